@@ -13,18 +13,18 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 from agent.core.dotenv_files import read_dotenv
 from agent.core.settings import BadSettings, Settings, data_folder
-from agent.thinking.drafts import by_words, read_drafts
+from agent.propose.drafts import by_words, read_drafts
 from demo.serving.access import PROXIES, Access, duplicate_link, is_public
-from demo.serving.host import Host
+from demo.serving.host import SessionHost
 from llm import LlmError
 
 if TYPE_CHECKING:
-    from agent.run.session import Session
+    from agent.loop.session import Session
 
 
 def opened(settings: Settings) -> AbstractAsyncContextManager[Session]:
     """A session with these settings; the import takes about a second."""
-    from agent.run.session import open_session
+    from agent.loop.session import open_session
 
     return open_session(settings)
 
@@ -54,7 +54,7 @@ def with_local_model(settings: Settings, environment: Mapping[str, str]) -> Sett
     """The settings of a Space with nothing set, where a small model on its processors then turns
     words into programs; as they are anywhere else, beside a GPU, and where a model or a key is set.
     """
-    from agent.healing.models import Models
+    from agent.iteration.models import Models
 
     has_gpu = Path("/proc/driver/nvidia").exists()
     if "SPACE_ID" not in environment or has_gpu or settings.provider != "auto":
@@ -81,18 +81,18 @@ def main() -> int:
         return 2
     from demo.panels.measured import measured
     from demo.serving.server import serve
-    from demo.web import MOST_PASTED, build
+    from demo.web import MAX_PASTED, build
 
     if "SPACE_ID" in os.environ:
         os.environ.setdefault("FORWARDED_ALLOW_IPS", PROXIES)
     public = settings.share or is_public(name, os.environ)
     access = Access(public=public, allow_weak=settings.allow_weak)
     settings = served(with_local_model(settings, os.environ), public=access.public)
-    host = Host(lambda: opened(settings), access)
+    host = SessionHost(lambda: opened(settings), access)
     try:
         serve(build(
             host, max_iterations=settings.max_iterations, autonomy=settings.autonomy_level,
-            most_pasted=min(MOST_PASTED, settings.largest_input) if public else MOST_PASTED,
+            most_pasted=min(MAX_PASTED, settings.largest_input) if public else MAX_PASTED,
             # Strangers do not run any: an empty tab is of no use to them.
             benchmarks=not public or bool(measured(data_folder(settings)[0])),
             duplicate=duplicate_link(os.environ),

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent.core.settings import AgentConfig
-    from agent.doors.executing import PlanResult
-    from agent.doors.library import (
+    from agent.interfaces.library import (
         HealResult,
         ProjectResult,
         SelfHealingAgent,
@@ -16,8 +15,9 @@ if TYPE_CHECKING:
         aheal_project,
         heal_project,
     )
-    from agent.log.waiting import BadReview, Review
+    from agent.interfaces.plan_execution import PlanResult
     from agent.planning import BadPlan, Plan, run_plan
+    from agent.report.waiting import BadReview, Review
     from agent.tools import CodeSandbox, ToolRegistry, ToolResult, Workspace, open_tools
     from llm import NoProvider
 
@@ -27,8 +27,8 @@ __all__ = [
     "UnusableAnswer", "Workspace", "aheal_project", "heal_project", "open_tools", "run_plan",
 ]
 _PLACES = {
-    "doors.executing": "PlanResult",
-    "doors.library": "AgentConfig BadReview HealResult NoProvider ProjectResult Review "
+    "interfaces.plan_execution": "PlanResult",
+    "interfaces.library": "AgentConfig BadReview HealResult NoProvider ProjectResult Review "
     "SelfHealingAgent UnusableAnswer aheal_project heal_project",
     "planning": "BadPlan Plan run_plan",
     "tools": "CodeSandbox ToolRegistry ToolResult Workspace open_tools",

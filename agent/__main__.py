@@ -1,5 +1,5 @@
 """`python -m agent`."""
 
-from agent.doors import main
+from agent.interfaces import main
 
 main()

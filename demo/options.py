@@ -11,14 +11,14 @@ from typing import cast, get_args
 
 from agent.core.domain import Integrity, ProofLevel
 from agent.core.settings import Autonomy, Settings
-from agent.doors.project.sent import MOST_SENT, SentFile
-from agent.doors.request import HealRequest
-from agent.intake.errors import BadInput
+from agent.interfaces.project.upload import MAX_SENT, SentFile
+from agent.interfaces.request import HealRequest
+from agent.target.errors import BadInput
 from demo.browser_state import OPTIONS
 from llm.budget import Caps
 
-MOST_ITERATIONS = 10
-MOST_ARGUMENTS = 100
+MAX_ITERATIONS = 10
+MAX_ARGUMENTS = 100
 LONGEST_ARGUMENTS = 4_000
 """Characters, which are split where everybody else waits."""
 
@@ -97,7 +97,7 @@ _LABELS = {
 
 def most_iterations(usual: int) -> int:
     """How many tries can be asked for, where so many are usual."""
-    return max(MOST_ITERATIONS, usual)
+    return max(MAX_ITERATIONS, usual)
 
 
 def _true(given: Mapping[str, object], name: str) -> bool | None:
@@ -136,8 +136,8 @@ def _arguments(typed: str) -> tuple[str, ...]:
         raise BadInput(
             f"The arguments cannot be read ({error}): close each quote, as in --name 'two words'."
         ) from None
-    if len(found) > MOST_ARGUMENTS:
-        raise BadInput(f"There are {len(found)} arguments; {MOST_ARGUMENTS} are the most.")
+    if len(found) > MAX_ARGUMENTS:
+        raise BadInput(f"There are {len(found)} arguments; {MAX_ARGUMENTS} are the most.")
     return found
 
 
@@ -146,8 +146,8 @@ def _files(given: object) -> tuple[SentFile, ...]:
         return ()
     if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):
         raise BadInput("Files are given as one object: each name, and its bytes in base64.")
-    if sum(len(one) for one in given.values()) > MOST_SENT * 3 // 2:
-        raise BadInput(f"What was sent is larger than {MOST_SENT // 1_000_000} MB. Send less.")
+    if sum(len(one) for one in given.values()) > MAX_SENT * 3 // 2:
+        raise BadInput(f"What was sent is larger than {MAX_SENT // 1_000_000} MB. Send less.")
     try:
         return tuple(
             SentFile(str(name), base64.b64decode(text, validate=True))

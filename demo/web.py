@@ -10,7 +10,6 @@ from typing import Any
 import gradio as gr
 
 from agent.core.settings import Autonomy
-from demo.acts import LONGEST_KEPT, Page
 from demo.browser_state import (
     NEW_VISIT,
     NO_RUN,
@@ -21,18 +20,19 @@ from demo.browser_state import (
     Update,
     Visit,
 )
+from demo.handlers import LONGEST_KEPT, Page
 from demo.layout.inputs import examples, lay_chips, lay_examples, lay_inputs
 from demo.layout.output import lay_output
 from demo.layout.panels import lay_benchmarks, lay_memory, lay_runs
 from demo.layout.parts import ADDRESS, ANSWERED, QUICK, STREAMED, Parts
 from demo.layout.theme import ASSETS
 from demo.models.panel import SHOWN
-from demo.panels.acts import Panels
+from demo.panels.handlers import Panels
+from demo.phases import CHOICES, begun_page
 from demo.serving.api import Answering, offer
-from demo.serving.host import Host
-from demo.serving.verbs import Verbs
-from demo.shown.bench import masthead
-from demo.turns import CHOICES, begun_page
+from demo.serving.endpoints import Verbs
+from demo.serving.host import SessionHost
+from demo.views.bench import masthead
 
 CLOSED = (
     "kept", "heal", "stop", "review", "question", "asked", *CHOICES, "paused", "needed", "go-on",
@@ -54,15 +54,15 @@ ARRIVED = ("kept", "said", "bench", "heal", "stop")
 KNOWN = (*WISHES, *SHOWN, "banner")
 PANELS = {"runs": lay_runs, "memory": lay_memory, "benchmarks": lay_benchmarks}
 """The tabs beside that of the workbench."""
-MOST_PASTED = 1_000_000
+MAX_PASTED = 1_000_000
 IDLE_S = 0.05
 """How long Gradio's queue sleeps between two looks where nothing waits: at its own 1 ms a page
 that nobody uses takes a twentieth of a core. There is no setting for it."""
 
 
 def build(
-    host: Host, *, max_iterations: int = 5, autonomy: Autonomy = "full_auto",
-    most_pasted: int = MOST_PASTED, duplicate: str = "", benchmarks: bool = True,
+    host: SessionHost, *, max_iterations: int = 5, autonomy: Autonomy = "full_auto",
+    most_pasted: int = MAX_PASTED, duplicate: str = "", benchmarks: bool = True,
 ) -> gr.Blocks:
     """The page, not served yet. `most_pasted` is how many characters an editor takes at once,
     `duplicate` where a Space is duplicated, and `benchmarks` whether they have a tab."""
@@ -95,7 +95,7 @@ def build(
         _wire(ui, parts, page, public=host.access.public)
         _wire_panels(parts, Panels(host, page.panel))
         script = (ASSETS / "panels.js").read_text(encoding="utf-8")
-        script = script.replace("MOST_PASTED", str(most_pasted))
+        script = script.replace("MAX_PASTED", str(most_pasted))
         ui.load(None, None, None, js=script, **QUICK)
         offer(Verbs(host, page.panel))
     ui.queue(default_concurrency_limit=None, max_size=256)
@@ -206,7 +206,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
             (*answering, "key"), action=action,
         )
     on(
-        partial(gr.on, [parts[name].blur for name in TYPED]), page.foresee, (*WISHES, *TYPED),
+        partial(gr.on, [parts[name].blur for name in TYPED]), page.predict, (*WISHES, *TYPED),
         ("plan", "spending"), latest,
     )
     gr.on([parts[name].change for name in KEPT], None, parts.of(*KEPT), None, js=_KEEPS, **QUICK)

@@ -116,7 +116,7 @@ def _figure(what: str, times: Sequence[float], floor: str, floors: Sequence[floa
     )
 
 
-class Server(NamedTuple):
+class PageServer(NamedTuple):
     """A process that serves a page, and the seconds until it answered."""
 
     address: str
@@ -124,7 +124,7 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def served(program: Path, data: Path) -> Iterator[Server]:
+def served(program: Path, data: Path) -> Iterator[PageServer]:
     """A program that serves a page and keeps its data in a folder, until the block ends."""
     data.mkdir(exist_ok=True)
     with socket.socket() as probe:
@@ -154,7 +154,7 @@ def served(program: Path, data: Path) -> Iterator[Server]:
                 if process.poll() is not None or time.perf_counter() - started > 120:
                     raise SystemExit(f"{command} did not serve {address}") from None
                 time.sleep(0.01)
-        yield Server(address, time.perf_counter() - started)
+        yield PageServer(address, time.perf_counter() - started)
     finally:
         process.terminate()
         try:

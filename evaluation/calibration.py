@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agent.repair.confidence.model import FITTED
+from agent.search.confidence.model import FITTED
 from evaluation.claims import Claim
 from evaluation.lines import Lines
 

@@ -10,7 +10,7 @@ project, or a task in words; and the hidden truth, which a right repair passes.
 
 With a `task` the program is written from these words; `buggy` is its first draft where there is no
 model. The truth is a script, asserts that are held out, or the answers of `fixed` to `plus_inputs`.
-The programs of a suite are trusted, and so are small edits of them: a `Script` runs in a plain
+The programs of a suite are trusted, and so are small edits of them: a `TruthScript` runs in a plain
 Python process, as users run it, unless its caller has it run in a jail.
 """
 
@@ -30,7 +30,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from agent.intake.found.words import tests_from_words
+from agent.target.discovery.words import tests_from_words
 
 NAMES = (
     "import program\n"
@@ -62,7 +62,7 @@ class BadSuite(Exception):
     """A suite that cannot be used; the message names the file, and the line where there is one."""
 
 
-class Script(NamedTuple):
+class TruthScript(NamedTuple):
     """Files, and the arguments of the Python process over them that says whether they hold."""
 
     files: dict[str, str]
@@ -158,21 +158,21 @@ class Case(BaseModel):
         tests = self.tests or [test.code for test in tests_from_words(self.task)]
         return "\n".join(tests) + "\n" if tests else ""
 
-    def tested(self, changed: Mapping[str, str]) -> Script:
+    def tested(self, changed: Mapping[str, str]) -> TruthScript:
         """The tests, or the program that must not crash, with these texts of some files."""
         files = {**self.submitted, **changed}
         match self.mode:
             case "asserts" | "task":
-                return Script({**files, "_tests.py": NAMES + self.test_text}, ["_tests.py"])
+                return TruthScript({**files, "_tests.py": NAMES + self.test_text}, ["_tests.py"])
             case "pytest":
                 files["test_program.py"] = self.test_text
-                return Script(files, ["-m", "pytest", "-q", "test_program.py"])
+                return TruthScript(files, ["-m", "pytest", "-q", "test_program.py"])
             case "crash":
-                return Script(files, ["program.py"])
+                return TruthScript(files, ["program.py"])
             case "project":
-                return Script(files, ["-m", "pytest", "-q"])
+                return TruthScript(files, ["-m", "pytest", "-q"])
 
-    def verified(self, changed: Mapping[str, str]) -> Script:
+    def verified(self, changed: Mapping[str, str]) -> TruthScript:
         """The truth in words of Python, with these texts of some files."""
         files = {**self.submitted, **changed}
         truth = self.truth or "\n".join(self.held_out)
@@ -180,16 +180,16 @@ class Case(BaseModel):
             truth = f"{NAMES}{truth}\n"
         if DONE not in truth:
             truth += f"print({DONE!r})\n"
-        return Script({**files, "_truth.py": truth}, ["_truth.py"], DONE)
+        return TruthScript({**files, "_truth.py": truth}, ["_truth.py"], DONE)
 
-    def answering(self, changed: Mapping[str, str]) -> Script:
+    def answering(self, changed: Mapping[str, str]) -> TruthScript:
         """Prints what the program answers to the inputs, with these texts of some files."""
         files = {
             **self.submitted, **changed,
             "_inputs.json": json.dumps([json.dumps(one) for one in self.plus_inputs]),
             "_answers.py": _ANSWERS.replace("{entry!r}", repr(self.entry_point)),
         }
-        return Script(files, ["_answers.py"])
+        return TruthScript(files, ["_answers.py"])
 
     def passes(self, changed: Mapping[str, str]) -> bool:
         """Whether the tests pass, or the crash is gone, with these texts of some files."""

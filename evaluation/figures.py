@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from agent.core.domain import PROOF_ORDER
 from evaluation.cases import Case
-from evaluation.healing import HEALED, Line
+from evaluation.healing import HEALED, CaseRow
 
 PROVEN = PROOF_ORDER[PROOF_ORDER.index("E2") :]
 
@@ -39,7 +39,7 @@ class Figures(TypedDict):
     iterations_mean: float
 
 
-def figures(lines: Sequence[Line]) -> Figures:
+def figures(lines: Sequence[CaseRow]) -> Figures:
     """The figures of at least one line."""
     healed = [line for line in lines if line["outcome"] in HEALED]
     known = [line for line in lines if line["rank1_held_out"] is not None]
@@ -73,7 +73,7 @@ def figures(lines: Sequence[Line]) -> Figures:
     )
 
 
-def grouped(lines: Sequence[Line], cases: Sequence[Case]) -> dict[str, Figures]:
+def grouped(lines: Sequence[CaseRow], cases: Sequence[Case]) -> dict[str, Figures]:
     """Figures of all lines under `all`, and of the cases of each author and kind."""
     found = {"all": figures(lines)}
     for key in ("author", "kind"):

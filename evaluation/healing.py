@@ -14,22 +14,22 @@ from typing import TypedDict
 
 from agent.core.domain import File, Solution, Task
 from agent.core.events import Stamped
-from agent.intake.errors import BadInput, NotFixable
-from agent.intake.found.snippets import tests_from_snippet
-from agent.intake.interpreter import own_sites
-from agent.intake.task import TestText, make_task
-from agent.judge.judge import check
-from agent.log.result import Result, fold
-from agent.run.session import Settings, open_session
+from agent.loop.session import Settings, open_session
+from agent.report.result import Result, fold
+from agent.target.discovery.snippets import tests_from_snippet
+from agent.target.errors import BadInput, NotFixable
+from agent.target.interpreter import own_sites
+from agent.target.task import TestText, make_task
 from agent.tools.python_run import CodeResult, run_python
-from evaluation.cases import TRUTH_S, Case, Script, agree
+from agent.verify.judge import check
+from evaluation.cases import TRUTH_S, Case, TruthScript, agree
 from sandbox import Limits, Sandbox, SandboxError
 
 HEALED = ("healed", "proposed", "healthy")
 """Outcomes of a program that passes the tests it was given."""
 
 
-class Line(TypedDict):
+class CaseRow(TypedDict):
     """What stands of a case in the results."""
 
     id: str
@@ -48,21 +48,21 @@ class Line(TypedDict):
 
 
 @dataclass(frozen=True)
-class Measured:
+class HealedCase:
     """A case's line, the log of its run, and what a reader of the terminal must know."""
 
-    line: Line
+    line: CaseRow
     log: tuple[Stamped, ...] = ()
     why: str = ""
 
 
-async def measured(case: Case, settings: Settings) -> Measured:
+async def measured(case: Case, settings: Settings) -> HealedCase:
     """Heals a case, then asks the truth. Raises what a broken sandbox or a bug of ours raises."""
     started = time.monotonic()
     try:
-        task = brought(case)
+        task = submitted(case)
     except (BadInput, NotFixable) as error:
-        return Measured(line_of(case, "refused"), why=str(error))
+        return HealedCase(line_of(case, "refused"), why=str(error))
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         own = settings.model_copy(update={
             "data_dir": Path(folder), "drafts": {case.task: case.draft} if case.task else {},
@@ -82,10 +82,10 @@ async def measured(case: Case, settings: Settings) -> Measured:
             except SandboxError as error:
                 why = f"the truth could not be asked: {error}"
                 line = {**line, "rank1_held_out": None, "any_held_out": None}
-    return Measured(line, log, why)
+    return HealedCase(line, log, why)
 
 
-def brought(case: Case) -> Task:
+def submitted(case: Case) -> Task:
     """What the agent is given, as its library gives it. Raises `BadInput` and `NotFixable`."""
     if case.mode not in ("asserts", "task"):
         raise BadInput("a case of another form than asserts or a task: use evaluation.claims")
@@ -98,18 +98,18 @@ def brought(case: Case) -> Task:
 
 def line_of(
     case: Case, outcome: str, result: Result | None = None, seconds: float = 0.0
-) -> Line:
+) -> CaseRow:
     """A line whose program is not right, as far as anything could have shown it so."""
     result = result or Result()
     known = False if case.is_known else None
-    return Line(
+    return CaseRow(
         id=case.id, outcome=outcome, proof=result.proof, files=dict(result.files),
         diff=result.diff, seconds=round(seconds, 3), iterations=result.iterations,
         candidates=result.candidates, rank1_held_out=known, any_held_out=known,
     )
 
 
-async def _with_truth(line: Line, case: Case, result: Result, sandbox: Sandbox) -> Line:
+async def _with_truth(line: CaseRow, case: Case, result: Result, sandbox: Sandbox) -> CaseRow:
     """The line with what is true of the healed program, and of any that was shown."""
     if not case.is_known:
         return line
@@ -147,13 +147,13 @@ async def is_right(case: Case, changed: Mapping[str, str], sandbox: Sandbox) -> 
     return agree(*(done.stdout for done in ran))
 
 
-async def holds(script: Script, sandbox: Sandbox) -> bool:
+async def holds(script: TruthScript, sandbox: Sandbox) -> bool:
     """Whether a script ends well in the jail. Raises `SandboxError`."""
     done = await _ran(script, sandbox)
     return done.success and script.prints in done.stdout
 
 
-async def _ran(script: Script, sandbox: Sandbox) -> CodeResult:
+async def _ran(script: TruthScript, sandbox: Sandbox) -> CodeResult:
     return await run_python(
         script.arguments, script.files, sandbox, Limits(wall_s=TRUTH_S, cpu_s=TRUTH_S),
         sites=own_sites(),

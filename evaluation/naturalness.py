@@ -22,8 +22,8 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 from agent.core.trees import parse
-from agent.repair.confidence import naturalness
-from agent.repair.confidence.naturalness import TOTAL, productions
+from agent.search.confidence import naturalness
+from agent.search.confidence.naturalness import TOTAL, productions
 
 FREE = ("mit", "bsd", "apache", "isc", "psf", "python software foundation")
 LEAST_FOLDERS = {"builtin": 2, "other": 25}
@@ -31,7 +31,7 @@ LEAST_SEEN = {2: 3, 3: 4}
 ALWAYS = frozenset({"self", "cls", "i", "j", "n", "key", "value", "line", "result"})
 UNREAD = ("test", "tests", "idlelib", "lib2to3", "encodings", "_vendor", "torch",
           "transformers", "bitsandbytes")
-MOST_FILES = 4_000
+MAX_FILES = 4_000
 """Files that are read, spread evenly over all of them."""
 LARGEST = 300_000
 """Bytes of a file, above which it is taken for generated."""
@@ -44,7 +44,7 @@ def main() -> int:
     )
     out = parser.parse_args().out
     every = list(_paths())
-    most = min(len(every), MOST_FILES)
+    most = min(len(every), MAX_FILES)
     paths = [every[index * len(every) // most] for index in range(most)]
     names = frozenset(_names(paths))
     counts: dict[int, dict[tuple[str, ...], Counter[str]]] = {

@@ -19,9 +19,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent.core.domain import File, Project, Solution, Task
-from agent.intake.interpreter import find_interpreter
-from agent.project.layout import find_layout
-from agent.project.tree import ProjectTree, read_tree
+from agent.target.interpreter import find_interpreter
+from agent.target.repository.layout import find_layout
+from agent.target.repository.tree import ProjectTree, read_tree
 
 PROJECTS = Path(__file__).parent / "bench" / "projects"
 PLUGINS = Path(__file__).parent / "programs"
@@ -100,7 +100,7 @@ class Bench(_Frozen):
 
 
 @dataclass(frozen=True)
-class Laid:
+class LaidOut:
     """A project as it should be."""
 
     files: Mapping[str, str]
@@ -115,7 +115,7 @@ class Planted:
     """A project with a bug in it, as a repair is brought it."""
 
     bug: Bug
-    right: Laid
+    right: LaidOut
     task: Task
     base: Solution
 
@@ -135,7 +135,7 @@ def read_bench(folder: Path = PROJECTS) -> Bench:
 
 
 @cache
-def laid(row: ProjectRow, folder: Path = PROJECTS) -> Laid:
+def laid(row: ProjectRow, folder: Path = PROJECTS) -> LaidOut:
     """Reads a project from a copy, in which its own set-up has run."""
     with _copied(row, folder) as root:
         layout = find_layout(root)
@@ -145,7 +145,7 @@ def laid(row: ProjectRow, folder: Path = PROJECTS) -> Laid:
             editable=tuple(sorted(tree.editable)), arguments=row.arguments,
         )
         python = find_interpreter(root, row.python or sys.executable)
-        return Laid(dict(tree.files), project, python.sites, str(python.executable), tree)
+        return LaidOut(dict(tree.files), project, python.sites, str(python.executable), tree)
 
 
 @contextmanager
@@ -201,7 +201,7 @@ def broken(files: Mapping[str, str], bug: Bug) -> dict[str, str]:
     return found
 
 
-def planted(bug: Bug, right: Laid) -> Planted:
+def planted(bug: Bug, right: LaidOut) -> Planted:
     """The task that a repair is brought."""
     files = broken(right.files, bug)
     project = right.project.model_copy(

@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import TypedDict, cast, get_args
 
 from agent.core.domain import REST, Project, Proof, Report, Script, Solution
-from agent.doors.exits import HEALED, NOT_HEALED, USAGE
-from agent.doors.project.obstacles import refuse_what_does_not_run
-from agent.healing.confidence import confidence
-from agent.healing.searching import WALL_TIMES, Limits, search_repair
-from agent.healing.suite_runner import suite_runner
-from agent.intake.errors import NotFixable
-from agent.judge.judge import check
-from agent.judge.project_run import SuiteRun, gone, run_suite
-from agent.judge.project_run import laid as files_of
+from agent.interfaces.exits import HEALED, NOT_HEALED, USAGE
+from agent.interfaces.project.obstacles import refuse_what_does_not_run
+from agent.iteration.search.driver import WALL_TIMES, SearchLimits, search_repair
+from agent.iteration.search.suite_runner import suite_runner
+from agent.proof.confidence import confidence
+from agent.target.errors import NotFixable
+from agent.verify.judge import check
+from agent.verify.project.suite_run import SuiteRun, gone, run_suite
+from agent.verify.project.suite_run import laid as files_of
 from evaluation.lines import Lines, count, for_each, positive
 from evaluation.planted import (
     PROJECTS,
@@ -36,7 +36,7 @@ from evaluation.planted import (
     Bench,
     Bug,
     Kind,
-    Laid,
+    LaidOut,
     Planted,
     Reach,
     broken,
@@ -53,7 +53,7 @@ THRESHOLDS = (0.9, 0.8, 0.7, 0.5, 0.0)
 """From the first on a patch is called HEALED."""
 
 
-class Line(TypedDict):
+class BugRow(TypedDict):
     """What came of one bug."""
 
     id: str
@@ -75,13 +75,13 @@ class Line(TypedDict):
 
 async def healed(
     one: Planted, sandbox: Sandbox, budget_s: float, wall_s: float | None = None
-) -> Line:
+) -> BugRow:
     """Heals one bug, and asks the hidden tests and the unseen ones."""
     plain = await run_suite(files_of(one.task, None), one.project, one.task.sites, sandbox)
     try:
         refuse_what_does_not_run(plain, one.right.tree, one.right.python)
     except NotFixable as refusal:
-        return Line(
+        return BugRow(
             id=one.bug.id, healed=False, right=False, same=False, confidence=None, agrees=False,
             seconds=0.0, first_s=0.0, candidates=0, note=f"refused: {refusal}",
         )
@@ -94,7 +94,7 @@ async def healed(
         return await check(solution, tests, one.task, sandbox)
 
     began = time.monotonic()
-    limits = Limits(budget_s, wall_s or WALL_TIMES * budget_s, CANDIDATES)
+    limits = SearchLimits(budget_s, wall_s or WALL_TIMES * budget_s, CANDIDATES)
     found = await search_repair(
         suite_runner(one.task, one.project, one.base, plain.failing, sandbox, limits), one.base,
         limits, progress=lambda seen: None, verify=verify,
@@ -113,7 +113,7 @@ async def healed(
             alone = one.right.project.model_copy(update={"arguments": (UNSEEN,)})
             right = await _passes(files | {UNSEEN: one.bug.unseen}, alone, one, sandbox)
         same = all(alike(text) == alike(one.right.files[path]) for path, text in files.items())
-    return Line(
+    return BugRow(
         id=one.bug.id, healed=found.solution is not None, right=right, same=same,
         confidence=likely, agrees={*plain.failing} == {*one.bug.failing}, seconds=round(seconds, 2),
         first_s=round(found.first_s, 2), candidates=found.candidates,
@@ -133,7 +133,7 @@ async def _passes(
     return bool(run.rows) and not run.failing and not run.problems
 
 
-def table(bugs: Sequence[Bug], lines: Mapping[str, Line]) -> Iterator[str]:
+def table(bugs: Sequence[Bug], lines: Mapping[str, BugRow]) -> Iterator[str]:
     """The figures of the bugs that are done, by kind, reach and level, and of all."""
     done = [bug for bug in bugs if bug.id in lines]
     yield (
@@ -206,7 +206,7 @@ def otherwise(run: SuiteRun, plain: Mapping[str, str]) -> Iterator[str]:
 
 
 async def _wrong_with(
-    bug: Bug, right: Laid, nodes: Sequence[str], sandbox: Sandbox
+    bug: Bug, right: LaidOut, nodes: Sequence[str], sandbox: Sandbox
 ) -> AsyncIterator[str]:
     run = await run_suite(broken(right.files, bug), right.project, right.sites, sandbox)
     shown = {node for node in run.failing if not bug.is_hidden(node)}
@@ -264,7 +264,7 @@ async def _measured(bench: Bench, bugs: Sequence[Bug], wanted: argparse.Namespac
             print(text, flush=True)
         print(f"{len(bugs)} bugs, {said} complaints")
         return NOT_HEALED if said else HEALED
-    lines: Lines[Line] = Lines(wanted.out and wanted.out / "results.jsonl")
+    lines: Lines[BugRow] = Lines(wanted.out and wanted.out / "results.jsonl")
 
     async def act(bug: Bug) -> None:
         one = planted(bug, laid(rows[bug.project], wanted.bench))

@@ -28,12 +28,12 @@ from urllib.parse import quote
 
 from agent.core.dotenv_files import warn_of_dotenv
 from agent.core.events import to_jsonl
-from agent.doors.exits import HEALED, INTERRUPTED, USAGE
-from agent.healing.context import TESTS_IN_A_BUDGET
-from agent.run.session import BadSettings, Settings, open_session
+from agent.interfaces.exits import HEALED, INTERRUPTED, USAGE
+from agent.iteration.context import TESTS_IN_A_BUDGET
+from agent.loop.session import BadSettings, Settings, open_session
 from evaluation.cases import BadSuite, Case, read_cases
 from evaluation.figures import grouped, table
-from evaluation.healing import Line, Measured, holds, is_right, line_of, measured
+from evaluation.healing import CaseRow, HealedCase, holds, is_right, line_of, measured
 from evaluation.lines import Lines, count, for_each, positive
 from llm import LlmError
 from sandbox import SandboxError, open_sandbox
@@ -87,14 +87,14 @@ def provenance() -> dict[str, object]:
 
 async def _benchmark(
     rows: Sequence[Case], settings: Settings, wanted: argparse.Namespace
-) -> tuple[list[Line], int]:
+) -> tuple[list[CaseRow], int]:
     """The lines of the rows, and how many of them were done before."""
     _say(await surroundings(settings))
     if wanted.validate_reference:
         await validate(rows, settings)
     if wanted.fresh:
         (wanted.out / "results.jsonl").unlink(missing_ok=True)
-    lines: Lines[Line] = Lines(wanted.out / "results.jsonl")
+    lines: Lines[CaseRow] = Lines(wanted.out / "results.jsonl")
     kept = sum(row.id in lines.by_id for row in rows)
     await run(rows, settings, lines, wanted.workers)
     return [lines.by_id[row.id] for row in rows], kept
@@ -149,7 +149,7 @@ async def validate(rows: Iterable[Case], settings: Settings) -> None:
 
 
 async def run(
-    rows: Iterable[Case], settings: Settings, lines: Lines[Line], workers: int
+    rows: Iterable[Case], settings: Settings, lines: Lines[CaseRow], workers: int
 ) -> None:
     """Runs the rows that have no line yet, `workers` at a time."""
     pending = [row for row in rows if row.id not in lines.by_id]
@@ -172,7 +172,7 @@ async def run(
     await for_each(pending, act, workers)
 
 
-async def _contained(row: Case, settings: Settings) -> Measured:
+async def _contained(row: Case, settings: Settings) -> HealedCase:
     """A row's measure; what goes wrong with one is reported and does not end the others."""
     task = asyncio.create_task(measured(row, settings))
     try:
@@ -185,7 +185,7 @@ async def _contained(row: Case, settings: Settings) -> Measured:
     if fault is None:
         return task.result()
     traceback.print_exception(fault)
-    return Measured(line_of(row, "failed"), why=f"{type(fault).__name__}: {fault}")
+    return HealedCase(line_of(row, "failed"), why=f"{type(fault).__name__}: {fault}")
 
 
 def _say(text: str) -> None:

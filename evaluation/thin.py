@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.core.trees import parse
-from evaluation.cases import NAMES, BadSuite, Case, Script, read_cases
+from evaluation.cases import NAMES, BadSuite, Case, TruthScript, read_cases
 
 WITHOUT_PASSING = 0.25
 _RUN = NAMES + """
@@ -86,7 +86,7 @@ def _asserts(code: str) -> Iterator[str]:
 def _passing(program: str, asserts: list[str]) -> list[bool]:
     """Which asserts hold for a program; none where it does not come to an end."""
     files = {"program.py": program, "asserts.json": json.dumps(asserts), "_run.py": _RUN}
-    done = Script(files, ["_run.py"]).ran()
+    done = TruthScript(files, ["_run.py"]).ran()
     if done is None or done.returncode:
         return []
     printed = done.stdout.rpartition("FOUND")[2]

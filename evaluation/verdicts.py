@@ -28,12 +28,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.core.domain import REST, SET_ASIDE, File, Project, Report, Script, Verdict
-from agent.intake.errors import BadInput, NotFixable
-from agent.intake.interpreter import own_sites
-from agent.intake.task import TestText, make_task
-from agent.judge.judge import check
-from agent.judge.project_run import run_suite
+from agent.core.domain import EXCLUDED, REST, File, Project, Report, Script, Verdict
+from agent.target.errors import BadInput, NotFixable
+from agent.target.interpreter import own_sites
+from agent.target.task import TestText, make_task
+from agent.verify.judge import check
+from agent.verify.project.suite_run import run_suite
 from evaluation.cases import write
 from evaluation.lines import for_each
 from evaluation.planted import PYTEST, run_plainly, task_of
@@ -48,7 +48,7 @@ RIGHT = "passed"
 
 
 @dataclass(frozen=True)
-class Case:
+class VerdictCase:
     """One program with its tests."""
 
     id: str
@@ -79,7 +79,7 @@ class Case:
 class Comparison:
     """What plain pytest and the judge say of a case."""
 
-    case: Case
+    case: VerdictCase
     plain: Mapping[str, str]
     """Node to outcome class; "" is the file, or a snippet."""
     verdicts: tuple[Verdict, ...] = ()
@@ -140,14 +140,14 @@ def _agree(plain: str | None, ours: str | None) -> bool:
     )
 
 
-def read_cases(path: Path) -> Iterator[Case]:
+def read_cases(path: Path) -> Iterator[VerdictCase]:
     """The cases of a file."""
     if path.suffix == ".toml":
         yield from _projects(tomllib.loads(path.read_text("utf-8")))
         return
     for line in path.read_text("utf-8").splitlines():
         row = json.loads(line)
-        yield Case(
+        yield VerdictCase(
             id=row["id"], kind=row["kind"], program=row["program"], tests=row["tests"],
             snippet=bool(row.get("snippet")), stdin=row.get("stdin") or "",
             support=tuple((row.get("support") or {}).items()),
@@ -156,7 +156,7 @@ def read_cases(path: Path) -> Iterator[Case]:
         )
 
 
-def _projects(rows: Mapping[str, Any]) -> Iterator[Case]:
+def _projects(rows: Mapping[str, Any]) -> Iterator[VerdictCase]:
     entry, test_path = "shop/core.py", "tests/test_core.py"
     for kind in ("forged", "honest"):
         for row in rows.get(kind, ()):
@@ -165,14 +165,14 @@ def _projects(rows: Mapping[str, Any]) -> Iterator[Case]:
                 test_path: row.get("tests", rows["tests"]), "shop/__init__.py": "",
             } | row.get("files", {})
             program, tests = files.pop(entry), files.pop(test_path)
-            yield Case(
+            yield VerdictCase(
                 row["id"], kind, program, tests, support=tuple(files.items()), entry=entry,
                 test_path=test_path, before=rows["wrong"] if kind == "forged" else program,
                 wanted=tuple(row.get("wanted", ())),
             )
 
 
-def plain(case: Case) -> dict[str, str]:
+def plain(case: VerdictCase) -> dict[str, str]:
     """What plain pytest, or plain Python, says; run in a folder of its own."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -193,7 +193,7 @@ def plain(case: Case) -> dict[str, str]:
         return {node.partition("::")[2]: how for node, how in seen.items()} or {"": "error"}
 
 
-async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
+async def judged(case: VerdictCase, sandbox: Sandbox) -> tuple[Report | None, str]:
     """What the judge says of what a user brings, or why it is refused."""
     text = TestText(case.tests) if case.snippet else TestText(case.tests, "test_mod.py")
     try:
@@ -213,7 +213,7 @@ async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
     return await check(task.solution, tests, task, sandbox, wall_s=TEST_S), ""
 
 
-async def judged_as_project(case: Case, sandbox: Sandbox) -> Comparison:
+async def judged_as_project(case: VerdictCase, sandbox: Sandbox) -> Comparison:
     """What plain pytest says in a jail, and the judge of the same tests as a project's; the program
     of a file was empty before."""
     root = case.entry.rpartition("/")[0]
@@ -236,13 +236,13 @@ async def judged_as_project(case: Case, sandbox: Sandbox) -> Comparison:
 
 
 async def looked_at(
-    cases: Sequence[Case], jobs: int, fresh: bool = False, projects: bool = False
+    cases: Sequence[VerdictCase], jobs: int, fresh: bool = False, projects: bool = False
 ) -> list[Comparison]:
     """Every case under both."""
     sandbox = open_sandbox()
     found: dict[str, Comparison] = {}
 
-    async def act(case: Case) -> None:
+    async def act(case: VerdictCase) -> None:
         if case.before is not None:
             found[case.id] = await judged_as_project(case, sandbox)
             return
@@ -284,7 +284,7 @@ def told(seen: Sequence[Comparison]) -> Iterator[str]:
         counted = ", ".join(f"{name} {count}" for name, count in believed.most_common())
         yield f"forged programs, {len(forged)}: {counted}"
         if projects := [one for one in forged if one.case.before is not None]:
-            deceived = sum({*one.plain.values()} <= {RIGHT, *SET_ASIDE} for one in projects)
+            deceived = sum({*one.plain.values()} <= {RIGHT, *EXCLUDED} for one in projects)
             yield f"  plain pytest is deceived by {deceived} of {len(projects)} projects"
         for one in forged:
             if one.believed:

@@ -26,7 +26,7 @@ from typing import TypedDict
 
 from agent.core.measures import interval
 from agent.core.settings import GENERATOR, Settings
-from agent.healing.models import OWNER, Models
+from agent.iteration.models import OWNER, Models
 from evaluation.cases import BadSuite, Case, read_cases
 from evaluation.claims import Claim, healed
 from evaluation.lines import Lines
@@ -34,7 +34,7 @@ from llm import Message, Provider, Reply, Request
 from llm.asking.answers import code_of
 from llm.errors import BadReply
 
-WARM, MOST_ANSWERS, MOST_TOKENS = 0.7, 8, 1_024
+WARM, MAX_ANSWERS, MAX_TOKENS = 0.7, 8, 1_024
 SYSTEM = "You are a helpful assistant."
 FORM = "Give the whole program and nothing else."
 
@@ -49,7 +49,7 @@ class Way(TypedDict):
     seconds: float
 
 
-class Found(TypedDict):
+class CaseResult(TypedDict):
     """What came of a case."""
 
     id: str
@@ -76,7 +76,7 @@ def main() -> int:
         cases = [one for one in read_cases(wanted.suite)[:: wanted.every] if wanted.only in one.id]
     except BadSuite as error:
         parser.error(str(error))
-    done: Lines[Found] = Lines(wanted.out / "with_model.jsonl")
+    done: Lines[CaseResult] = Lines(wanted.out / "with_model.jsonl")
     for case in cases:
         if case.id not in done.by_id:
             found = asyncio.run(_measured(case, wanted, models))
@@ -91,7 +91,7 @@ def main() -> int:
 WAYS = ("one_shot", "best_of_n", "heal")
 
 
-async def _measured(case: Case, wanted: argparse.Namespace, models: Models) -> Found:
+async def _measured(case: Case, wanted: argparse.Namespace, models: Models) -> CaseResult:
     claim = await asyncio.to_thread(healed, case, wanted.suite.stem)
     choice = models.plan().of(GENERATOR)
     assert choice is not None
@@ -122,11 +122,11 @@ async def _plain(
 ) -> AsyncIterator[Way]:
     """Answers to the plain question, until one passes or as many tokens are used."""
     used = 0
-    for number in range(MOST_ANSWERS):
+    for number in range(MAX_ANSWERS):
         if number and used >= most:
             return
         request = Request(
-            GENERATOR, SYSTEM, (Message("user", question(case)),), max_tokens=MOST_TOKENS,
+            GENERATOR, SYSTEM, (Message("user", question(case)),), max_tokens=MAX_TOKENS,
             temperature=WARM if number else 0.0, seed=number, deadline_s=300.0,
         )
         begun, reply = time.monotonic(), None
@@ -165,7 +165,7 @@ def question(case: Case) -> str:
     )
 
 
-def table(found: Sequence[Found]) -> Iterator[str]:
+def table(found: Sequence[CaseResult]) -> Iterator[str]:
     """The figures as lines of text."""
     every = len(found)
     yield f"{every} cases"

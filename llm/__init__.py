@@ -5,12 +5,12 @@ Importing this is quick: SDKs, tokenizers and validators are loaded when they ar
 
 from llm.errors import BadPrompt, BadReply, LlmError, NoModel, NoProvider
 from llm.keys import Secret
-from llm.plan import Plan, resolve
+from llm.plan import ModelPlan, resolve
 from llm.provider import (
     PROVIDERS,
     Connection,
     Provider,
-    Row,
+    ProviderRow,
     Rules,
     RulesProvider,
     Setting,
@@ -20,7 +20,7 @@ from llm.types import Code, Json, Message, Reply, Request, Stream, Text, Usage
 
 __all__ = [
     "BadPrompt", "BadReply", "Code", "Connection", "Json", "LlmError", "Message", "NoModel",
-    "NoProvider", "PROVIDERS", "Plan", "Provider", "Reply", "Request", "Row", "Rules",
+    "NoProvider", "PROVIDERS", "ModelPlan", "Provider", "Reply", "Request", "ProviderRow", "Rules",
     "Secret", "Setting", "Stream", "Text", "Usage",
     "open_provider", "resolve", "RulesProvider",
 ]

@@ -78,7 +78,7 @@ class Classified:
 
 
 @dataclass(frozen=True)
-class FellBack:
+class CallFellBack:
     """Another model takes the question over, as the user has allowed."""
 
     role: str
@@ -87,4 +87,6 @@ class FellBack:
     why: str
 
 
-CallEvent = CallStarted | CallRetried | CallWaits | CallEnded | CallBroke | Classified | FellBack
+CallEvent = (
+    CallStarted | CallRetried | CallWaits | CallEnded | CallBroke | Classified | CallFellBack
+)

@@ -21,7 +21,7 @@ from llm.provider import (
     PROVIDERS,
     Connection,
     Option,
-    Row,
+    ProviderRow,
     checked_url,
     missing,
     named,
@@ -87,7 +87,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ModelPlan:
     """Who answers each role, and why, in words."""
 
     provider: str
@@ -107,7 +107,7 @@ class Plan:
         """Who answers a role; `None` where no model does."""
         return next((one for one in self.choices if one.role == role and one.asks), None)
 
-    def measured(self, asked: tuple[str, str], shown: str) -> Plan:
+    def measured(self, asked: tuple[str, str], shown: str) -> ModelPlan:
         """The plan once answers of a model have shown its class: `shown` says what makes it small
         or slow, so that rules answer the roles that can do without it; empty where nothing does."""
         why = f"rules answer: {shown}"
@@ -129,7 +129,7 @@ def resolve(
     fallbacks: tuple[str, ...] = (),
     given: Mapping[str, Option] | None = None,
     without: str = "no model",
-) -> Plan:
+) -> ModelPlan:
     """The plan for what is set and the keys there are, by the names of their variables.
 
     `provider` is `auto`, `mock` or a row of `PROVIDERS`; `model` is that provider's for every role
@@ -164,7 +164,7 @@ def resolve(
     used = list(dict.fromkeys(one.provider for one in choices if one.asks))
     if not used:
         lone = "LLM_FALLBACK is set, but there is no model that it could stand in for."
-        return Plan(MOCK, why, notes=(lone,) if fallbacks else ())
+        return ModelPlan(MOCK, why, notes=(lone,) if fallbacks else ())
     notes = [resolver.note] if base is not None and resolver.note else []
     if CUSTOM in used and keys.get("OPENAI_API_KEY") and not keys.get(row_of(CUSTOM).key):
         notes.append("OPENAI_API_KEY is not sent to OPENAI_BASE_URL; a key for that server is "
@@ -180,7 +180,7 @@ def resolve(
             f"OPENAI_BASE_URL is not used: {family[0]} is asked at its own address. To ask that "
             f"address instead, set LLM_PROVIDER={CUSTOM}."
         )
-    return Plan(" + ".join(used), why, choices, stand_ins, tuple(notes))
+    return ModelPlan(" + ".join(used), why, choices, stand_ins, tuple(notes))
 
 
 def with_preset(provider: str, given: Mapping[str, Option]) -> Mapping[str, Option]:
@@ -330,7 +330,7 @@ class _Resolver:
             if row.like == FAMILY and row.auto and self._has(row.key)
         ), "")
 
-    def _set_up(self, row: Row) -> bool:
+    def _set_up(self, row: ProviderRow) -> bool:
         """Whether a user has said that there is a provider which needs no key."""
         return any(_set(row, option, self.given) for option in ("model", "base_url"))
 
@@ -338,7 +338,7 @@ class _Resolver:
         return bool(self.keys.get(variable, NO_KEY))
 
 
-def _set(row: Row, option: str, given: Mapping[str, Option]) -> str:
+def _set(row: ProviderRow, option: str, given: Mapping[str, Option]) -> str:
     """What a user has set for an option; empty where they have not."""
     setting = row.settings.get(option)
     return "" if setting is None else str(given.get(setting.variable, ""))
@@ -362,7 +362,7 @@ def connection(
     )
 
 
-def _base_url(name: str, row: Row, given: Mapping[str, Option]) -> str:
+def _base_url(name: str, row: ProviderRow, given: Mapping[str, Option]) -> str:
     """The address that is set for a provider; empty where none is, or it is another server's, to
     which this one's key must not go."""
     foreign = row.like == FAMILY and name not in (CUSTOM, _set(row_of(FAMILY), "preset", given))

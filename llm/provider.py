@@ -68,7 +68,7 @@ CHARACTERS_A_TOKEN = 3
 """Of Python under common tokenizers there are 3 to 4; the fewer, the higher the estimate."""
 
 
-MOST_CHARACTERS = 16
+MAX_CHARACTERS = 16
 """Characters a token, taken over a whole text, above which a count of its tokens cannot be: words
 and programs have 3 to 5, and single tokens of blanks more."""
 
@@ -82,7 +82,7 @@ def estimated_tokens(text: str) -> int:
 
 def too_few(tokens: int, characters: int) -> bool:
     """Whether no text of so many characters has so few tokens."""
-    return characters > tokens * MOST_CHARACTERS
+    return characters > tokens * MAX_CHARACTERS
 
 
 def overlong(tokens: int) -> str:
@@ -128,7 +128,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Row:
+class ProviderRow:
     """What is known of a provider without importing it."""
 
     factory: str
@@ -213,14 +213,14 @@ MOCK = "mock"
 """The plan without a model, made of rules: it is no row."""
 
 
-def read_rows(path: Path) -> dict[str, Row]:
+def read_rows(path: Path) -> dict[str, ProviderRow]:
     """The table of providers in a TOML file, by name."""
     with path.open("rb") as file:
         content = tomllib.load(file)
     return {name: _row(name, content) for name in content}
 
 
-def _row(name: str, content: dict[str, dict[str, Any]]) -> Row:  # as TOML has it
+def _row(name: str, content: dict[str, dict[str, Any]]) -> ProviderRow:  # as TOML has it
     own = content[name]
     kind = content[own.get("like", name)]
     words: tuple[str, ...] = ("factory", "package", "extra")
@@ -228,14 +228,14 @@ def _row(name: str, content: dict[str, dict[str, Any]]) -> Row:  # as TOML has i
     options: dict[str, Any] = kind.get("settings", {})
     settings = {option: Setting(**one) for option, one in options.items()}
     fields: dict[str, Any] = {**shared, "like": name, **own, "settings": settings}
-    return Row(**fields)
+    return ProviderRow(**fields)
 
 
 PROVIDERS = read_rows(Path(__file__).with_name("providers.toml"))
 """Providers with a model."""
 
 
-def row_of(name: str) -> Row:
+def row_of(name: str) -> ProviderRow:
     """The row of a provider; raises `NoProvider` where there is none."""
     if name not in PROVIDERS:
         known = ", ".join(["auto", MOCK, *PROVIDERS])
@@ -262,7 +262,7 @@ class Connection:
     """Seconds without a byte after which a stream is given up."""
 
     @property
-    def row(self) -> Row:
+    def row(self) -> ProviderRow:
         return row_of(self.provider)
 
     def option(self, name: str) -> Option:

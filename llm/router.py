@@ -25,11 +25,11 @@ from llm.calls import (
     CallBroke,
     CallEnded,
     CallEvent,
+    CallFellBack,
     CallRetried,
     CallStarted,
     CallWaits,
     Classified,
-    FellBack,
 )
 from llm.errors import (
     CallFailed,
@@ -43,11 +43,11 @@ from llm.errors import (
     TimedOut,
     WishRefused,
 )
-from llm.plan import SMALL_B, Choice, Plan
+from llm.plan import SMALL_B, Choice, ModelPlan
 from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens, overlong, row_of, too_few
 from llm.tokens import answer_tokens, question_tokens, texts_of
-from llm.types import MOST_TOKENS, Reply, Request, Stream, Usage
+from llm.types import MAX_TOKENS, Reply, Request, Stream, Usage
 
 LOADING_INTERVAL_S = 2.0
 """Between two looks at how far a model on this machine has been downloaded or loaded."""
@@ -57,7 +57,7 @@ FIRST_WAIT_S = 0.5
 LEARNING_S = 2.0
 """Seconds for a server to list its models, before the first question to it."""
 
-THINKING_TOKENS, MOST_THINKING_S, TELLING_TOKENS = (1_500, 300), 40.0, 16
+THINKING_TOKENS, MAX_THINKING_S, TELLING_TOKENS = (1_500, 300), 40.0, 16
 """Tokens of the question and the answer of a role that thinks; the seconds from which on a model is
 too slow for it; and the tokens of an answer from which on its speed is telling."""
 
@@ -100,7 +100,7 @@ class Breaker:
 class Router:
     """The plan at work in one run."""
 
-    plan: Plan
+    plan: ModelPlan
     open: Callable[[Choice], Provider]
     """A provider for a choice, which the router closes; called in a thread. Raises `NoProvider`."""
     ledger: Ledger
@@ -172,7 +172,7 @@ class Router:
                 if said or place + 1 == len(ways):
                     raise
                 to = ways[place + 1].words
-                self.tell(FellBack(request.role, choice.words, to, str(error)))
+                self.tell(CallFellBack(request.role, choice.words, to, str(error)))
 
     async def begun(self, choice: Choice, request: Request, key: str = "") -> _Call:
         """A call that is admitted, charged and told; raises `ProviderDown` where the model is left
@@ -232,7 +232,7 @@ class Router:
         size, shown = reply.parameters_b, ""
         if size is not None and size < SMALL_B:
             shown = f"{choice.words} is a small model ({size:.1f}B)"
-        elif thinking_s(reply, loaded=choice.asked in self._answered) > MOST_THINKING_S:
+        elif thinking_s(reply, loaded=choice.asked in self._answered) > MAX_THINKING_S:
             shown = f"{choice.words} is slow here"
         self._answered.add(choice.asked)
         if shown and not known.is_small:
@@ -459,7 +459,7 @@ def fingerprint(choice: Choice, request: Request) -> str:
 def _counted(usage: Usage) -> Usage:
     """A provider's counts without those that cannot be."""
     counts = {
-        name: min(max(getattr(usage, name), 0), MOST_TOKENS)
+        name: min(max(getattr(usage, name), 0), MAX_TOKENS)
         for name in ("input", "output", "read", "written")
     }
     return replace(usage, **counts)

@@ -86,7 +86,7 @@ class Request:
     """Its last answer has just broken off."""
 
 
-MOST_TOKENS = 10**9
+MAX_TOKENS = 10**9
 """More than any call has; a larger count is somebody's mistake, or a trick."""
 
 
@@ -110,7 +110,7 @@ class Usage:
         return self.input + self.output + self.read + self.written
 
 
-class Alternative(NamedTuple):
+class TokenAlternative(NamedTuple):
     """Another token that a model might have written."""
 
     at: int
@@ -139,7 +139,7 @@ class Reply:
     """Calls that were made to get it, the refused ones included."""
     cached: bool = False
     """It came from this run's log: nothing was sent and nothing paid."""
-    alternatives: tuple[Alternative, ...] = ()
+    alternatives: tuple[TokenAlternative, ...] = ()
     """As asked for (`Request.alternatives`), in the order of their places; a run's log has none."""
     parameters_b: float | None = None
     """Billions of parameters of the model, where its server tells."""

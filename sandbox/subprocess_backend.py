@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Literal
 
 from sandbox.inside.removal import remove
 from sandbox.levels import Isolation, Layer
+from sandbox.protocol.batch import STDERR_KEPT, RestartingBatch
+from sandbox.protocol.conversation import READ_BYTES, Conversation, read_some
+from sandbox.protocol.orders import cpu_limit_s, environment, loaded, orders
+from sandbox.protocol.wire import frame
 from sandbox.sandbox import Sandbox
-from sandbox.talk.batch import STDERR_KEPT, RestartingBatch
-from sandbox.talk.conversation import READ_BYTES, Conversation, read_some
-from sandbox.talk.orders import cpu_limit_s, environment, loaded, orders
-from sandbox.talk.wire import frame
 from sandbox.types import Job, SandboxError, SandboxUnavailable
-from sandbox.workspaces import Workspace, Workspaces, kill_all, survivors, workspaces
+from sandbox.workspaces import JailFolder, Workspaces, kill_all, survivors, workspaces
 
 if TYPE_CHECKING:
     import resource
@@ -126,7 +126,7 @@ class _Running(Conversation):
     def __init__(
         self,
         workspaces: Workspaces,
-        workspace: Workspace,
+        workspace: JailFolder,
         job: Job,
         told: bytes,
         output: Output,
@@ -279,7 +279,7 @@ class _Running(Conversation):
             )
 
 
-def _spawn(workspaces: Workspaces, workspace: Workspace, job: Job) -> tuple[int, int, int, int]:
+def _spawn(workspaces: Workspaces, workspace: JailFolder, job: Job) -> tuple[int, int, int, int]:
     """Starts the guest; returns its pid and our ends of its channel, output and errors."""
     own = {
         "HOME": f"{workspace.folder}/work", "TMPDIR": f"{workspace.folder}/tmp",

@@ -74,7 +74,7 @@ _LEFT_OUT = (
 
 
 @dataclass(frozen=True)
-class Workspace:
+class JailFolder:
     """A folder and whose it is: of a plain job, or of a fork server."""
 
     folder: str
@@ -101,7 +101,7 @@ class Python:
 
 
 @dataclass(frozen=True)
-class Interpreter:
+class JailPython:
     """A Python that a job's user may run and read."""
 
     executable: str
@@ -143,13 +143,13 @@ class Workspaces:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self.has_spare_users = _may_change_user()
-        self._home = _make_home(self.has_spare_users)
+        self._home = _make_home_folder(self.has_spare_users)
         """Where hosts agree on spare users: one folder for all of them."""
         # A job that may start processes has a `/tmp` of its own, which would hide what lies there.
         in_tmp = os.path.dirname(self._home) == "/tmp"
         # Its name, which stands in paths of the library, tells no program where it runs.
         self._hosts = (
-            _make_home(self.has_spare_users, "/var/tmp", "python") if in_tmp else self._home
+            _make_home_folder(self.has_spare_users, "/var/tmp", "python") if in_tmp else self._home
         )
         self._lock_fds: list[int] = []
         self._folder = self._settle()
@@ -160,7 +160,7 @@ class Workspaces:
         self._pid = os.getpid()
         self._guest = Path(self._folder, "guest.pyc")
         _compile(_INSIDE / "guest.py", self._guest)
-        self._interpreters: dict[str, Interpreter] = {}
+        self._interpreters: dict[str, JailPython] = {}
         self.interpreter()
         if not self.has_spare_users:
             _refuse_readers()
@@ -176,12 +176,12 @@ class Workspaces:
         self._lock_fds.clear()
         atexit.unregister(self.close)
 
-    def make(self, kind: str = "", inner: Sequence[str] = ("work", "tmp")) -> Workspace:
+    def make(self, kind: str = "", inner: Sequence[str] = ("work", "tmp")) -> JailFolder:
         """A fresh workspace of that kind, with folders in it that are its user's."""
         with self._lock:
             self._count += 1
             user = self._spare() if self.has_spare_users else None
-            workspace = Workspace(f"{self._folder}/{kind}{self._count}", user)
+            workspace = JailFolder(f"{self._folder}/{kind}{self._count}", user)
         try:
             os.mkdir(workspace.folder, 0o711)
             for name in inner:
@@ -193,18 +193,18 @@ class Workspaces:
             raise
         return workspace
 
-    def remove(self, workspace: Workspace) -> None:
+    def remove(self, workspace: JailFolder) -> None:
         """Removes a workspace of which no process lives, and takes it back."""
         remove(workspace.folder)
         self.take_back(workspace)
 
-    def take_back(self, workspace: Workspace, left_orphans: bool = False) -> None:
+    def take_back(self, workspace: JailFolder, left_orphans: bool = False) -> None:
         """Takes a workspace back once its folder is removed and none of its processes lives."""
         if workspace.user is not None:
             with self._lock:
                 (self._resting if left_orphans else self._free).append(workspace.user)
 
-    def end_server(self, workspace: Workspace) -> None:
+    def end_server(self, workspace: JailFolder) -> None:
         """Takes a fork server's folder back; its children may still be dying."""
         if workspace.user is not None:
             kill_all(_of_user(workspace.user))
@@ -303,17 +303,17 @@ class Workspaces:
                         (package / source.name).chmod(0o644)
         return str(folder)
 
-    def interpreter(self, python: str = "") -> Interpreter:
+    def interpreter(self, python: str = "") -> JailPython:
         """Ours, or the Python at that path, where a job's user may run and read it."""
         with self._lock:
             if python not in self._interpreters:
                 self._interpreters[python] = self._readable(python_at(python) if python else _own())
             return self._interpreters[python]
 
-    def _readable(self, found: Python) -> Interpreter:
+    def _readable(self, found: Python) -> JailPython:
         library = found.library
         if not self.has_spare_users or (_open_to_all(found.executable) and _open_to_all(library)):
-            return Interpreter(found.executable, library)
+            return JailPython(found.executable, library)
         prefix = Path(self._folder, f"python-{len(self._interpreters)}")
         libraries = prefix / os.path.basename(found.shared)
         for place in (prefix, prefix / "bin", libraries):
@@ -326,7 +326,7 @@ class Workspaces:
         for shared_object in Path(found.shared).glob("libpython*.so*"):
             _link(os.path.realpath(shared_object), str(libraries / shared_object.name))
         environment = {"LD_LIBRARY_PATH": str(libraries)}
-        return Interpreter(str(linked), str(image), environment, shared=str(libraries))
+        return JailPython(str(linked), str(image), environment, shared=str(libraries))
 
 
 def _own() -> Python:
@@ -374,7 +374,7 @@ def _workspaces_of(pid: int) -> Workspaces:
     return Workspaces()
 
 
-def survivors(workspace: Workspace) -> list[int]:
+def survivors(workspace: JailFolder) -> list[int]:
     """The living processes that belong to a workspace's job."""
     if sys.platform != "linux":
         return []
@@ -467,7 +467,7 @@ def _mapped(path: str) -> bool:
     return False
 
 
-def _make_home(for_spare_users: bool, first: str = "", name: str = "code-jails") -> str:
+def _make_home_folder(for_spare_users: bool, first: str = "", name: str = "code-jails") -> str:
     """The folder all hosts of this user share; refuses one that someone else could change."""
     places = [first or tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"]
     for place in places:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent import *  # noqa: F403
-    from agent.doors.notebook import Shell
+    from agent.interfaces.notebook import Shell
 
 
 def __getattr__(name: str) -> object:
@@ -20,6 +20,6 @@ def __getattr__(name: str) -> object:
 
 def load_ipython_extension(shell: Shell) -> None:
     """What `%load_ext selfheal` calls: it brings the magic `%%heal`."""
-    from agent.doors.notebook import register
+    from agent.interfaces.notebook import register
 
     register(shell)

@@ -1,5 +1,5 @@
 """`python -m selfheal`, the same as the command `heal`."""
 
-from agent.doors import main
+from agent.interfaces import main
 
 main()

@@ -55,7 +55,7 @@ class _Healer:
         if cache is None:
             print("heal: nothing is healed: the patch is kept in pytest's cache, which is off")
             return
-        from agent.doors.project.after_pytest import heal_in_a_process
+        from agent.interfaces.project.after_pytest import heal_in_a_process
 
         heal_in_a_process(
             config.rootpath, [*self._failed], [*self._left],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadFileScheduling
 
 TORCH = (
-    "tests/agent/thinking/test_with_local_model.py", "tests/contract/", "tests/llm/huggingface/",
+    "tests/agent/propose/test_with_local_model.py", "tests/contract/", "tests/llm/huggingface/",
 )
 """What runs models in its process: to import torch takes longer than these tests do."""
 

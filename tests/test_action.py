@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.agent.project.small_project import pyproject
+from tests.agent.search.project.small_project import pyproject
 
 ROOT = Path(__file__).parent.parent
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.judge.signs import ACTING, WRITTEN
-from agent.log.words import INTEGRITY_MEANING, OUTCOME_WORDS, PROOF_MEANING, STANDING_SIGNS
-from agent.run.graph import STEPS, diagram
+from agent.loop.graph import STEPS, diagram
+from agent.report.words import INTEGRITY_MEANING, OUTCOME_WORDS, PROOF_MEANING, STATUS_SYMBOLS
+from agent.verify.tamper_indicators import ACTING, WRITTEN
 from evaluation.screenshots import PICTURES
 
 ROOT = Path(__file__).parent.parent
@@ -22,7 +22,7 @@ def read(name: str) -> str:
 
 
 def test_the_diagram_is_the_graphs_own() -> None:
-    """On a difference: put what `python -m agent.run.graph` prints into docs/architecture.md."""
+    """On a difference: put what `python -m agent.loop.graph` prints into docs/architecture.md."""
     (drawn,) = re.findall(r"```mermaid\n(.*?)```", read("docs/architecture.md"), re.DOTALL)
     assert drawn == diagram()
 
@@ -83,7 +83,7 @@ def test_what_the_table_of_changes_names_is_there() -> None:
     ("README.md", r"^\| (E\d) \| .+ \|$", PROOF_MEANING),
     ("README.md", r"^\| (isolated|in-process) \| .+ \|$", INTEGRITY_MEANING),
     ("docs/verdicts.md", r"^\| `(\w+)` \| [A-Z :,]+ \|$", OUTCOME_WORDS),
-    ("docs/verdicts.md", r"^\| `([a-z ]+)` \| . \| .+ \|$", STANDING_SIGNS),
+    ("docs/verdicts.md", r"^\| `([a-z ]+)` \| . \| .+ \|$", STATUS_SYMBOLS),
 ])
 def test_documents_list_all_that_can_be_shown(
     document: str, row: str, known: dict[str, object]

@@ -20,10 +20,10 @@ import selfheal
 from agent.core.domain import Report, Solution, Task
 from agent.core.measures import MEASURES
 from agent.core.settings import Settings, provider_settings, table
-from agent.doors import settings_docs
-from agent.doors.cli import app
-from agent.doors.library import KEYS
-from agent.healing.models import key_names
+from agent.interfaces import settings_docs
+from agent.interfaces.library import KEYS
+from agent.interfaces.terminal.cli import app
+from agent.iteration.models import key_names
 from agent.tools import Workspace, open_tools
 from agent.tools.debugging import DebuggerTools, Scene
 from sandbox import Sandbox

@@ -15,8 +15,8 @@ import yaml
 from dotenv import dotenv_values
 
 from agent.core.settings import Settings, provider_settings, table
-from agent.doors import settings_docs
-from agent.healing.models import key_names
+from agent.interfaces import settings_docs
+from agent.iteration.models import key_names
 from app import ON_A_SPACE
 
 ROOT = Path(__file__).parent.parent
@@ -116,7 +116,7 @@ def test_the_front_matter_names_the_installed_gradio() -> None:
 
 
 def test_the_documents_tables_are_what_the_program_reads() -> None:
-    """On a difference: `python -m agent.doors.settings_docs`."""
+    """On a difference: `python -m agent.interfaces.settings_docs`."""
     assert settings_docs.readme(README) == README
     assert settings_docs.example() == (ROOT / ".env.example").read_text(encoding="utf-8")
 
@@ -183,7 +183,7 @@ def test_a_built_module_imports_under_the_installed_name() -> None:
     with pytest.raises(SyntaxError):
         renamed("import llm\n")
     with pytest.raises(SyntaxError, match="relative"):
-        renamed("to_thread(import_module, 'agent.run.graph')\n")
+        renamed("to_thread(import_module, 'agent.loop.graph')\n")
 
 
 def test_no_module_finds_its_data_by_the_names_of_a_checkout() -> None:
@@ -191,7 +191,7 @@ def test_no_module_finds_its_data_by_the_names_of_a_checkout() -> None:
     named = re.compile(
         r"""\b(?:files|import_module)\(\s*f?["'](?:agent|llm|sandbox|demo|prompts)\b"""
     )
-    assert named.search('files("agent.repair")')
+    assert named.search('files("agent.search")')
     assert not [
         str(path) for room in ("agent", "demo", "llm", "sandbox")
         for path in (ROOT / room).rglob("*.py") if named.search(path.read_text("utf-8"))

@@ -41,9 +41,9 @@ Integrity = Literal["isolated", "in-process"]
 INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "isolated")
 REST = "*"
 """The node of a test that stands for whatever else pytest finds in a file."""
-SET_ASIDE: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
+EXCLUDED: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
 """Outcomes that say nothing for a program and nothing against it."""
-Standing = Literal[Status, "vacuous", "not believed", "set aside"]
+VerdictStatus = Literal[Status, "vacuous", "not believed", "set aside"]
 """What a verdict comes to: how the test came out, unless that is a pass which counts for less."""
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Strategy = Literal["memory", "search", "model", "person"]
@@ -180,7 +180,7 @@ class Script(Value):
 TestCase = Annotated[Example | Raises | Property | Script, Field(discriminator="kind")]
 
 
-LEAST_CHANCE, MOST_LOG_ODDS = 1e-6, 30.0
+LEAST_CHANCE, MAX_LOG_ODDS = 1e-6, 30.0
 
 
 class Estimate(Value):
@@ -198,7 +198,7 @@ class Estimate(Value):
 
     @property
     def probability(self) -> float:
-        return 1 / (1 + math.exp(-max(-MOST_LOG_ODDS, min(MOST_LOG_ODDS, self.log_odds))))
+        return 1 / (1 + math.exp(-max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, self.log_odds))))
 
 
 class Solution(Value):
@@ -364,7 +364,7 @@ class JailLayer(Value):
     seen: str
 
 
-class Jail(Value):
+class JailStatus(Value):
     """What was seen to hold untrusted code back on this machine."""
 
     words: str
@@ -409,7 +409,7 @@ class Verdict(Value):
         return self.passed and not self.vacuous
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> VerdictStatus:
         """What a reader is told it comes to."""
         if self.doubt:
             return "not believed"
@@ -420,7 +420,7 @@ class Verdict(Value):
     @property
     def fails(self) -> bool:
         """It neither passes nor is set aside, by itself or by us."""
-        if self.aside or (self.status in SET_ASIDE and not self.doubt):
+        if self.aside or (self.status in EXCLUDED and not self.doubt):
             return False
         return not self.passed
 
@@ -448,7 +448,7 @@ class Report(Value):
         return tuple(v for v in self.verdicts if v.origin in VETOING_ORIGINS)
 
     @property
-    def is_pinned(self) -> bool:
+    def is_specified(self) -> bool:
         """Whether tests of the user say what the program does; derived ones are doubts then."""
         return any(verdict.origin in PINNING_ORIGINS for verdict in self.verdicts)
 
@@ -456,7 +456,7 @@ class Report(Value):
     def oracle(self) -> tuple[Verdict, ...]:
         """The verdicts that decide: trusted tests, and derived ones where no test is the user's
         own."""
-        if self.is_pinned:
+        if self.is_specified:
             return self.trusted
         deciding = VETOING_ORIGINS | DERIVED_ORIGINS
         return tuple(one for one in self.verdicts if one.origin in deciding)
@@ -482,7 +482,7 @@ class Report(Value):
     @property
     def is_contested(self) -> bool:
         """Whether the doubts would forbid success if they were not contested."""
-        return not self.is_pinned and WEIGHTS["spec"] * len(self.doubts) >= VETO
+        return not self.is_specified and WEIGHTS["spec"] * len(self.doubts) >= VETO
 
     @property
     def weakest(self) -> Verdict | None:
@@ -536,7 +536,7 @@ def tally(verdicts: Sequence[Verdict], noun: str = "test", plural: str = "") -> 
     return ", ".join([passing(counts["passed"], len(verdicts), noun, plural), *others])
 
 
-class BlamedLine(Value):
+class SuspiciousLine(Value):
     """A line under suspicion, 0 to 1, with the values seen there in a failing run."""
 
     line: int
@@ -582,7 +582,7 @@ class Behaviour(Value):
         return f"raises {self.raises}" if self.raises else f"gives {self.gives}"
 
 
-class Rivals(Value):
+class CompetingPatches(Value):
     """Repairs that the tests do not tell apart, and the smallest call that does."""
 
     call: str
@@ -616,7 +616,7 @@ class Diagnosis(Value):
     fixable: bool = True
     cause: str
     evidence: tuple[str, ...] = ()
-    blamed: tuple[BlamedLine, ...] = ()
+    blamed: tuple[SuspiciousLine, ...] = ()
     confidence: float = 0.5
     suggests: Approach | None = None
 

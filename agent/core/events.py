@@ -10,15 +10,15 @@ from pydantic import Field
 
 from agent.core.domain import (
     Approach,
+    CompetingPatches,
     Diagnosis,
     Integrity,
-    Jail,
     JailLayer,
+    JailStatus,
     Origin,
     Proof,
     ProofLevel,
     Report,
-    Rivals,
     RunOutcome,
     Solution,
     Strategy,
@@ -76,9 +76,9 @@ class RunStarted(Value):
     """Its program is one of a project's, which the project's own suite judges."""
 
     @property
-    def jail(self) -> Jail:
+    def jail(self) -> JailStatus:
         """What held this run's programs back."""
-        return Jail(words=self.sandbox, level=self.level, layers=self.layers)
+        return JailStatus(words=self.sandbox, level=self.level, layers=self.layers)
 
 
 class StepStarted(Value):
@@ -158,7 +158,7 @@ class Recalled(Value):
     lessons: tuple[str, ...] = ()
 
 
-class RoundEnded(Value):
+class IterationEnded(Value):
     """One round of the ladder was judged; it counts as an iteration whatever it brought."""
 
     kind: Literal["round_ended"] = "round_ended"
@@ -228,7 +228,7 @@ class Ambiguous(Value):
 
     kind: Literal["ambiguous"] = "ambiguous"
     iteration: int
-    rivals: Rivals
+    rivals: CompetingPatches
 
 
 class Critiqued(Value):
@@ -247,7 +247,7 @@ class Proved(Proof):
     features: Mapping[str, float] = Field(default_factory=dict)
 
     @property
-    def settles_rivals(self) -> bool:
+    def settles_competition(self) -> bool:
         """Whether all tests, those held out too, have refuted every other behaviour."""
         seen = self.evidence
         return seen is not None and not seen.others and not seen.unsettled
@@ -369,7 +369,7 @@ class Waiting(Value):
     interrupt: str
     question: str
     diff: str = ""
-    rivals: Rivals | None = None
+    rivals: CompetingPatches | None = None
     needs: Literal["answer", "review", "leave", "help", "budget", "key", "visitor"] = "answer"
     """What it waits for."""
     code: str = ""
@@ -429,10 +429,9 @@ class RunFailed(Value):
 
 Event = Annotated[
     RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
-    | Looked | Searched | Recalled | RoundEnded | TestRuled | PatchProposed | Outdone | PartialFound
-    | Ambiguous | Critiqued | Proved | LessonLearned | PlanStepped | ModelAsked | ModelCalled
-    | ModelFailed | FellBack
-    | Extended | Notice | Waiting | Answered | Resumed | RunFinished | RunFailed,
+    | Looked | Searched | Recalled | IterationEnded | TestRuled | PatchProposed | Outdone
+    | PartialFound | Ambiguous | Critiqued | Proved | LessonLearned | PlanStepped | ModelAsked | ModelCalled
+    | ModelFailed | FellBack | Extended | Notice | Waiting | Answered | Resumed | RunFinished | RunFailed,
     Field(discriminator="kind"),
 ]
 

@@ -1,4 +1,4 @@
-"""Every setting with its default, variable and meaning; `agent.doors.settings_docs` writes the
+"""Every setting with its default, variable and meaning; `agent.interfaces.settings_docs` writes the
 tables of README and `.env.example` from it. Only `Settings.from_env` reads the environment."""
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Suite(Value):
     def all(self) -> tuple[TestCase, ...]:
         return (*self.visible, *self.held_out)
 
-    def urging(self, names: Collection[str]) -> Suite:
+    def derived_required(self, names: Collection[str]) -> Suite:
         """The same tests, of which these forbid success alone for now."""
         return self.with_origins({name: "urged" for name in names}).model_copy(
             update={"was_urged": True}
@@ -87,14 +87,14 @@ class Suite(Value):
         )
 
     @property
-    def is_pinned(self) -> bool:
+    def is_specified(self) -> bool:
         """Whether tests of the user say what the program does, as `Report.is_pinned` has it."""
         return any(test.origin in PINNING_ORIGINS for test in self.all)
 
     @property
     def oracle(self) -> tuple[TestCase, ...]:
         """The visible tests that decide, as `Report.oracle` has it, but for those set aside."""
-        deciding = VETOING_ORIGINS if self.is_pinned else VETOING_ORIGINS | DERIVED_ORIGINS
+        deciding = VETOING_ORIGINS if self.is_specified else VETOING_ORIGINS | DERIVED_ORIGINS
         return tuple(
             test for test in self.visible
             if test.origin in deciding and test.name not in self.aside
@@ -119,7 +119,7 @@ class Suite(Value):
 
     def shown(self) -> Suite:
         """The same tests with none held out any more."""
-        before: Origin = "user" if self.is_pinned else "task"
+        before: Origin = "user" if self.is_specified else "task"
         opened = tuple(
             test.model_copy(update={"origin": before}) if test.origin == "held-out" else test
             for test in self.held_out
@@ -137,7 +137,7 @@ class AttemptCandidate(TypedDict):
     try_id: str
 
 
-def of_the_newest_round(
+def of_the_newest_iteration(
     before: list[AttemptCandidate] | None, after: list[AttemptCandidate] | None
 ) -> list[AttemptCandidate]:
     """The attempts of the newest round, in order."""
@@ -171,7 +171,7 @@ class State(TypedDict, total=False):
     """How the next round goes about it."""
     rounds_id: str
     place: int
-    candidates_now: Annotated[list[AttemptCandidate], of_the_newest_round]
+    candidates_now: Annotated[list[AttemptCandidate], of_the_newest_iteration]
     taken: bool
     """The newest round's program passed what it had seen, and is judged by all."""
     objected: bool
@@ -217,7 +217,7 @@ class State(TypedDict, total=False):
     others_fit: bool
     """Other repairs passed these very tests when it was learned, and none of them was refuted."""
     open_id: str
-    """The `Rivals` of the recalled fix that pass now as well; empty where there are none."""
+    """The `CompetingPatches` of the recalled fix that pass now as well; empty if there are none."""
     written_id: str
     """The estimate for a first program that was written from words."""
     failure_id: str
@@ -259,7 +259,7 @@ class Try(Value):
     """Programs that were tried for it: itself, and those of a search around it."""
 
 
-class Round(Value):
+class Iteration(Value):
     """One judged round."""
 
     approach: Approach
@@ -273,10 +273,10 @@ class Round(Value):
     """What the next round is told of it: the change, and what was wrong with it."""
 
 
-class Rounds(Value):
+class Iterations(Value):
     """All rounds of a run, in order."""
 
-    all: tuple[Round, ...] = ()
+    all: tuple[Iteration, ...] = ()
     notes: tuple[str, ...] = ()
     """What whoever reviewed has said against programs that passed."""
 
@@ -286,11 +286,11 @@ class Rounds(Value):
         tried = [one.told for one in self.all if one.told and one.approach != "search"]
         return (*dict.fromkeys(tried), *self.notes)
 
-    def with_note(self, note: str) -> Rounds:
+    def with_note(self, note: str) -> Iterations:
         """The same, with something that was said against its last program."""
         return self.model_copy(update={"notes": (*self.notes, note)})
 
-    def refuted(self) -> Rounds:
+    def refuted(self) -> Iterations:
         """The same, its last program refuted by a test that it had not seen."""
         *before, last = self.all
         last = last.model_copy(update={"refuted": True})

@@ -15,7 +15,7 @@ T = TypeVar("T")
 MOST = 6
 """Texts whose trees are kept; one of ten thousand lines takes some tens of megabytes."""
 
-MOST_LEVELS = 400
+MAX_LEVELS = 400
 """Levels of a tree that is read: readers recurse twice a level, and Python allows 1,000 calls."""
 
 
@@ -98,7 +98,7 @@ def levels(text: str) -> int:
 def is_legible(text: str) -> bool:
     """Whether a text is Python that is not nested too deeply to be read."""
     try:
-        return levels(text) <= MOST_LEVELS
+        return levels(text) <= MAX_LEVELS
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
 

@@ -63,11 +63,11 @@ def best_of(log: Sequence[Stamped]) -> Best | None:
     newest: dict[str, tuple[int, Report]] = {}
     seen: dict[tuple[int, str], None] = {}
     reviews: dict[str, Review] = {}
-    judged, brought = "", False
+    judged, submitted = "", False
     for entry in log:
         match entry.event:
             case RunStarted(code=code):
-                brought = bool(code)
+                submitted = bool(code)
             case CodeWritten(solution=solution):
                 written[solution.id] = solution
             case Judged(iteration=number, report=report) if report.solution in written:
@@ -87,7 +87,7 @@ def best_of(log: Sequence[Stamped]) -> Best | None:
 
     def rank(key: str) -> tuple[bool, tuple[int, int], bool]:
         report = newest[key][1]
-        return report.passed, report.score, brought and key == first.id
+        return report.passed, report.score, submitted and key == first.id
 
     key = max(reversed(newest), key=rank)
     number, report = newest[key]

@@ -14,7 +14,7 @@ from agent.log.store import RunRow, Store, UnknownRun
 
 LEAST_NAMED = 4  # characters of an id
 LONGEST_TITLE = 80
-Standing = Literal["running", "waiting", "interrupted", "failed"] | RunOutcome
+VerdictStatus = Literal["running", "waiting", "interrupted", "failed"] | RunOutcome
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Listed:
     id: str
     title: str
     created: float  # seconds since the epoch
-    standing: Standing
+    standing: VerdictStatus
     parent: Parent | None
     proof: ProofLevel | None = None
     fitting: int = 1
@@ -75,13 +75,13 @@ class History:
     def _listed(self, row: RunRow) -> Listed:
         first, last = self._store.ends(row.id)
         parent = first.event.parent if first and isinstance(first.event, RunStarted) else None
-        standing = self._standing(row, last)
+        standing = self._status(row, last)
         listed = Listed(row.id, row.title, row.created, standing, parent)
         if last is None or not isinstance(last.event, RunFinished):
             return listed
         return replace(listed, proof=last.event.proof, fitting=last.event.fitting)
 
-    def _standing(self, row: RunRow, last: Stamped | None) -> Standing:
+    def _status(self, row: RunRow, last: Stamped | None) -> VerdictStatus:
         match last.event if last is not None else None:
             case RunFinished(outcome=outcome):
                 return outcome

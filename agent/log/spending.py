@@ -32,8 +32,8 @@ from llm.calls import (
     CallWaits,
     Classified,
 )
-from llm.calls import FellBack as TookOver
-from llm.plan import Plan
+from llm.calls import CallFellBack as TookOver
+from llm.plan import ModelPlan
 from llm.prices import Prices
 from llm.provider import estimated_tokens, named
 from llm.tokens import answer_tokens, question_tokens
@@ -193,7 +193,7 @@ class CostEstimate:
 
 
 def estimate_costs(
-    plan: Plan, prices: Prices, prompts: Prompts, typed: str, today: date
+    plan: ModelPlan, prices: Prices, prompts: Prompts, typed: str, today: date
 ) -> tuple[CostEstimate, ...]:
     """The most that one call of each role may cost for the text that was typed."""
     found = []

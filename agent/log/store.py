@@ -18,8 +18,8 @@ from pydantic import TypeAdapter
 from agent.core.domain import Value, address
 from agent.core.events import Event, Stamped
 from agent.core.sqlite import PATIENCE_S, changing, make_shrinking
-from agent.intake.errors import BadInput
 from agent.log.alive import Alive
+from agent.target.errors import BadInput
 
 V = TypeVar("V", bound=Value)
 

@@ -16,12 +16,12 @@ from functools import lru_cache
 from agent.core.trees import parse
 from agent.memory.failures import skeleton
 
-MOST_LINES = 5_000
+MAX_LINES = 5_000
 
 # A small edit, counted in words, so that it works for programs that do not parse.
 LEAST_KEPT = 0.6
-MOST_ADDED = 16
-MOST_VALUES = 3
+MAX_ADDED = 16
+MAX_VALUES = 3
 
 COMPUTING = frozenset({
     "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "int", "len",
@@ -65,7 +65,7 @@ def remade(before: str, after: str, text: str, *, anywhere: bool = False) -> str
     try:
         old, new, now = _lines(before), _lines(after), _lines(text)
         same = len(old) == len(now) and skeleton(before) == skeleton(text)
-        if not (same or anywhere) or max(map(len, (old, new, now))) > MOST_LINES:
+        if not (same or anywhere) or max(map(len, (old, new, now))) > MAX_LINES:
             return None
         made = _spliced(text, old, new, now, same=same)
         if made is None or made == text:
@@ -191,13 +191,13 @@ def is_local(before: str, after: str) -> bool:
     """Whether `after` is `before` with a small edit."""
     words, others = Counter(_WORD.findall(before)), Counter(_WORD.findall(after))
     kept = (words & others).total()
-    if kept < LEAST_KEPT * words.total() or (others - words).total() > MOST_ADDED:
+    if kept < LEAST_KEPT * words.total() or (others - words).total() > MAX_ADDED:
         return False
     values = Counter(_VALUE.findall(after)) - Counter(_VALUE.findall(before))
-    return values.total() <= MOST_VALUES
+    return values.total() <= MAX_VALUES
 
 
-def brings_no_names(before: str, after: str) -> bool:
+def defines_no_names(before: str, after: str) -> bool:
     """Whether an edit uses only the program's own names, keywords and computing builtins."""
     added = {*_NAME.findall(after)} - {*_NAME.findall(before)}
     return added <= COMPUTING | {*keyword.kwlist} - _REACHING_OUT

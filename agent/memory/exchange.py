@@ -14,21 +14,21 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from agent.core.domain import Lesson, ProofLevel, Value
 from agent.memory.edits import is_local
-from agent.memory.failures import LONGEST_MESSAGE, Failure
+from agent.memory.failures import LONGEST_MESSAGE, FailureKey
 from agent.memory.fixes import (
     LONGEST_PROGRAM,
     OF_PROJECT,
     Count,
     Fix,
     Memory,
-    Standing,
     StoredFix,
+    VerdictStatus,
 )
 from llm.redaction import may_hold_a_key
 
 VERSION = 5
 LARGEST_FILE = 20_000_000  # characters
-MOST_LINES = 10_000
+MAX_LINES = 10_000
 LONGEST_NOTE = 1_000
 LONGEST_LESSON = 600
 
@@ -69,7 +69,7 @@ class FixLine(Value):
     note: Annotated[str, Field(max_length=LONGEST_NOTE), _Clean] = ""
     proof: ProofLevel
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
-    standing: Standing = "unknown"
+    standing: VerdictStatus = "unknown"
     """`settled` is believed only of a trusted owner."""
     successes: Count = 0
     failures: Count = 0
@@ -199,8 +199,8 @@ def parsed(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
     if len(text) > LARGEST_FILE:
         raise BadExchange(f"it is larger than {LARGEST_FILE:,} characters")
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if len(lines) > MOST_LINES + 1:
-        raise BadExchange(f"it has more than {MOST_LINES:,} lines")
+    if len(lines) > MAX_LINES + 1:
+        raise BadExchange(f"it has more than {MAX_LINES:,} lines")
     try:
         Header.model_validate_json(lines[0][1] if lines else "")
     except ValidationError as error:
@@ -222,7 +222,7 @@ def _line(text: str) -> FixLine | LessonLine | str:
 def _fix(line: FixLine, *, trusted: bool) -> Fix | str:
     if line.before == line.after or not is_local(line.before, line.after):
         return "the fix is no small edit"
-    failure = Failure(**line.model_dump(include=set(Failure.model_fields)))
+    failure = FailureKey(**line.model_dump(include=set(FailureKey.model_fields)))
     fix = Fix.made(
         failure, line.before, line.after, line.proof, line.note,
         # That nothing else would do is somebody else's word.

@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 
 from agent.core.domain import Project, Report, Solution, TestCase, Value, address, passing
 from agent.core.trees import readable_nodes, tree_of
-from agent.intake.failing.failures import failures_of
-from agent.intake.task import PASTED
+from agent.target.failures.causes import failures_of
+from agent.target.task import PASTED
 
 LONGEST_MESSAGE = 300
 
@@ -27,7 +27,7 @@ TIMEOUT = "timeout"
 _PASTED = PurePosixPath(PASTED).stem
 
 
-class Failure(Value):
+class FailureKey(Value):
     """How a program fails, in words that another program's failure can share."""
 
     signature: str
@@ -54,13 +54,13 @@ class Failure(Value):
 
 def failure_of(
     solution: Solution, tests: Sequence[TestCase], report: Report, project: Project | None = None
-) -> Failure:
+) -> FailureKey:
     """The failure that a report shows; of several, the first that raised stands for all."""
     seen = failures_of(report)
     chief = next((one for one in seen if one.exception), seen[0] if seen else None)
     exception = chief.name if chief is not None and chief.exception else WRONG_RESULT
     trusted = report.trusted
-    return Failure(
+    return FailureKey(
         signature=signature(solution, tests, report) if project is None
         else project_signature(project, report),
         exception=exception,

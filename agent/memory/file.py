@@ -82,7 +82,7 @@ def open_file(path: Path) -> tuple[sqlite3.Connection, str]:
             try:
                 return _opened(path), ""  # another process has begun a new one meanwhile
             except NotOurs as fault:
-                place = _set_aside(path)
+                place = _excluded(path)
                 return _opened(path), (
                     f"The fix memory {path} {fault}. It is kept as {place.name}, and a new memory "
                     "is begun."
@@ -194,7 +194,7 @@ def _tables(db: sqlite3.Connection) -> dict[str, set[str]]:
     }
 
 
-def _set_aside(path: Path) -> Path:
+def _excluded(path: Path) -> Path:
     aside = path.with_name(f"{path.name}.broken-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
     try:
         path.rename(aside)

@@ -12,24 +12,24 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from agent.core.domain import FileChange, Lesson, ProofLevel, Rivals, Value
+from agent.core.domain import CompetingPatches, FileChange, Lesson, ProofLevel, Value
 from agent.core.sqlite import changing
-from agent.intake.errors import BadInput
-from agent.memory.failures import Failure, skeleton
+from agent.memory.failures import FailureKey, skeleton
 from agent.memory.file import FORMAT, open_file, open_nowhere, working
-from agent.memory.lessons import MOST_LESSONS, FailureDescription, query_of, words_of
+from agent.memory.lessons import MAX_LESSONS, FailureDescription, query_of, words_of
+from agent.target.errors import BadInput
 
 OWN = "own"
 OF_PROJECT = "the project at "
 """How the origin of a project's lesson begins."""
 LONGEST_PROGRAM = 200_000  # characters
-MOST_LOOKED_AT = 40
+MAX_LOOKED_AT = 40
 """Fixes that are looked at for one failure: its own, and then those of other programs."""
 
-MOST_FILES = 6  # of a project, in one fix
-LONGEST_RIVALS = 600_000  # characters of JSON
+MAX_FILES = 6  # of a project, in one fix
+MAX_COMPETING_LENGTH = 600_000  # characters of JSON
 
-Standing = Literal["unknown", "open", "settled"]
+VerdictStatus = Literal["unknown", "open", "settled"]
 """Whether other repairs passed the tests too when a fix was learned, and no one has chosen."""
 Count = Annotated[int, Field(ge=0)]
 
@@ -37,29 +37,33 @@ Count = Annotated[int, Field(ge=0)]
 class Fix(Value):
     """A proven repair: what failed, and what helped."""
 
-    failure: Failure
+    failure: FailureKey
     before: Annotated[str, Field(max_length=LONGEST_PROGRAM)]
     after: Annotated[str, Field(max_length=LONGEST_PROGRAM)]
     proof: ProofLevel
     note: str = ""
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
     """How likely it was right when it was learned; 1 where a person accepted it."""
-    standing: Standing = "unknown"
-    rivals: Rivals | None = None
+    standing: VerdictStatus = "unknown"
+    rivals: CompetingPatches | None = None
     project: str = ""
     """The key of the only project that is offered it; empty for a program."""
     path: str = ""
-    others: Annotated[tuple[FileChange, ...], Field(max_length=MOST_FILES - 1)] = ()
+    others: Annotated[tuple[FileChange, ...], Field(max_length=MAX_FILES - 1)] = ()
 
     @classmethod
     def made(
-        cls, failure: Failure, before: str, after: str, proof: ProofLevel, note: str,
-        standing: Standing = "unknown", rivals: Rivals | None = None,
+        cls, failure: FailureKey, before: str, after: str, proof: ProofLevel, note: str,
+        standing: VerdictStatus = "unknown", rivals: CompetingPatches | None = None,
         confidence: float = 0.5, *, project: str = "", path: str = "",
         others: tuple[FileChange, ...] = (),
     ) -> Fix | None:
         """The fix; `None` where a text is too long to be kept, or no text for a file."""
-        fits = standing == "open" and rivals is not None and len(rivals.to_json()) <= LONGEST_RIVALS
+        fits = (
+            standing == "open"
+            and rivals is not None
+            and len(rivals.to_json()) <= MAX_COMPETING_LENGTH
+        )
         texts = [text for one in others for text in (one.before, one.after)]
         try:
             for text in (before, after, note, failure.message, *texts):
@@ -130,35 +134,35 @@ class Memory:
 
     # Fixes.
 
-    def exact(self, failure: Failure) -> tuple[StoredFix, ...]:
+    def exact(self, failure: FailureKey) -> tuple[StoredFix, ...]:
         """Fixes of that very failure, the best first; none that failed more often than it
         helped."""
         return self._fixes(
             "where signature = ? and failures <= successes "
             "order by trusted desc, standing = 'settled' desc, successes - failures desc, "
             "created desc limit ?",
-            (failure.signature, MOST_LOOKED_AT),
+            (failure.signature, MAX_LOOKED_AT),
         )
 
-    def kept(self, failure: Failure, after: str) -> StoredFix | None:
+    def kept(self, failure: FailureKey, after: str) -> StoredFix | None:
         """The fix of that very failure that made `after` of the program, whatever its record."""
         found = self._fixes("where signature = ? and after = ?", (failure.signature, after))
         return found[0] if found else None
 
-    def alike(self, failure: Failure) -> tuple[StoredFix, ...]:
+    def alike(self, failure: FailureKey) -> tuple[StoredFix, ...]:
         """Fixes of other failures like that one."""
         return self._fixes(
             "where alike = ? and signature != ? and project = '' and misfits <= transfers "
             "order by trusted desc, transfers - misfits desc, created desc limit ?",
-            (failure.alike, failure.signature, MOST_LOOKED_AT),
+            (failure.alike, failure.signature, MAX_LOOKED_AT),
         )
 
-    def of_project(self, failure: Failure, project: str) -> tuple[StoredFix, ...]:
+    def of_project(self, failure: FailureKey, project: str) -> tuple[StoredFix, ...]:
         """Fixes of a project, those of that very failure first."""
         return self._fixes(
             "where project = ? and failures <= successes "
             "order by signature = ? desc, successes - failures desc, created desc limit ?",
-            (project, failure.signature, MOST_LOOKED_AT),
+            (project, failure.signature, MAX_LOOKED_AT),
         )
 
     def remember(
@@ -263,7 +267,7 @@ class Memory:
                 "join lessons on lessons.id = lesson_index.rowid where lesson_index match ? "
                 "and (substr(origin, 1, ?) <> ? or origin = ?) "
                 "order by bm25(lesson_index, 3.0, 1.0), created desc limit ?",
-                (query, len(OF_PROJECT), OF_PROJECT, of_project(project), MOST_LESSONS),
+                (query, len(OF_PROJECT), OF_PROJECT, of_project(project), MAX_LESSONS),
             ).fetchall()
         return tuple(row.lesson for row in self._lessons(rows))
 
@@ -324,9 +328,9 @@ def _remembered(row: sqlite3.Row) -> StoredFix | None:
         "number": row["id"], "passed": row["proof_before"], "proof": row["proof_after"],
     }
     try:
-        values["rivals"] = Rivals.from_json(str(row["rivals"])) if row["rivals"] else None
+        values["rivals"] = CompetingPatches.from_json(str(row["rivals"])) if row["rivals"] else None
         values["others"] = json.loads(str(row["others"]))
-        failure = Failure.model_validate(_of(Failure, values))
+        failure = FailureKey.model_validate(_of(FailureKey, values))
         fix = Fix.model_validate(_of(Fix, values) | {"failure": failure})
         known = StoredFix.model_validate(_of(StoredFix, values) | {"fix": fix})
     except ValueError:  # among them pydantic's

@@ -13,10 +13,10 @@ from importlib.resources import files
 
 from agent.core.domain import Diagnosis, Value
 from agent.core.trees import readable_nodes
-from agent.memory.failures import TIMEOUT, WRONG_RESULT, Failure
+from agent.memory.failures import TIMEOUT, WRONG_RESULT, FailureKey
 
-MOST_LESSONS = 5
-MOST_WORDS = 80
+MAX_LESSONS = 5
+MAX_WORDS = 80
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 _TELLS_NOTHING = frozenset(
@@ -37,7 +37,7 @@ class FailureDescription(Value):
 
 
 def failure_description(
-    diagnosis: Diagnosis, failure: Failure | None, text: str
+    diagnosis: Diagnosis, failure: FailureKey | None, text: str
 ) -> FailureDescription:
     """The symptom of a diagnosed program; the failure is not known where there was no test."""
     return FailureDescription(
@@ -54,8 +54,8 @@ def words_of(*texts: str) -> tuple[str, ...]:
     found = (
         word.lower() for text in texts for word in _PART.findall(text) if len(word) > 1
     )
-    telling = (word for word in found if word not in _TELLS_NOTHING)
-    return tuple(dict.fromkeys(telling))[:MOST_WORDS]
+    distinguishing = (word for word in found if word not in _TELLS_NOTHING)
+    return tuple(dict.fromkeys(distinguishing))[:MAX_WORDS]
 
 
 def query_of(symptom: FailureDescription) -> str:

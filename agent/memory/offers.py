@@ -8,20 +8,20 @@ from itertools import chain
 from pathlib import Path
 
 from agent.core.domain import Estimate, Project, Solution
-from agent.intake.program import untouched
-from agent.memory.edits import brings_no_names, is_local, remade
-from agent.memory.failures import Failure, project_key
+from agent.memory.edits import defines_no_names, is_local, remade
+from agent.memory.failures import FailureKey, project_key
 from agent.memory.file import MemoryFault
 from agent.memory.fixes import OWN, Memory, StoredFix
-from agent.repair.wording import edit_in_words
+from agent.search.wording import edit_in_words
+from agent.target.program import untouched
 
-MOST_OFFERS = 6
+MAX_OFFERS = 6
 ELSEWHERE = 0.9
-MOST_PROJECT_OFFERS = 3
+MAX_PROJECT_OFFERS = 3
 
 
 @dataclass(frozen=True)
-class Offer:
+class RememberedEdit:
     """A remembered fix, and what it makes of the failing program."""
 
     known: StoredFix
@@ -95,16 +95,16 @@ class Offer:
 
 
 def offers(
-    memory: Memory, failure: Failure, base: Solution, project: Project | None = None
-) -> Iterator[Offer]:
+    memory: Memory, failure: FailureKey, base: Solution, project: Project | None = None
+) -> Iterator[RememberedEdit]:
     """Fixes of this failure, then of similar ones: small edits of the program with its own tests
     untouched. Of a project its own fixes, those of another failure only where its files are the
     same. Raises: MemoryFault."""
     made_before = [{file.path: file.text for file in base.files}]
     if project is not None:
-        found, most = _of_project(memory, failure, base, project), MOST_PROJECT_OFFERS
+        found, most = _of_project(memory, failure, base, project), MAX_PROJECT_OFFERS
     else:
-        found, most = _of_program(memory, failure, base), MOST_OFFERS
+        found, most = _of_program(memory, failure, base), MAX_OFFERS
     for offer in found:
         files = made_before[0] | {**offer.made}
         if files not in made_before:
@@ -114,7 +114,7 @@ def offers(
                 return
 
 
-def _of_program(memory: Memory, failure: Failure, base: Solution) -> Iterator[Offer]:
+def _of_program(memory: Memory, failure: FailureKey, base: Solution) -> Iterator[RememberedEdit]:
     text = base.text
     known_fixes = chain(
         ((known, False) for known in memory.exact(failure)),
@@ -126,13 +126,13 @@ def _of_program(memory: Memory, failure: Failure, base: Solution) -> Iterator[Of
         if not (same_program or elsewhere):
             continue
         made = _made_again(known.fix.before, known.fix.after, text, anywhere=not same_program)
-        if made is not None and (known.trusted or brings_no_names(text, made)):
-            yield Offer(known, base, {base.entry: made}, elsewhere, same_program)
+        if made is not None and (known.trusted or defines_no_names(text, made)):
+            yield RememberedEdit(known, base, {base.entry: made}, elsewhere, same_program)
 
 
 def _of_project(
-    memory: Memory, failure: Failure, base: Solution, project: Project
-) -> Iterator[Offer]:
+    memory: Memory, failure: FailureKey, base: Solution, project: Project
+) -> Iterator[RememberedEdit]:
     texts = {file.path: file.text for file in base.files}
     for known in memory.of_project(failure, project_key(project)):
         exact = known.fix.failure.signature == failure.signature
@@ -142,7 +142,7 @@ def _of_project(
             if text is not None
         }
         if len(made) == len(known.fix.files):
-            yield Offer(known, base, made, elsewhere=not exact, same_program=True)
+            yield RememberedEdit(known, base, made, elsewhere=not exact, same_program=True)
 
 
 def _made_again(before: str, after: str, text: str, *, anywhere: bool) -> str | None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from agent.memory.fixes import Memory
 from agent.memory.offers import open_memory
 
-MOST_OPEN = 256
-MOST_KEPT = 2_000
+MAX_OPEN = 256
+MAX_KEPT = 2_000
 """Visitors whose memories are kept on disk."""
-MOST_KNOWN = 10_000
+MAX_KNOWN = 10_000
 """Visitors whose addresses are known."""
 
 
@@ -29,7 +29,7 @@ class Crowds:
         """Notes the address of a visitor."""
         self._from[visitor] = address
         self._from.move_to_end(visitor)
-        while len(self._from) > MOST_KNOWN:
+        while len(self._from) > MAX_KNOWN:
             self._from.popitem(last=False)
 
     def first_to_go(self, visitors: Sequence[str], beside: Iterable[str] = ()) -> str:
@@ -63,7 +63,7 @@ class Memories:
             self._make_room(name)
             self._open[name] = open_memory(self._folder / f"{name}.db")
         self._open.move_to_end(name)
-        while len(self._open) > MOST_OPEN:
+        while len(self._open) > MAX_OPEN:
             self._open.popitem(last=False)  # it closes once no run of theirs has it
         return self._open[name]
 
@@ -89,7 +89,7 @@ class Memories:
 
     def _make_room(self, name: str) -> None:
         closed = {path.stem: path for path in self._closed()}
-        while closed and len(closed) + len(self._open) + 1 > MOST_KEPT:
+        while closed and len(closed) + len(self._open) + 1 > MAX_KEPT:
             gone = self._crowds.first_to_go([*closed], [*self._open, name])
             self._delete(closed.pop(gone))
 

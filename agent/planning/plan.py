@@ -11,7 +11,7 @@ from agent.core.events import GONE, PlanStepped, StepStatus
 from agent.tools.registry import ToolRegistry
 from sandbox import Json
 
-MOST_STEPS = 12
+MAX_STEPS = 12
 LONGEST = 400
 
 
@@ -46,7 +46,7 @@ class Plan:
     """Steps over the tools of a registry; at most `max_steps`, those of a replan among them."""
 
     def __init__(
-        self, tools: ToolRegistry, max_steps: int = MOST_STEPS,
+        self, tools: ToolRegistry, max_steps: int = MAX_STEPS,
         tell: Callable[[PlanStepped], object] = lambda event: None,
     ) -> None:
         self.tools = tools

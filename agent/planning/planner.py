@@ -6,18 +6,18 @@ import asyncio
 import json
 
 from agent.core.events import Notice
-from agent.healing.context import Context
+from agent.iteration.context import Context
 from agent.planning.plan import BadPlan, Plan, PlanStep
 from agent.planning.rules import KNOWN, add_by_rule
-from agent.thinking.roles import PLANNER, Steps, ask
+from agent.propose.roles import PLANNER, PlannedSteps, ask
 from agent.tools.workspace import Workspace
 from llm import BadReply, LlmError, NoModel
 from llm.errors import TimedOut
 
-MOST_REPLANS = 2
+MAX_REPLANS = 2
 CHECKS = frozenset({"run_tests"})
 """Tools whose steps say whether the work is done: no other plan may leave them out."""
-MOST_FILES = 200
+MAX_FILES = 200
 """Paths that the planner is shown."""
 
 
@@ -28,7 +28,7 @@ class Planner:
         self._task = task
         self._workspace = workspace
         self._ctx = ctx
-        self._replans = MOST_REPLANS
+        self._replans = MAX_REPLANS
 
     async def fill(self, plan: Plan) -> None:
         """Adds the steps of the task; raises `NoModel` where rules do not know all of it and no
@@ -67,18 +67,18 @@ class Planner:
         seconds = self._ctx.settings.budget_s
         try:
             async with asyncio.timeout(seconds) as clock:
-                await self._asked_twice(plan, done)
+                await self._double_checked(plan, done)
         except TimeoutError as error:
             if not clock.expired():
                 raise
             raise TimedOut(f"The planner gave no plan in a run's {seconds:g} seconds.") from error
 
-    async def _asked_twice(self, plan: Plan, done: str) -> None:
+    async def _double_checked(self, plan: Plan, done: str) -> None:
         """Adds the model's steps; where one cannot be, it is told so and asked once more."""
         for last in (False, True):
             steps = await ask(self._ctx, PLANNER, {
                 "task": self._task, "tools": "\n".join(map(json.dumps, plan.tools.get_schemas())),
-                "files": "\n".join(sorted(self._workspace.files)[:MOST_FILES]), "done": done,
+                "files": "\n".join(sorted(self._workspace.files)[:MAX_FILES]), "done": done,
             })
             try:
                 _add_all(plan, steps)
@@ -104,7 +104,7 @@ def _is_checked_again(plan: Plan, check: PlanStep, before: int) -> bool:
     return True
 
 
-def _add_all(plan: Plan, steps: Steps) -> None:
+def _add_all(plan: Plan, steps: PlannedSteps) -> None:
     """Adds all steps or none."""
     tried = Plan(plan.tools, plan.max_steps - len(plan.steps))
     for one in steps.steps:

@@ -15,7 +15,7 @@ from typing import Self
 
 from agent.core.loops import blocking
 from agent.core.settings import Settings
-from agent.intake.interpreter import own_sites
+from agent.target.interpreter import own_sites
 from agent.tools.python_run import CodeResult, run_python
 from sandbox import Limits, Sandbox, open_sandbox
 

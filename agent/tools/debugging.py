@@ -15,8 +15,8 @@ from pydantic import Field
 
 from agent.core.domain import File, Report, Script, Solution, Task, TestCase
 from agent.core.trees import expression, readable
-from agent.repair.facts import Moment
-from agent.repair.screening.tracing import trace
+from agent.search.precheck.tracing import trace
+from agent.search.values import Moment
 from agent.tools.errors import ToolError
 from agent.tools.python_run import run_snippet
 from agent.tools.registry import ToolRegistry
@@ -24,9 +24,9 @@ from sandbox import Json, Limits, Sandbox
 
 SNIPPET_S = 5.0
 SNIPPET_BYTES = 20_000
-MOST_STEPS = 60
+MAX_STEPS = 60
 """Lines of a call that are shown: of more the first and the last."""
-MOST_CALLERS = 20
+MAX_CALLERS = 20
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Code = Annotated[str, Field(max_length=4_000)]
 Name = Annotated[str, Field(max_length=200)]
@@ -101,8 +101,8 @@ class DebuggerTools:
         gives = run.message.removeprefix(GIVES) if run.message.startswith(GIVES) else ""
         ended = f"{run.exception}: {run.message}".strip(": ")
         lines = [*_steps(seen.moments, solution.text)]
-        if len(lines) > MOST_STEPS:
-            half = MOST_STEPS // 2
+        if len(lines) > MAX_STEPS:
+            half = MAX_STEPS // 2
             lines = [*lines[:half], f"… {len(lines) - 2 * half} lines …", *lines[-half:]]
         return {"gives": gives} | ({} if gives else {"ended": ended}) | {"lines": [*lines]}
 
@@ -200,7 +200,7 @@ class DebuggerTools:
                 getattr(node.func, "id", None) or getattr(node.func, "attr", None)
             )
         ]
-        yield from found[:MOST_CALLERS]
+        yield from found[:MAX_CALLERS]
 
     def _trees(self) -> Iterator[tuple[File, ast.Module]]:
         # Of a file that does not compile nothing can be told.

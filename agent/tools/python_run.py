@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.core.domain import Solution, Task
-from agent.judge import jail_modules
-from agent.judge.subject import Subject
-from agent.project.tree import MOST_FILE_BYTES
+from agent.target.repository.tree import MAX_FILE_BYTES
 from agent.tools.errors import NoPython, ToolError
+from agent.verify import jail_modules
+from agent.verify.subject import Subject
 from sandbox import Job, Json, Limits, Outcome, Sandbox
 
-MOST_CHANGED_BYTES = 8_000_000
+MAX_CHANGED_BYTES = 8_000_000
 """In JSON a byte takes up to six, and all have to fit a job's messages."""
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _PYTEST = ("pytest", "py.test")
@@ -66,7 +66,7 @@ async def run_python(
     payload: dict[str, Json] = {
         "arguments": [*arguments], "roots": [*roots], "blocked": [*blocked],
         "keep": keep and ours.opens_files, "opens": ours.opens_files,
-        "most_bytes": [MOST_FILE_BYTES, MOST_CHANGED_BYTES],
+        "most_bytes": [MAX_FILE_BYTES, MAX_CHANGED_BYTES],
     }
     return _result(await sandbox.run(Job(
         program=jail_modules.program("python_command"), payload=payload, modules=ours.modules,

@@ -23,8 +23,8 @@ from agent.core.loops import outside_any_loop
 from agent.tools.errors import ToolError
 from sandbox import Json, SandboxError
 
-MOST_OUTPUT_BYTES = 64_000
-MOST_S = 600.0
+MAX_OUTPUT_BYTES = 64_000
+MAX_S = 600.0
 Shape = Literal["plain", "openai", "anthropic"]
 # Any: a tool may be of any signature, and its arguments were checked by its schema.
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -66,7 +66,7 @@ class ToolRegistry:
     """
 
     def __init__(
-        self, max_output_bytes: int = MOST_OUTPUT_BYTES, timeout_s: float = MOST_S
+        self, max_output_bytes: int = MAX_OUTPUT_BYTES, timeout_s: float = MAX_S
     ) -> None:
         self._tools: dict[str, _Tool] = {}
         self._most_bytes = max_output_bytes

@@ -9,21 +9,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agent.core.domain import SET_ASIDE, Project
-from agent.judge import jail_modules
-from agent.judge.project_run import run_suite
+from agent.core.domain import EXCLUDED, Project
 from agent.tools.code_sandbox import configured_sandbox
 from agent.tools.errors import ToolError
 from agent.tools.python_run import python_arguments, run_python
-from agent.tools.registry import MOST_OUTPUT_BYTES, MOST_S, ToolRegistry
+from agent.tools.registry import MAX_OUTPUT_BYTES, MAX_S, ToolRegistry
 from agent.tools.workspace import Workspace, inside
+from agent.verify import jail_modules
+from agent.verify.project.suite_run import run_suite
 from llm.provider import sayable
 from sandbox import Job, Json, Limits, Sandbox
 
 SEARCH_S = 5.0
 MEMORY_MIB = 2_048
 OUTPUT_BYTES = 2_000_000
-MOST_FOUND = 1_000
+MAX_FOUND = 1_000
 Line = Annotated[int, Field(ge=1)]
 Pattern = Annotated[str, Field(max_length=200)]
 Seconds = Annotated[float, Field(gt=0, le=600)]
@@ -99,7 +99,7 @@ class WorkspaceTools:
 
     async def search(
         self, pattern: str, file_pattern: str = "*",
-        max_results: Annotated[int, Field(ge=1, le=MOST_FOUND)] = 50,
+        max_results: Annotated[int, Field(ge=1, le=MAX_FOUND)] = 50,
     ) -> dict[str, Json]:
         """Search lines of files by a regular expression of Python.
 
@@ -179,7 +179,7 @@ class WorkspaceTools:
         return {
             "green": bool(counts["passed"]) and not failing and not run.problems,
             "passed": counts["passed"], "failed": len(failing),
-            "set_aside": sum(counts[one] for one in SET_ASIDE), "exit_code": run.exit_code,
+            "set_aside": sum(counts[one] for one in EXCLUDED), "exit_code": run.exit_code,
             "failures": failing, "problems": [*run.problems],
         }
 
@@ -215,7 +215,7 @@ class WorkspaceTools:
 
 def open_tools(
     workspace: Workspace, sandbox: Sandbox | None = None, *,
-    max_output_bytes: int = MOST_OUTPUT_BYTES, timeout_s: float = MOST_S,
+    max_output_bytes: int = MAX_OUTPUT_BYTES, timeout_s: float = MAX_S,
 ) -> ToolRegistry:
     """A registry with all tools of a workspace; more can be registered."""
     tools = WorkspaceTools(workspace, sandbox)

@@ -12,17 +12,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from agent.core.domain import unified
-from agent.intake.errors import BadInput
-from agent.intake.interpreter import find_interpreter
-from agent.project.grants import grants_of
-from agent.project.layout import layout_at
-from agent.project.tree import MOST_BYTES, MOST_FILE_BYTES, MOST_FILES, read_tree
+from agent.target.errors import BadInput
+from agent.target.interpreter import find_interpreter
+from agent.target.repository.grants import grants_of
+from agent.target.repository.layout import layout_at
+from agent.target.repository.tree import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, read_tree
 from agent.tools.errors import BadPath, ToolError
 
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".bzr", ".jj"})
 """Folders whose files name programs that a version control starts."""
-MOST_PATH = 1_000
-MOST_NAME = 255
+MAX_PATH = 1_000
+MAX_NAME = 255
 
 
 class Workspace:
@@ -56,7 +56,7 @@ class Workspace:
         """A copy of a folder's files: of those that git would track, where it is there.
 
         `python` names an interpreter whose packages the code may import, else it is the
-        folder's own, or this one. Raises `agent.intake.BadInput`.
+        folder's own, or this one. Raises `agent.target.BadInput`.
         """
         layout = layout_at(Path(folder))
         interpreter = find_interpreter(layout.root, python)
@@ -114,13 +114,13 @@ class Workspace:
             size = len(text.encode("utf-8", "surrogateescape"))
         except UnicodeEncodeError as error:
             raise ToolError(f"the text for {path} cannot be written as UTF-8: {error}") from error
-        if size > MOST_FILE_BYTES:
-            raise ToolError(f"{path} would have {size} bytes; {MOST_FILE_BYTES} are allowed")
+        if size > MAX_FILE_BYTES:
+            raise ToolError(f"{path} would have {size} bytes; {MAX_FILE_BYTES} are allowed")
         if path not in self._files:
             self._refuse_new(path)
         total = self._bytes + size - _size(self._files.get(path, ""))
-        if total > MOST_BYTES:
-            raise ToolError(f"with {path} all files would have more than {MOST_BYTES} bytes")
+        if total > MAX_BYTES:
+            raise ToolError(f"with {path} all files would have more than {MAX_BYTES} bytes")
         self._files[path], self._bytes = text, total
 
     def restore(self, files: Mapping[str, str]) -> None:
@@ -148,8 +148,8 @@ class Workspace:
         return {"written": written, "removed": removed, "notes": notes}
 
     def _refuse_new(self, path: str) -> None:
-        if len(self._files) >= MOST_FILES:
-            raise ToolError(f"there are {MOST_FILES} files, and no more are allowed")
+        if len(self._files) >= MAX_FILES:
+            raise ToolError(f"there are {MAX_FILES} files, and no more are allowed")
         above = next((str(one) for one in PurePosixPath(path).parents if str(one) in self._files),
                      "")
         if above:
@@ -171,9 +171,9 @@ def inside(path: str) -> str:
     try:
         longest = max((len(os.fsencode(one)) for one in parts), default=0)
     except UnicodeEncodeError:
-        longest = MOST_NAME + 1
-    if not parts or path.endswith("/") or "\0" in path or longest > MOST_NAME \
-            or len(path) > MOST_PATH:
+        longest = MAX_NAME + 1
+    if not parts or path.endswith("/") or "\0" in path or longest > MAX_NAME \
+            or len(path) > MAX_PATH:
         raise BadPath(f"{path[:100]!r} is no name of a file")
     return "/".join(parts)
 

@@ -6,15 +6,15 @@ import gradio as gr
 import yaml
 
 from agent.core.settings import Autonomy
-from agent.doors.project.sent import MOST_SENT
-from agent.thinking.drafts import DRAFTS_FILE, read_drafts
+from agent.interfaces.project.upload import MAX_SENT
+from agent.propose.drafts import DRAFTS_FILE, read_drafts
 from demo.browser_state import TYPED
 from demo.layout.parts import Parts
 from demo.models.choice import keyed
 from demo.models.choice import offered as providers_offered
 from demo.options import most_iterations
-from demo.shown.bench import EXAMPLES_TITLE, KEYS
-from demo.shown.escape import escaped
+from demo.views.bench import EXAMPLES_TITLE, KEYS
+from demo.views.escape import escaped
 from llm.provider import MOCK
 
 CHIPS = 3
@@ -30,7 +30,7 @@ FILES = (
     '<button type="button" class="unsend" hidden>Clear files</button>'
 )
 SENDS = f"""
-const MOST = {MOST_SENT};
+const MOST = {MAX_SENT};
 const input = element.querySelector("input"), said = element.querySelector(".sent");
 const clear = element.querySelector(".unsend");
 const base64 = async (file) => {{

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gradio as gr
 
 from agent.core.events import from_jsonl
-from agent.log.result import fold
+from agent.report.result import fold
 from demo.layout.parts import Parts
 from demo.layout.theme import ASSETS
-from demo.shown.bench import example
-from demo.turns import CHOICES
+from demo.phases import CHOICES
+from demo.views.bench import example
 
 EXAMPLE = ASSETS / "example.jsonl"
 """A recorded run, which stands on the page before the first one and explains what a run gives."""

@@ -22,7 +22,7 @@ from demo.browser_state import (
 )
 from demo.serving import visitors
 from demo.serving.host import Unavailable
-from demo.shown.escape import sentence
+from demo.views.escape import sentence
 
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 MULTIPLE: dict[str, Any] = {"trigger_mode": "multiple"}

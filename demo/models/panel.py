@@ -12,15 +12,15 @@ from collections.abc import Callable
 from typing import Literal
 
 from agent.core.settings import GENERATOR
-from agent.healing.models import OWNER, BadKey, Models
+from agent.iteration.models import OWNER, BadKey, Models
 from demo.browser_state import Typed, Update, Visit
 from demo.models import plans
 from demo.models.choice import BadModelChoice, chosen_roles, keyed
-from demo.serving.host import Host, Unavailable, visitor_by
+from demo.serving.host import SessionHost, Unavailable, visitor_by
 from demo.serving.limits import Rate
 from demo.serving.visitors import is_word, new_word
-from demo.shown.escape import sentence
-from llm import LlmError, NoProvider, Plan
+from demo.views.escape import sentence
+from llm import LlmError, ModelPlan, NoProvider
 
 TESTS_A_MINUTE = 20
 """Keys that a public page tests in a minute for all of its visitors."""
@@ -34,7 +34,7 @@ KeyAction = Literal["use", "test", "forget"]
 class Panel:
     """Who answers the visitors of one page."""
 
-    def __init__(self, host: Host, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, host: SessionHost, clock: Callable[[], float] = time.monotonic) -> None:
         self._host = host
         self._tested = Rate(clock)
 
@@ -63,7 +63,7 @@ class Panel:
 
     # Who would answer.
 
-    async def plan(self, visit: Visit) -> Plan:
+    async def plan(self, visit: Visit) -> ModelPlan:
         """The plan of a run that the visitor starts now; raises `NoProvider`, `BadModelChoice`."""
         return (await self._host.session()).plan(
             self.visitor(visit), provider=visit["provider"] or None, model=visit["model"] or None,
@@ -82,7 +82,7 @@ class Panel:
             missing = plans.missing_plan_html(str(error), running.jail)
             return {"plan": missing, "spending": "", "at-hand": keys, "wordless": ""}
         cost = plans.cost_html(
-            session.models.settings.caps, session.foreseen(plan, "\n".join(filter(None, typed)))
+            session.models.settings.caps, session.predicted(plan, "\n".join(filter(None, typed)))
         )
         doing = await session.models.local_status(plan, visitor)
         return {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.core.domain import Jail
+from agent.core.domain import JailStatus
 from agent.core.events import RoleChoice
 from agent.log.spending import CostEstimate, dollars, role_words
-from demo.shown.escape import escaped, sentence
-from llm import Plan
+from demo.views.escape import escaped, sentence
+from llm import ModelPlan
 from llm.budget import Caps
 from llm.plan import Choice
 from llm.provider import MOCK, PROVIDERS, named
@@ -21,7 +21,7 @@ WORDLESS = (
 IN_JAIL = "Your code runs in a jail: no network, nothing of this machine"
 
 
-def plan_html(provider: str, why: str, jail: Jail, answering: str = "") -> str:
+def plan_html(provider: str, why: str, jail: JailStatus, answering: str = "") -> str:
     """Which plan heals here, and the jail that runs the code: the level seen to hold, and
     behind it what was seen of each layer. `answering` is the HTML of who answers."""
     badge = why if provider == MOCK else f"{provider}: {why}" if why else provider
@@ -29,7 +29,7 @@ def plan_html(provider: str, why: str, jail: Jail, answering: str = "") -> str:
     return f'<div class="place">{shown}{_jail(jail)}{answering}</div>'
 
 
-def chosen_plan_html(plan: Plan, jail: Jail, doing: Iterable[str] = ()) -> str:
+def chosen_plan_html(plan: ModelPlan, jail: JailStatus, doing: Iterable[str] = ()) -> str:
     """The plan of a visitor with who answers each role, and the jail. `doing` is how the models
     in this process are doing."""
     others = tuple(one.words for one in plan.fallbacks)
@@ -38,7 +38,7 @@ def chosen_plan_html(plan: Plan, jail: Jail, doing: Iterable[str] = ()) -> str:
     return plan_html(plan.provider, plan.why, jail, status + who)
 
 
-def missing_plan_html(why: str, jail: Jail) -> str:
+def missing_plan_html(why: str, jail: JailStatus) -> str:
     """The jail, and why there is no plan: it asks for what cannot be had."""
     return plan_html("no plan", "", jail, sentence(why, "note"))
 
@@ -65,12 +65,12 @@ def roles_html(
     )
 
 
-def cost_html(caps: Caps, foreseen: Iterable[CostEstimate]) -> str:
+def cost_html(caps: Caps, predicted: Iterable[CostEstimate]) -> str:
     """What a run may spend at most, and what one call of each role may come to."""
     rows = "".join(
         f"<li><b>{escaped(role_words(one.role), 60)}</b> "
         f"<span>{one.tokens:,} tokens, {escaped(dollars(one.usd))}</span></li>"
-        for one in foreseen
+        for one in predicted
     )
     if not rows:
         return ""
@@ -104,7 +104,7 @@ def _by(one: RoleChoice | Choice) -> str:
     return "no model" if one.provider == MOCK else named(one.provider, one.model)
 
 
-def _jail(jail: Jail) -> str:
+def _jail(jail: JailStatus) -> str:
     words = f'<span class="sandbox">sandbox: {escaped(jail.words, 400)}</span>'
     if not jail.level:
         return words

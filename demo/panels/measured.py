@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "benchmarks"
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 LARGEST_BYTES = 1_000_000
 
 
@@ -19,7 +19,7 @@ Share = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Measured:
+class BenchmarkTable:
     """One benchmark: where its figures are from, and a row for each group."""
 
     name: str
@@ -28,12 +28,12 @@ class Measured:
     """Its name; what passes its tests, is right at first, and at all; its median seconds."""
 
 
-def measured(data: Path) -> tuple[Measured, ...]:
+def measured(data: Path) -> tuple[BenchmarkTable, ...]:
     """The newest first. A file that is no summary is left out by its name."""
     found = sorted(
         data.glob(f"{FOLDER}/*/summary.json"), key=lambda path: path.stat().st_mtime, reverse=True
     )
-    return tuple(_read(path) for path in found[:MOST_SHOWN])
+    return tuple(_read(path) for path in found[:MAX_SHOWN])
 
 
 def command(data: Path | None) -> str:
@@ -45,7 +45,7 @@ def command(data: Path | None) -> str:
     )
 
 
-def _read(path: Path) -> Measured:
+def _read(path: Path) -> BenchmarkTable:
     when = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     told = [("figures", f"{FOLDER}/{path.parent.name}/{path.name}")]
     try:
@@ -63,7 +63,7 @@ def _read(path: Path) -> Measured:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         told, rows = [*told, ("cannot be read", str(error))], ()
     at = ("measured", f"{when:%d %b %Y, %H:%M} UTC, on this machine")
-    return Measured(path.parent.name, (at, *told), rows)
+    return BenchmarkTable(path.parent.name, (at, *told), rows)
 
 
 def _rows(

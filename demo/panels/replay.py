@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from agent.core.events import Stamped
-from agent.log.result import Folding
-from agent.log.words import event_lines
-from demo.shown.bench import moment
-from demo.shown.escape import escaped
-from demo.shown.matrix import matrix
-from demo.shown.required import required
-from demo.shown.timeline import judged_last, step_shown
+from agent.report.result import Folding
+from agent.report.words import event_lines
+from demo.views.bench import moment
+from demo.views.escape import escaped
+from demo.views.matrix import matrix
+from demo.views.required import required
+from demo.views.timeline import judged_last, step_text
 
 
 def moments(log: Sequence[Stamped]) -> dict[str, object]:
@@ -57,6 +57,6 @@ def _shown(log: Sequence[Stamped]) -> Iterator[list[str]]:
         now, judged = result.current, judged_last(result)
         yield [colours, lead, verdict, patch, table, *(
             kept((place, step is now), (step, judged),
-                 partial(step_shown, step, step is now, judged, result.start))
+                 partial(step_text, step, step is now, judged, result.start))
             for place, step in enumerate(result.timeline)
         )]

@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.core.domain import Jail
+from agent.core.domain import JailStatus
 from sandbox.levels import SAFE_FOR_PUBLIC
 
 PROXIES = "10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1/128,fc00::/7"
@@ -27,7 +27,7 @@ class Access:
     allow_weak: bool = False
     """The operator takes the risk, by SANDBOX_ALLOW_WEAK=1."""
 
-    def refusal(self, jail: Jail) -> str:
+    def refusal(self, jail: JailStatus) -> str:
         """Why no code may be run behind this jail, and what to do; empty where it may."""
         if not self._weak(jail) or self.allow_weak:
             return ""
@@ -39,7 +39,7 @@ class Access:
             "only (GRADIO_SERVER_NAME=127.0.0.1). SANDBOX_ALLOW_WEAK=1 runs code all the same."
         )
 
-    def warning(self, jail: Jail) -> str:
+    def warning(self, jail: JailStatus) -> str:
         """What every page must say where code is run behind a weak jail; empty elsewhere."""
         if not self._weak(jail) or not self.allow_weak:
             return ""
@@ -48,7 +48,7 @@ class Access:
             f"was seen to hold it back is “{jail.words}”. SANDBOX_ALLOW_WEAK=1 allows it."
         )
 
-    def _weak(self, jail: Jail) -> bool:
+    def _weak(self, jail: JailStatus) -> bool:
         return self.public and jail.level not in SAFE_FOR_PUBLIC
 
 

@@ -16,9 +16,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from demo.models.choice import BadModelChoice
+from demo.serving.endpoints import OFFERED, Verbs
 from demo.serving.host import Unavailable
 from demo.serving.limits import TooMuch
-from demo.serving.verbs import OFFERED, Verbs
 from demo.serving.visitors import address_of, word_of
 from sandbox import SandboxError
 
@@ -101,8 +101,8 @@ def _for_programs(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 def refusals(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """What is said to the user who asked; the session has imported what raises it."""
-    from agent.intake.errors import BadInput, NotFixable
     from agent.memory import MemoryFault
+    from agent.target.errors import BadInput, NotFixable
     from llm import LlmError
 
     return (

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from agent.core.domain import Task
 from agent.core.events import Stamped, to_jsonl
-from agent.doors.bundle import (
+from agent.interfaces.bundle import (
     bundle,
     healed_project,
     packed,
@@ -25,12 +25,12 @@ from agent.doors.bundle import (
     regression_tests,
     unkept,
 )
-from agent.log.result import fold
+from agent.report.result import fold
 from demo.panels.replay import moments
-from demo.serving.host import Host, Unavailable
+from demo.serving.host import SessionHost, Unavailable
 
 
-def download_route(host: Host) -> Route:
+def download_route(host: SessionHost) -> Route:
     """The route `gradio_api/heal/<run>/<what>`, for each file that `made` makes."""
 
     async def download(request: Request) -> Response:

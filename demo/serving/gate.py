@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.core.settings import Settings
-from agent.doors.project.sent import MOST_SENT
+from agent.interfaces.project.upload import MAX_SENT
 from demo.serving import visitors
 from demo.serving.access import is_loopback
 from demo.serving.limits import MINUTE_S, Rate, TooMuch
@@ -37,12 +37,12 @@ _BEGINS = re.compile(rf"{_API}call/(v2/)?(heal_code|check_code|fork)/?")
 _LOADED = ("/static/", "/assets/", "/svelte/")
 """The page's own files, of which each page loads dozens."""
 _STREAMS = (f"{_API}queue/data", f"{_API}heartbeat/", f"{_API}call/")
-MOST_STREAMS = 100
+MAX_STREAMS = 100
 """Answers that one address is being given at once: a page holds two or three."""
 ROOM = 16
 """Bytes of a request for each character that may be brought: it is told twice, and a character can
 take six."""
-LEAST_BODY = 2 * MOST_SENT
+LEAST_BODY = 2 * MAX_SENT
 """Files come as values of their field."""
 PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" '
@@ -111,7 +111,7 @@ class Gate:
         if path.startswith(_LOADED):
             return None
         wait_s = self._rate.full_for_s(address, self._settings.request_rate)
-        if wait_s or (path.startswith(_STREAMS) and self._streams[address] >= MOST_STREAMS):
+        if wait_s or (path.startswith(_STREAMS) and self._streams[address] >= MAX_STREAMS):
             wait_s = wait_s or MINUTE_S
             return _said(
                 429, "There were too many requests from your address: wait "

@@ -21,18 +21,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NoReturn
 
-from agent.core.domain import Jail
+from agent.core.domain import JailStatus
 from agent.core.settings import BadSettings
-from agent.healing.models import visitor_of
+from agent.iteration.models import visitor_of
 from agent.log.spending import CostEstimate
 from demo.serving.access import Access
-from demo.serving.limits import MOST_WAITING, Limits, TooMuch
-from demo.serving.onlookers import Onlookers
-from llm import LlmError, NoProvider, Plan
+from demo.serving.limits import MAX_WAITING, TooMuch, VisitorLimits
+from demo.serving.viewers import Onlookers
+from llm import LlmError, ModelPlan, NoProvider
 from sandbox import SandboxError
 
 if TYPE_CHECKING:
-    from agent.run.session import Session
+    from agent.loop.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -47,11 +47,11 @@ _LOCAL = Access()
 
 
 @dataclass(frozen=True)
-class Running:
+class ServedSession:
     """An open session, and what was seen to hold its programs back."""
 
     session: Session | SavedRuns
-    jail: Jail
+    jail: JailStatus
     refusal: str = ""
     """Why no code is run here; the session then only shows saved runs."""
     warning: str = ""
@@ -81,7 +81,7 @@ class SavedRuns:
         self.so_far = session.so_far
         self._why = why
 
-    def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
+    def predicted(self, plan: ModelPlan, typed: str) -> tuple[CostEstimate, ...]:
         return ()
 
     def can_go_on(self, run: str) -> bool:
@@ -93,7 +93,7 @@ class SavedRuns:
     answer = settle = fork = again = judge = jail = start
 
 
-class Host:
+class SessionHost:
     """Opens a session in the background of a server's life and closes it with the server."""
 
     def __init__(
@@ -104,8 +104,8 @@ class Host:
         self.access = access
         self._open_session = open_session
         self.onlookers = Onlookers()
-        self._limits = Limits()
-        self._opened: asyncio.Future[Running] | None = None
+        self._limits = VisitorLimits()
+        self._opened: asyncio.Future[ServedSession] | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._leave = asyncio.Event()
 
@@ -143,11 +143,11 @@ class Host:
         finally:
             await self.close()
 
-    async def running(self) -> Running:
+    async def running(self) -> ServedSession:
         """The open session with its jail; raises `Unavailable` where it cannot work."""
         if self._opened is None or self._keeping is None:
             raise Unavailable("The page is not being served.")
-        either: tuple[asyncio.Future[Running] | asyncio.Task[None], ...]
+        either: tuple[asyncio.Future[ServedSession] | asyncio.Task[None], ...]
         either = (self._opened, self._keeping)
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if self.leaving:
@@ -174,7 +174,7 @@ class Host:
         session.came(visitor, address)
         going = session.going()
         waiting = len(session.unfinished(visitor) - {*going, run}) if run else 0
-        if waiting >= MOST_WAITING:
+        if waiting >= MAX_WAITING:
             raise TooMuch(
                 f"{waiting} of your runs wait for you, which is as many as one visitor may have "
                 "here: answer, stop or delete one, which “Runs” lists."
@@ -207,7 +207,7 @@ class Host:
         `TooMuch`."""
         return self._limits.following(visitor, address) if self.access.public else nullcontext()
 
-    async def _keep(self, opened: asyncio.Future[Running]) -> None:
+    async def _keep(self, opened: asyncio.Future[ServedSession]) -> None:
         """Opens and closes in one task, as a session's own task groups demand."""
         try:
             async with await asyncio.to_thread(self._open_session) as session:
@@ -230,17 +230,17 @@ class Host:
         except FAULTS as fault:
             raise Unavailable(str(fault)) from fault
 
-    async def _admitted(self, session: Session) -> Running:
+    async def _admitted(self, session: Session) -> ServedSession:
         """The session where code may be run behind what holds here, else one that runs none."""
         try:
             jail = await session.jail()
         except FAULTS as fault:
-            jail, refusal = Jail(words=str(fault)), str(fault)
+            jail, refusal = JailStatus(words=str(fault)), str(fault)
         else:
             refusal = self.access.refusal(jail)
         if refusal:
-            return Running(SavedRuns(session, refusal), jail, refusal)
-        return Running(session, jail, warning=self.access.warning(jail))
+            return ServedSession(SavedRuns(session, refusal), jail, refusal)
+        return ServedSession(session, jail, warning=self.access.warning(jail))
 
 
 async def _tidy(session: Session) -> None:

@@ -15,11 +15,11 @@ from agent.core.settings import Settings
 
 ADDRESS_SHARE = 4
 """An address may have so many times what a visitor may: several people can sit behind one."""
-MOST_WAITING = 20
+MAX_WAITING = 20
 """Runs of one visitor that may wait for them when another begins or goes on."""
-MOST_FOLLOWED = 12
+MAX_FOLLOWED = 12
 """Runs that one visitor may follow at once: each takes one of the server's places."""
-MOST_KNOWN = 10_000
+MAX_KNOWN = 10_000
 """Visitors and addresses whose last minute is remembered."""
 MINUTE_S = 60.0
 
@@ -57,11 +57,11 @@ class Rate:
         while asked[0] <= now - MINUTE_S:
             asked.popleft()
         self._asked.move_to_end(who)
-        while len(self._asked) > MOST_KNOWN:
+        while len(self._asked) > MAX_KNOWN:
             self._asked.popitem(last=False)
 
 
-class Limits:
+class VisitorLimits:
     """What goes on for whom; use from the serving event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -108,7 +108,7 @@ class Limits:
     def following(self, visitor: str, address: str) -> Iterator[None]:
         """Counts one run that is followed. Raises `TooMuch`."""
         names = (f"visitor {visitor}", f"address {address}")
-        for name, most in zip(names, (MOST_FOLLOWED, MOST_FOLLOWED * ADDRESS_SHARE), strict=True):
+        for name, most in zip(names, (MAX_FOLLOWED, MAX_FOLLOWED * ADDRESS_SHARE), strict=True):
             if self._followed[name] >= most:
                 raise TooMuch(
                     "Many runs are followed from where you are, and this one goes on unseen: close "

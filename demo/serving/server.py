@@ -30,7 +30,7 @@ from demo.serving.access import is_loopback
 from demo.serving.api import miscalled
 from demo.serving.downloads import download_route
 from demo.serving.gate import Gate
-from demo.serving.host import Host
+from demo.serving.host import SessionHost
 from demo.serving.sessions import Sessions
 
 _AS_SHIPPED = Settings()
@@ -41,7 +41,7 @@ whoever sent it may kill the process soon after."""
 
 
 def serve(
-    ui: gr.Blocks, host: Host, server_name: str, server_port: int, *, share: bool = False,
+    ui: gr.Blocks, host: SessionHost, server_name: str, server_port: int, *, share: bool = False,
     settings: Settings = _AS_SHIPPED,
 ) -> NoReturn:
     """Serves the page until interrupted, which ends the process; with `share` at a link of
@@ -96,7 +96,7 @@ def serve(
     _leave(host, loops)
 
 
-def health_route(host: Host) -> Route:
+def health_route(host: SessionHost) -> Route:
     """The route `/healthz`: 200 with what works, 503 while the engine is not ready or has failed.
     The reason is in the server's log alone, since it may name what is set. From `since`, when the
     server began, an open page knows whether it is another server by now."""
@@ -153,7 +153,7 @@ def _end_signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _leave(host: Host, loops: list[asyncio.AbstractEventLoop]) -> NoReturn:
+def _leave(host: SessionHost, loops: list[asyncio.AbstractEventLoop]) -> NoReturn:
     """Leaves every run to be taken up by the next server, and ends the process.
 
     Nobody is waited for: each open page holds a connection as long as it is looked at, and freeing

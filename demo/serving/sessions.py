@@ -14,7 +14,7 @@ from typing import Any
 from gradio.blocks import Blocks
 from gradio.state_holder import SessionState, StateHolder
 
-MOST_SESSIONS = 1_000
+MAX_SESSIONS = 1_000
 """Sessions that are kept; one that is dropped while its page is open begins anew."""
 
 
@@ -23,7 +23,7 @@ class Sessions(StateHolder):
 
     def __init__(self, blocks: Blocks) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        blocks.state_session_capacity = MOST_SESSIONS
+        blocks.state_session_capacity = MAX_SESSIONS
         self.set_blocks(blocks)
 
     def __getitem__(self, session_id: str) -> SessionState:

@@ -29,7 +29,7 @@ _SHOWN = "some-random-letters-of-yours"
 """What an earlier page had everybody paste."""
 
 
-class Asked(Protocol):
+class VisitorRequest(Protocol):
     """What is read of a request; Gradio's own is one."""
 
     headers: Any  # a mapping by names in small letters, of the server's library
@@ -96,7 +96,7 @@ def network(address: str) -> str:
     return str(found)
 
 
-def visiting(request: Asked, told: object) -> Visit:
+def visiting(request: VisitorRequest, told: object) -> Visit:
     """The visit that a browser tells, by the word in its cookie where it keeps one; whatever else
     it may say of itself."""
     said = told if isinstance(told, dict) else {}
@@ -109,12 +109,12 @@ def visiting(request: Asked, told: object) -> Visit:
     return visit
 
 
-def address_of(request: Asked) -> str:
+def address_of(request: VisitorRequest) -> str:
     """Where a request comes from."""
     return network(request.client.host) if request.client else ""
 
 
-def to_keep(visit: Visit, request: Asked) -> Visit:
+def to_keep(visit: Visit, request: VisitorRequest) -> Visit:
     """What a browser's storage is given of a visit: no word where a cookie has it."""
     known = bool(word_of(request.headers))
     return {**visit, "visitor": "" if known else visit["visitor"], "address": ""}

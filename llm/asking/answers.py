@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 SHOWN = 120
 """Characters of a line, or of a validator's word, that are told."""
-MOST_FAULTS = 3
+MAX_FAULTS = 3
 
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 _PYTHON = ("", "python", "python3", "py")
@@ -137,16 +137,16 @@ def _fence(line: str) -> tuple[int, str]:
 
 
 @dataclass(frozen=True)
-class Edit:
+class TextEdit:
     """Whole lines to find, and what to put there instead."""
 
     search: tuple[str, ...]
     replace: tuple[str, ...]
 
 
-def edits_of(text: str) -> tuple[Edit, ...]:
+def edits_of(text: str) -> tuple[TextEdit, ...]:
     """The search/replace blocks of an answer; raises `BadReply` naming the block that is wrong."""
-    edits: list[Edit] = []
+    edits: list[TextEdit] = []
     search: list[str] | None = None
     replace: list[str] | None = None
     for line in _plain(text).split("\n"):
@@ -175,7 +175,7 @@ def edits_of(text: str) -> tuple[Edit, ...]:
     return tuple(edits)
 
 
-def edits_by_file(text: str) -> dict[str, tuple[Edit, ...]]:
+def edits_by_file(text: str) -> dict[str, tuple[TextEdit, ...]]:
     """The search/replace blocks of an answer by the file that a line `FILE path` before them names;
     raises `BadReply` where one is under no such line, or is wrong."""
     sections: dict[str, list[str]] = {}
@@ -200,7 +200,9 @@ def edits_by_file(text: str) -> dict[str, tuple[Edit, ...]]:
     return found
 
 
-def edited_files(files: Mapping[str, str], edits: Mapping[str, Sequence[Edit]]) -> dict[str, str]:
+def edited_files(
+    files: Mapping[str, str], edits: Mapping[str, Sequence[TextEdit]]
+) -> dict[str, str]:
     """The files that have edits, with them made; raises `BadReply` as `edited` does. Every edited
     file must be among `files`."""
     found = {}
@@ -219,21 +221,21 @@ def _naming(path: str) -> Iterator[None]:
         raise BadReply(f"{path}: {error}") from error
 
 
-def _edit(search: Sequence[str], replace: Sequence[str], block: str) -> Edit:
+def _edit(search: Sequence[str], replace: Sequence[str], block: str) -> TextEdit:
     if not any(line.strip() for line in search):
         raise BadReply(f"{block}: the lines to find are empty; give the lines around the change")
     if search == replace:
         raise BadReply(f"{block} changes nothing")
-    return Edit(tuple(search), tuple(replace))
+    return TextEdit(tuple(search), tuple(replace))
 
 
-def edited(original: str, edits: Sequence[Edit]) -> str:
+def edited(original: str, edits: Sequence[TextEdit]) -> str:
     """The program with all edits made; its line ends stay. Raises `BadReply` where lines to find
     are not there exactly once, or where edits touch the same lines."""
     end = "\r\n" if 0 < original.count("\n") == original.count("\r\n") else "\n"
     last = end if original.endswith(end) else ""
     lines = original.removesuffix(last).split(end)
-    spans: list[tuple[int, int, Edit]] = []
+    spans: list[tuple[int, int, TextEdit]] = []
     for number, edit in enumerate(edits, 1):
         start = _place(lines, edit.search, number)
         spans.append((start, start + len(edit.search), edit))
@@ -302,7 +304,7 @@ def json_of(text: str, schema: Mapping[str, object]) -> object:
         raise BadReply("; ".join(
             f"{'/'.join(str(part) for part in fault.absolute_path) or 'the answer'}: "
             f"{_brief(fault.message)}"
-            for fault in faults[:MOST_FAULTS]
+            for fault in faults[:MAX_FAULTS]
         ))
     return value
 

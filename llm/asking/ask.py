@@ -24,7 +24,7 @@ from llm.types import Code, Json, Message, Reply, Request
 
 T = TypeVar("T")
 
-MOST_TOLD, MOST_QUOTED = 400, 200
+MAX_TOLD, MAX_QUOTED = 400, 200
 """Characters of the reason why an answer was refused."""
 ROOM = 4
 """So many times the tokens are given to an answer that was cut."""
@@ -71,10 +71,10 @@ async def _asked(
         try:
             return read(reply.text), reply
         except BadReply as error:
-            fault = str(error)[:MOST_TOLD]
+            fault = str(error)[:MAX_TOLD]
             question = _again(provider, request, reply, fault)
     said = " ".join(reply.text.split())
-    said = f"{said[:MOST_QUOTED]}…" if len(said) > MOST_QUOTED else said
+    said = f"{said[:MAX_QUOTED]}…" if len(said) > MAX_QUOTED else said
     raise BadReply(
         f"{provider.name} answered as {request.role} twice in a wrong form: {fault}. "
         f"It said: {said!r}"

@@ -31,9 +31,9 @@ from llm.errors import Misspoken
 from llm.provider import Connection, sayable
 from llm.providers.wire import (
     AWAY,
-    Answer,
     ErrorReply,
     HttpProvider,
+    ReplyStream,
     on_this_machine,
     retry_after_s,
     token_count,
@@ -86,7 +86,7 @@ class AnthropicProvider(HttpProvider):
         self._client._custom_headers = {}
 
     async def opened(
-        self, request: Request, answer: Answer
+        self, request: Request, answer: ReplyStream
     ) -> AsyncStream[RawMessageStreamEvent]:
         config: OutputConfigParam = {}
         if self.thinks:
@@ -111,7 +111,7 @@ class AnthropicProvider(HttpProvider):
         answer.accepted = True
         return events
 
-    def read(self, piece: RawMessageStreamEvent, answer: Answer) -> str:
+    def read(self, piece: RawMessageStreamEvent, answer: ReplyStream) -> str:
         """Kinds that are not known add nothing."""
         match piece.type:
             case "message_start":
@@ -130,7 +130,7 @@ class AnthropicProvider(HttpProvider):
                     answer.why = ": ".join(filter(None, told))
         return ""
 
-    def ended(self, request: Request, answer: Answer, usage: Usage) -> None:
+    def ended(self, request: Request, answer: ReplyStream, usage: Usage) -> None:
         if not answer.started:
             raise Misspoken(
                 f"{self.place} ended its answer before it began: is the base URL Anthropic's?",
@@ -163,7 +163,7 @@ class AnthropicProvider(HttpProvider):
         await self._client.close()
 
 
-def _count(told: object, answer: Answer) -> None:
+def _count(told: object, answer: ReplyStream) -> None:
     """Later counts include the earlier ones; one that is not told again still holds, and what is
     told and is no count takes away what was known."""
     counts = answer.counts

@@ -29,9 +29,9 @@ from llm.providers.wire import (
     FORM,
     LOADING_S,
     NEXT_STEP,
-    Answer,
     ErrorReply,
     HttpProvider,
+    ReplyStream,
     on_this_machine,
     token_count,
     turns,
@@ -77,7 +77,7 @@ class OllamaProvider(HttpProvider):
             event_hooks={"request": [self._keyed]},
         )
 
-    async def opened(self, request: Request, answer: Answer) -> aclosing[Any]:
+    async def opened(self, request: Request, answer: ReplyStream) -> aclosing[Any]:
         """Nothing of the question is sent before the first line is waited for."""
         self._must_fit(request)
         await self._check()
@@ -98,7 +98,7 @@ class OllamaProvider(HttpProvider):
             keep_alive=str(self.connection.option("keep_alive")),
         ))
 
-    def read(self, piece: ChatResponse, answer: Answer) -> str:
+    def read(self, piece: ChatResponse, answer: ReplyStream) -> str:
         answer.accepted = True
         if piece.done:
             answer.end = sayable(str(piece.done_reason or "stop"))
@@ -108,7 +108,7 @@ class OllamaProvider(HttpProvider):
         answer.thoughts.append(sayable(piece.message.thinking or ""))
         return piece.message.content or ""
 
-    def ended(self, request: Request, answer: Answer, usage: Usage) -> None:
+    def ended(self, request: Request, answer: ReplyStream, usage: Usage) -> None:
         if self._may_be_cut(request, usage):
             raise ContextOverflow(
                 f"{self.place} counted {usage.input} tokens of a question in a window of "

@@ -26,15 +26,15 @@ from llm.providers.wire import (
     AWAY,
     FORM,
     NEXT_STEP,
-    Answer,
     ErrorReply,
     HttpProvider,
+    ReplyStream,
     on_this_machine,
     retry_after_s,
     token_count,
     turns,
 )
-from llm.types import Alternative, Finish, Json, Request, Usage
+from llm.types import Finish, Json, Request, TokenAlternative, Usage
 
 WISHES = {"response_format": FORM}
 LEFT_OUT = {*WISHES, "temperature", "reasoning_effort", "stream_options"}
@@ -73,7 +73,7 @@ class OpenAiProvider(HttpProvider):
             ),
         )
 
-    async def opened(self, request: Request, answer: Answer) -> openai.AsyncStream[Any]:
+    async def opened(self, request: Request, answer: ReplyStream) -> openai.AsyncStream[Any]:
         if not self.model:
             raise UnknownModel(f"no model of {self.name} is named, and it has no default: name one")
         asked = self._asked(request)
@@ -83,7 +83,7 @@ class OpenAiProvider(HttpProvider):
         self._must_stream(chunks.response)
         return chunks  # type: ignore[no-any-return]  # of whatever the body asks for
 
-    def read(self, piece: object, answer: Answer) -> str:
+    def read(self, piece: object, answer: ReplyStream) -> str:
         answer.started = True
         answer.counts = _usage(getattr(piece, "usage", None)) or answer.counts
         text = ""
@@ -198,7 +198,7 @@ class OpenAiProvider(HttpProvider):
             )
 
 
-def _note_alternatives(logprobs: object, answer: Answer) -> None:
+def _note_alternatives(logprobs: object, answer: ReplyStream) -> None:
     """Takes in what else was likely in the place of each token of a piece; SDKs make dictionaries
     of what their types do not have, and objects of the rest."""
     content = _of(logprobs, "content")
@@ -208,7 +208,7 @@ def _note_alternatives(logprobs: object, answer: Answer) -> None:
         for other in others if isinstance(others, list) else ():
             text, logprob = _text(_of(other, "token")), _of(other, "logprob")
             if text != written and isinstance(logprob, float):
-                answer.alternatives.append(Alternative(answer.scored, text, logprob))
+                answer.alternatives.append(TokenAlternative(answer.scored, text, logprob))
         answer.scored += len(written)
 
 

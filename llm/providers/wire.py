@@ -45,7 +45,7 @@ from llm.provider import (
 )
 from llm.redaction import MARK, Redactor
 from llm.tokens import texts_of
-from llm.types import MOST_TOKENS, Alternative, Finish, Json, Reply, Request, Stream, Usage
+from llm.types import MAX_TOKENS, Finish, Json, Reply, Request, Stream, TokenAlternative, Usage
 
 T = TypeVar("T")
 Faults = tuple[type[Exception], ...]
@@ -55,7 +55,7 @@ LOADING_S = 300.0
 deadline is another bound."""
 CLOSING_S = 3.0
 """The longest wait for what comes behind an answer's end, as its count of tokens."""
-MOST_SHOWN = 300
+MAX_SHOWN = 300
 """Characters of a provider's own words that reach a message."""
 
 BY_STATUS: dict[int, type[CallFailed]] = {
@@ -172,7 +172,7 @@ NOTHING = Usage()
 
 
 @dataclass
-class Answer:
+class ReplyStream:
     """What has come of an answer so far."""
 
     finishes: Mapping[str, Finish]
@@ -197,7 +197,7 @@ class Answer:
     thoughts: list[str] = field(default_factory=list)
     """They are paid for, and are no text."""
     first_s: float | None = None
-    alternatives: list[Alternative] = field(default_factory=list)
+    alternatives: list[TokenAlternative] = field(default_factory=list)
     scored: int = 0
     """Characters of the tokens whose probabilities have come."""
 
@@ -278,12 +278,12 @@ class HttpProvider(ABC):
 
     @abstractmethod
     async def opened(
-        self, request: Request, answer: Answer
+        self, request: Request, answer: ReplyStream
     ) -> AbstractAsyncContextManager[Pieces]:
         """Sends a question; notes on the answer that it is accepted once the server says so."""
 
     @abstractmethod
-    def read(self, piece: Any, answer: Answer) -> str:
+    def read(self, piece: Any, answer: ReplyStream) -> str:
         """The text that a piece of the stream adds; all else that it tells goes to the answer."""
 
     @abstractmethod
@@ -294,11 +294,11 @@ class HttpProvider(ABC):
     async def listed(self) -> tuple[str, ...]:
         """The models, as `Provider.models` gives them."""
 
-    def ended(self, request: Request, answer: Answer, usage: Usage) -> None:  # noqa: B027 - a hook
+    def ended(self, request: Request, answer: ReplyStream, usage: Usage) -> None:  # noqa: B027 - a hook
         """Looks at an answer's end; raises for one that is none."""
 
     async def stream(self, request: Request) -> Stream:
-        answer = Answer(self.finishes, request.max_tokens)
+        answer = ReplyStream(self.finishes, request.max_tokens)
         fault: CallFailed | None = None
         if isinstance(request.output, Json) and not self.takes_form(request):
             request = replace(request, system=f"{request.system}{form_words(request.output)}")
@@ -338,7 +338,7 @@ class HttpProvider(ABC):
             parameters_b=self.parameters_b,
         )
 
-    def _text_of(self, piece: Any, answer: Answer) -> str:
+    def _text_of(self, piece: Any, answer: ReplyStream) -> str:
         """The text that a piece adds. SDKs make their types of whatever comes, so that one of the
         wrong form is found out here."""
         try:
@@ -358,7 +358,7 @@ class HttpProvider(ABC):
             async with asyncio.timeout(self.listing_s):
                 return await readable(answer)
         except self._faults as error:
-            fault = self._fault(error, Answer(self.finishes))
+            fault = self._fault(error, ReplyStream(self.finishes))
         raise fault
 
     def count(self, text: str) -> int:
@@ -388,7 +388,7 @@ class HttpProvider(ABC):
         """The longest wait for a first piece."""
         return min(max(LOADING_S, self.connection.stall_s), request.deadline_s)
 
-    def _silence_s(self, request: Request, answer: Answer) -> float | None:
+    def _silence_s(self, request: Request, answer: ReplyStream) -> float | None:
         """Seconds to wait for a piece. A far server's signs of life are no pieces, so there bytes
         are waited for, by the client's own patience."""
         if answer.end:
@@ -397,7 +397,7 @@ class HttpProvider(ABC):
             return None
         return self.connection.stall_s if answer.started else self.loading_s(request)
 
-    def _fault(self, error: BaseException, answer: Answer, sent: str = "") -> CallFailed:
+    def _fault(self, error: BaseException, answer: ReplyStream, sent: str = "") -> CallFailed:
         """Our own error for one of the SDK or its transport."""
         started = answer.accepted  # whatever came of it may be paid for
         usage = answer.usage(sent) if answer.started else None
@@ -494,10 +494,10 @@ async def readable(answer: Awaitable[T]) -> T:
 
 
 def token_count(told: object) -> int | None:
-    """A server's count of tokens, at most `MOST_TOKENS`; `None` for what is no count."""
+    """A server's count of tokens, at most `MAX_TOKENS`; `None` for what is no count."""
     if type(told) is not int or told < 0:
         return None
-    return min(told, MOST_TOKENS)
+    return min(told, MAX_TOKENS)
 
 
 def sendable_key(key: Secret, provider: str, key_name: str) -> str:
@@ -531,7 +531,7 @@ def scrubbed(text: str, key: Secret) -> str:
     if key:
         text = text.replace(key.reveal(), MARK)
     line = " ".join(sayable(text).split())
-    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}…"
+    return line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]}…"
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:

@@ -7,13 +7,13 @@ from sandbox.contract.checks import (
     ECHO,
     EXECUTE,
     HONEST_CHECKS,
-    Check,
+    ContractCheck,
     Finding,
     findings,
 )
 from sandbox.contract.programs import HONEST, ROOMY, RUN_AS_MAIN, script
 
 __all__ = [
-    "CHECKS", "ECHO", "EXECUTE", "HONEST", "HONEST_CHECKS", "ROOMY", "RUN_AS_MAIN", "Check",
+    "CHECKS", "ECHO", "EXECUTE", "HONEST", "HONEST_CHECKS", "ROOMY", "RUN_AS_MAIN", "ContractCheck",
     "Finding", "findings", "script",
 ]

@@ -19,7 +19,7 @@ from sandbox.contract.programs import (
     HOSTILE,
     KEY_NAME,
     ROOMY,
-    Program,
+    ContractProgram,
     planted_key,
     script,
     text,
@@ -50,7 +50,7 @@ GRANTING: frozenset[Level] = frozenset({"L4", "L1", "R"})
 
 
 @dataclass(frozen=True)
-class Check:
+class ContractCheck:
     """One claim about a backend; `seen_wrong` returns an empty text when it holds."""
 
     claim: str
@@ -60,7 +60,7 @@ class Check:
     needs_own_user: bool = False
     """Rests on jobs running as another user than the host, or on something as strong."""
     needs_modes: bool = False
-    """Not claimed at L3 where jobs run as the host's user; see `Program`."""
+    """Not claimed at L3 where jobs run as the host's user; see `ContractProgram`."""
     missing: Callable[[], str] = str
     """What this machine lacks to try it; empty when nothing."""
 
@@ -108,7 +108,7 @@ def _write(path: str, text: str) -> None:
     Path(path).write_text(text, encoding="utf-8")
 
 
-def _runs(program: Program) -> Callable[[Sandbox], Awaitable[str]]:
+def _runs(program: ContractProgram) -> Callable[[Sandbox], Awaitable[str]]:
     async def seen_wrong(sandbox: Sandbox) -> str:
         outcome = await sandbox.run(program.job())
         return _unless(program.as_expected(outcome), outcome)
@@ -370,7 +370,7 @@ async def _separate_jobs(sandbox: Sandbox) -> str:
     return _unless(outcome.stdout == "refused\nrefused\n-1\n", outcome)
 
 
-def _levels(program: Program) -> frozenset[Level]:
+def _levels(program: ContractProgram) -> frozenset[Level]:
     if program.levels is not None:
         return frozenset(program.levels)
     if program.processes or program.loopback:
@@ -378,9 +378,9 @@ def _levels(program: Program) -> frozenset[Level]:
     return WITH_FILES if program.needs_files else EVERY
 
 
-def _checks(programs: tuple[Program, ...]) -> tuple[Check, ...]:
+def _checks(programs: tuple[ContractProgram, ...]) -> tuple[ContractCheck, ...]:
     return tuple(
-        Check(
+        ContractCheck(
             program.claim, _runs(program), _levels(program),
             needs_modes=program.needs_modes, missing=program.missing,
         )
@@ -389,33 +389,35 @@ def _checks(programs: tuple[Program, ...]) -> tuple[Check, ...]:
 
 
 HONEST_CHECKS = _checks(HONEST)
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[ContractCheck, ...] = (
     *HONEST_CHECKS,
     *_checks(HOSTILE),
-    Check("an uncaught error is shown as Python shows it", _error),
-    Check("files and modules given to a job can be imported", _imports),
-    Check("a file of data has every byte it came with", _bytes, WITH_FILES),
-    Check("packages of a folder in `sites` can be imported", _sites, WITH_FILES),
-    Check("values come back as they were sent, surrogates included", _values),
-    Check("after the last message comes the outcome, again and again", _end_of_talk),
-    Check("messages nobody received are in the outcome", _kept_messages),
-    Check("a job that answers too late is killed", _late_answer),
-    Check("a batch loses only the items that end their process", _batch),
-    Check("a batch that was left half-way starts its next list anew", _abandoned_batch),
-    Check("a batch whose program always dies loses every item", _stillborn_batch),
-    Check("eight jobs run at once", _many_at_once),
-    Check("a cancelled run is over at once", _cancelled_at_once),
-    Check("nothing of a cancelled run goes on", _cancelled, WITH_PROCESSES),
-    Check("the host's environment does not reach a job", _environment),
-    Check("a job cannot signal its host", _host_signal, needs_own_user=True),
-    Check("a flood of output is cut and ended", _flood),
-    Check("processes are limited", _fork_bomb, WITH_PROCESSES),
-    Check("a daemon dies with its job", _daemon, WITH_PROCESSES),
-    Check("a huge message is refused", _huge_message),
-    Check("a message nested too deep is refused", _deep_message),
-    Check("nothing a job leaves behind stays", _left_behind, WITH_FILES),
-    Check("a private file of the host is not readable", _confined_files, needs_own_user=True),
-    Check("one job cannot reach another", _separate_jobs, needs_own_user=True),
+    ContractCheck("an uncaught error is shown as Python shows it", _error),
+    ContractCheck("files and modules given to a job can be imported", _imports),
+    ContractCheck("a file of data has every byte it came with", _bytes, WITH_FILES),
+    ContractCheck("packages of a folder in `sites` can be imported", _sites, WITH_FILES),
+    ContractCheck("values come back as they were sent, surrogates included", _values),
+    ContractCheck("after the last message comes the outcome, again and again", _end_of_talk),
+    ContractCheck("messages nobody received are in the outcome", _kept_messages),
+    ContractCheck("a job that answers too late is killed", _late_answer),
+    ContractCheck("a batch loses only the items that end their process", _batch),
+    ContractCheck("a batch that was left half-way starts its next list anew", _abandoned_batch),
+    ContractCheck("a batch whose program always dies loses every item", _stillborn_batch),
+    ContractCheck("eight jobs run at once", _many_at_once),
+    ContractCheck("a cancelled run is over at once", _cancelled_at_once),
+    ContractCheck("nothing of a cancelled run goes on", _cancelled, WITH_PROCESSES),
+    ContractCheck("the host's environment does not reach a job", _environment),
+    ContractCheck("a job cannot signal its host", _host_signal, needs_own_user=True),
+    ContractCheck("a flood of output is cut and ended", _flood),
+    ContractCheck("processes are limited", _fork_bomb, WITH_PROCESSES),
+    ContractCheck("a daemon dies with its job", _daemon, WITH_PROCESSES),
+    ContractCheck("a huge message is refused", _huge_message),
+    ContractCheck("a message nested too deep is refused", _deep_message),
+    ContractCheck("nothing a job leaves behind stays", _left_behind, WITH_FILES),
+    ContractCheck(
+        "a private file of the host is not readable", _confined_files, needs_own_user=True
+    ),
+    ContractCheck("one job cannot reach another", _separate_jobs, needs_own_user=True),
 )
 
 
@@ -432,7 +434,7 @@ class Finding:
 
 
 async def findings(
-    sandbox: Sandbox, level: Level, checks: Sequence[Check] = CHECKS
+    sandbox: Sandbox, level: Level, checks: Sequence[ContractCheck] = CHECKS
 ) -> AsyncIterator[Finding]:
     """Tries each claim that the contract makes at this level, in order."""
     for check in checks:

@@ -63,7 +63,7 @@ def script(
 
 
 @dataclass(frozen=True)
-class Program:
+class ContractProgram:
     """A script and what is to be seen of it."""
 
     claim: str
@@ -119,14 +119,14 @@ class Program:
         )
 
 
-def programs(kind: str) -> tuple[Program, ...]:
+def programs(kind: str) -> tuple[ContractProgram, ...]:
     """Those of one table: `honest` or `hostile`."""
     folder = _CASES / kind
     table = tomllib.loads((_CASES / f"{kind}.toml").read_text("utf-8"))
     return tuple(_program(claim, row, folder) for claim, row in table.items())
 
 
-def _program(claim: str, row: dict[str, Any], folder: Path) -> Program:
+def _program(claim: str, row: dict[str, Any], folder: Path) -> ContractProgram:
     """A row as a program; of texts that begin with @ the rest is a file's name."""
     name = row.pop("text", None) or "".join(
         letter if letter.isascii() and letter.isalnum() else " " for letter in claim.lower()
@@ -145,7 +145,7 @@ def _program(claim: str, row: dict[str, Any], folder: Path) -> Program:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in row.pop("seen", {}).items()
     }
-    return Program(claim, source, files=files, stdin=stdin, limits=limits, seen=seen, **row)
+    return ContractProgram(claim, source, files=files, stdin=stdin, limits=limits, seen=seen, **row)
 
 
 @contextmanager

@@ -42,7 +42,7 @@ _WRITE_FILE, _TRUNCATE, _IOCTL_DEVICE = 1 << 1, 1 << 14, 1 << 15
 _CHANGE = (1 << 4) | (1 << 5) | (1 << 7) | (1 << 8) | (1 << 12) | (1 << 13)
 """Remove folders and files, make folders, files and links, and move them between folders."""
 _FILE_RIGHTS = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE
-MOST_ENTRIES = 4096
+MAX_ENTRIES = 4096
 """Files and folders that a job may have at once."""
 _HANDLED = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 """Landlock's version to how many rights on files it knows; later ones know no more."""
@@ -270,7 +270,7 @@ def build_root(
     for folder in folders:
         _mount(
             "tmpfs", root + folder, "tmpfs", _MS_NOSUID | _MS_NODEV,
-            f"size={bytes_each},nr_inodes={MOST_ENTRIES},mode=700",
+            f"size={bytes_each},nr_inodes={MAX_ENTRIES},mode=700",
         )
     os.chdir(root)
     _call("namespaces", "pivot_root", b".", b".")

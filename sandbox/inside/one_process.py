@@ -155,7 +155,7 @@ def _own_memory(module: ModuleType) -> None:
     module.__dict__["Arena"]._dir_candidates = []
 
 
-_MENDED: dict[str, Callable[[ModuleType], None]] = {
+_REPAIRED: dict[str, Callable[[ModuleType], None]] = {
     "_multiprocessing": _own_locks, "multiprocessing.heap": _own_memory,
 }
 
@@ -166,13 +166,13 @@ class OneProcess:
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name not in _MENDED:
+        if name not in _REPAIRED:
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None:
                 # typeshed wants a whole Loader; importlib asks for these methods only.
-                spec.loader = _Mending(spec.loader, _MENDED[name])  # type: ignore[assignment]
+                spec.loader = _Mending(spec.loader, _REPAIRED[name])  # type: ignore[assignment]
                 return spec
         return None
 

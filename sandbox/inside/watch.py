@@ -33,7 +33,7 @@ _SOCKET = "socket.__new__"
 _AF_UNIX = 1
 
 
-class Watch:
+class RuleWatch:
     """Calls `tell` once for each rule that is met."""
 
     def __init__(self, readable: tuple[str, ...]) -> None:

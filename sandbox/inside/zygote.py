@@ -46,7 +46,7 @@ from sandbox.inside.filters import OWN_PID, places, stage_one, stage_two
 from sandbox.inside.memory_imports import OwnFiles, hold_library, show_lines
 from sandbox.inside.one_process import FileLocks, OneProcess
 from sandbox.inside.removal import remove
-from sandbox.inside.watch import Watch
+from sandbox.inside.watch import RuleWatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ _HIGH = 200
 """The control socket lives up here, out of the way of a child's descriptors."""
 _KEPT_FOR_FORKS = 128
 _FIRST_FREE = guest.CHANNEL + 1
-_MOST_DESCRIPTORS = 1024
-_MOST_PENDING = 4096
+_MAX_DESCRIPTORS = 1024
+_MAX_PENDING = 4096
 _USUAL = """
 abc ast bisect collections collections.abc contextlib copy dataclasses datetime decimal enum
 fractions functools heapq inspect io itertools json linecache math operator pathlib random re
@@ -158,8 +158,8 @@ class Zygote:
         guest.lower(resource.RLIMIT_CORE, 0, 0)
         guest.lower(resource.RLIMIT_MEMLOCK, 0, 0)
         # Counted for all of a user: jobs are to run out of timers before anyone else does.
-        guest.lower(resource.RLIMIT_SIGPENDING, _MOST_PENDING, _MOST_PENDING)
-        guest.lower(resource.RLIMIT_NOFILE, _MOST_DESCRIPTORS, _MOST_DESCRIPTORS)
+        guest.lower(resource.RLIMIT_SIGPENDING, _MAX_PENDING, _MAX_PENDING)
+        guest.lower(resource.RLIMIT_NOFILE, _MAX_DESCRIPTORS, _MAX_DESCRIPTORS)
         guest.limit_processes(orders["threads"], exact=orders["user"] is not None)
         # The kernel counts the threads of all children together: those are refused theirs while
         # the fork server still has room for another child.
@@ -270,7 +270,7 @@ class Zygote:
                     os.setsid()
                 return
             os.closerange(0, tells)
-            os.closerange(tells + 1, _MOST_DESCRIPTORS)
+            os.closerange(tells + 1, _MAX_DESCRIPTORS)
             while True:
                 ended, status = os.wait()
                 if ended == worker:
@@ -305,7 +305,7 @@ class Zygote:
                     _fchdir(folders.folder)
                 _ENVIRONMENT[b"HOME"], _ENVIRONMENT[b"TMPDIR"] = folders.home, folders.tmp
                 lockdown.restrict(folders.rules)
-            _closerange(_FIRST_FREE, _MOST_DESCRIPTORS)
+            _closerange(_FIRST_FREE, _MAX_DESCRIPTORS)
             pid = _getpid()
             self._channel.belong(pid)
             self._stage_two.put(self._own_pid, pid)
@@ -441,7 +441,7 @@ class Zygote:
         if self._fork() == 0:
             try:
                 lockdown.die_with_parent()
-                os.closerange(0, _MOST_DESCRIPTORS)
+                os.closerange(0, _MAX_DESCRIPTORS)
                 while True:
                     signal.pause()
             finally:
@@ -489,7 +489,7 @@ class Zygote:
         self._ceilings = [resource.getrlimit(kind) for kind in _LIMITED]
         self._processes = resource.getrlimit(resource.RLIMIT_NPROC)
         memory = [_MEMORY, *self._temporary] if self._grants else []
-        self._watch = Watch((orders["library"], *readable, *_DEVICES, *memory))
+        self._watch = RuleWatch((orders["library"], *readable, *_DEVICES, *memory))
         allowed = {"processes": ("processes", "signals"), "loopback": ("network",)}
         self._allowed = tuple(rule for grant in self._grants for rule in allowed[grant])
 

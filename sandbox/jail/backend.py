@@ -7,11 +7,11 @@ import sys
 from sandbox.inside import lockdown
 from sandbox.jail.forkserver import ForkServer
 from sandbox.jail.retry import RetriedJob
-from sandbox.jail.running import Running, ordered
+from sandbox.jail.running import RunningJob, ordered
 from sandbox.jail.servers import SERVERS, profile_of
 from sandbox.levels import LEVEL_MEANINGS, Isolation, JailLevel
+from sandbox.protocol.batch import RestartingBatch
 from sandbox.sandbox import Sandbox
-from sandbox.talk.batch import RestartingBatch
 from sandbox.types import Job, SandboxUnavailable
 
 
@@ -45,11 +45,11 @@ class JailSandbox(Sandbox):
     def batch(self, job: Job) -> RestartingBatch:
         """A program kept running for many items."""
 
-        async def start() -> Running:
+        async def start() -> RunningJob:
             told = ordered(job, endless=True)
             server = await self._server(job)
             worker = await server.worker(job.owner, silent=True, lasts=not job.brief)
-            return Running(server, worker, job, told, endless=True)
+            return RunningJob(server, worker, job, told, endless=True)
 
         return RestartingBatch(start, job)
 
@@ -57,10 +57,10 @@ class JailSandbox(Sandbox):
         """A running job to talk with; leaving the context kills it."""
         told = ordered(job, endless=False)
 
-        async def start() -> Running:
+        async def start() -> RunningJob:
             server = await self._server(job)
             worker = await server.worker(job.owner, reads=bool(job.stdin))
-            return Running(server, worker, job, told, endless=False)
+            return RunningJob(server, worker, job, told, endless=False)
 
         return RetriedJob(start)
 

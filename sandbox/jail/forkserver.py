@@ -30,10 +30,10 @@ from sandbox import __name__ as OURS
 from sandbox.inside.zygote import ANSWER, ENDED, FORK, FREE, KILL, REQUEST
 from sandbox.jail.fair_queue import FairQueue, SlotRequest
 from sandbox.levels import Isolation, JailLevel
-from sandbox.talk.orders import environment, loaded, orders
-from sandbox.talk.wire import frame
+from sandbox.protocol.orders import environment, loaded, orders
+from sandbox.protocol.wire import frame
 from sandbox.types import Job, SandboxDied, SandboxError
-from sandbox.workspaces import Interpreter, Workspaces
+from sandbox.workspaces import JailPython, Workspaces
 
 START_S = 30.0
 SLOTS = 24
@@ -199,7 +199,7 @@ class ForkServer:
             descriptors = [file.fileno(), self._log, self._log, theirs.fileno()]
             return interpreter.start(["-c", start], environment(profile.seed) | own, descriptors)
 
-    def _orders(self, sites: list[str], interpreter: Interpreter) -> dict[str, Any]:
+    def _orders(self, sites: list[str], interpreter: JailPython) -> dict[str, Any]:
         # Any: the values are marshalled, code objects among them.
         profile = self.profile
         return {

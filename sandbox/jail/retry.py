@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Self, TypeVar
 
-from sandbox.jail.running import Running
-from sandbox.talk.wire import frame
+from sandbox.jail.running import RunningJob
+from sandbox.protocol.wire import frame
 from sandbox.types import Json, Outcome, SandboxDied
 
 Said = TypeVar("Said")
@@ -21,10 +21,10 @@ Said = TypeVar("Said")
 class RetriedJob:
     """A job, to its caller a running process."""
 
-    running: Running
+    running: RunningJob
     """The process that runs it at this moment."""
 
-    def __init__(self, start: Callable[[], Awaitable[Running]]) -> None:
+    def __init__(self, start: Callable[[], Awaitable[RunningJob]]) -> None:
         self._start = start
         self._starts = 0
         self._starting = asyncio.Lock()
@@ -65,7 +65,7 @@ class RetriedJob:
         self._starts += 1
         self.running = await self._start()
 
-    async def _heard(self, ask: Callable[[Running], Awaitable[Said]]) -> Said:
+    async def _heard(self, ask: Callable[[RunningJob], Awaitable[Said]]) -> Said:
         while True:
             running = self.running
             try:
@@ -77,7 +77,7 @@ class RetriedJob:
                 self._sent.clear()
                 return said
 
-    async def _again(self, lost: Running, loss: SandboxDied) -> None:
+    async def _again(self, lost: RunningJob, loss: SandboxDied) -> None:
         """Starts it again, unless another call did; raises the loss where that is too late."""
         async with self._starting:
             if self.running is not lost:

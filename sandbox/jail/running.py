@@ -14,10 +14,10 @@ import time
 
 from sandbox.inside import lockdown
 from sandbox.jail.forkserver import SCRATCH_MIB, ForkServer, Worker
-from sandbox.talk.batch import STDERR_KEPT
-from sandbox.talk.conversation import Conversation
-from sandbox.talk.orders import cpu_limit_s, orders
-from sandbox.talk.wire import frame
+from sandbox.protocol.batch import STDERR_KEPT
+from sandbox.protocol.conversation import Conversation
+from sandbox.protocol.orders import cpu_limit_s, orders
+from sandbox.protocol.wire import frame
 from sandbox.types import Job, SandboxDied, SandboxError
 
 _UNLIMITED = -1
@@ -34,7 +34,7 @@ def ordered(job: Job, endless: bool) -> dict[str, object]:
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in job.files.values())
     if size > SCRATCH_MIB << 19:
         raise SandboxError(f"a job's files may hold {SCRATCH_MIB // 2} MiB, not {size >> 20} MiB")
-    most = lockdown.MOST_ENTRIES // 2
+    most = lockdown.MAX_ENTRIES // 2
     if len(job.files) > most:
         raise SandboxError(f"a job may bring {most} files, not {len(job.files)}")
     told = orders(job)
@@ -52,7 +52,7 @@ def ordered(job: Job, endless: bool) -> dict[str, object]:
     return told
 
 
-class Running(Conversation):
+class RunningJob(Conversation):
     """A job in its worker."""
 
     def __init__(
@@ -183,9 +183,9 @@ class Running(Conversation):
     def _weigh(self) -> None:
         """Without a file system of its own, a job's folder is weighed now and then."""
         folder = self._server.folder(self._worker)
-        if _heavier(folder, SCRATCH_MIB << 20, lockdown.MOST_ENTRIES):
+        if _heavier(folder, SCRATCH_MIB << 20, lockdown.MAX_ENTRIES):
             self._condemn(
-                "killed", f"files of more than {SCRATCH_MIB} MiB, or {lockdown.MOST_ENTRIES} files"
+                "killed", f"files of more than {SCRATCH_MIB} MiB, or {lockdown.MAX_ENTRIES} files"
             )
         else:
             self._weighing = self._loop.call_later(_WEIGH_S, self._weigh)

@@ -20,13 +20,13 @@ from weakref import WeakValueDictionary
 
 from sandbox import __name__ as OURS
 from sandbox.jail.forkserver import ForkServer, NotGranted, Profile
-from sandbox.jail.running import Running, ordered
+from sandbox.jail.running import RunningJob, ordered
 from sandbox.levels import Isolation, JailLevel, isolation_shown
-from sandbox.talk.orders import loaded
+from sandbox.protocol.orders import loaded
 from sandbox.types import PRELOADABLE, Job, SandboxError, SandboxUnavailable
 from sandbox.workspaces import workspaces
 
-_MOST_SERVERS = 8
+_MAX_SERVERS = 8
 
 
 class Servers:
@@ -150,7 +150,7 @@ class Servers:
         with self._lock:
             idle = [one for some in self._all.values() for one in some if one.may_retire()]
             idle.sort(key=lambda server: server.used)
-            for server in idle[: max(0, len(idle) - _MOST_SERVERS + 1)]:
+            for server in idle[: max(0, len(idle) - _MAX_SERVERS + 1)]:
                 server.close("retired")
             for some in self._all.values():
                 some[:] = [server for server in some if not server.broken]
@@ -180,7 +180,7 @@ async def canaries(server: ForkServer) -> Isolation:
         "modules": loaded({"jail_canaries": source}, python)
     }
     worker = await server.worker()
-    process = Running(server, worker, job, told, endless=False)
+    process = RunningJob(server, worker, job, told, endless=False)
     try:
         outcome = await process.finish()
     finally:

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from typing import Any, Self
 
 from sandbox.levels import Isolation, Layer
-from sandbox.remote.link import Host, Link, Need, RemoteProcess
+from sandbox.protocol.wire import frame
+from sandbox.remote.link import Link, Need, RemoteHost, RemoteProcess
 from sandbox.sandbox import Sandbox
-from sandbox.talk.wire import frame
 from sandbox.types import Job, Json, LostItem, SandboxError
 
 _START_S = 120.0
@@ -22,7 +22,7 @@ _BATCH_LIFE_S = 3600.0
 class RemoteSandbox(Sandbox):
     """Runs each job in a sandbox that a host lends for it."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: RemoteHost) -> None:
         self._host = host
 
     @property
@@ -69,7 +69,7 @@ class RemoteSandbox(Sandbox):
 class _Batch:
     """A batch on the other side, which restarts its program there; lists are carried."""
 
-    def __init__(self, host: Host, job: Job) -> None:
+    def __init__(self, host: RemoteHost, job: Job) -> None:
         self._host = host
         self._job = job
         self._link: Link | None = None

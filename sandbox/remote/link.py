@@ -14,9 +14,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, Self, get_args
 
+from sandbox.protocol.wire import InvalidMessage, frame, value_of
 from sandbox.remote.line import Assembler, TooLong, lines, packed
 from sandbox.remote.parcel import parcel
-from sandbox.talk.wire import Garbled, frame, value_of
 from sandbox.types import Ended, Json, Limits, LostItem, Outcome, SandboxError
 
 _HELLO_S = 60.0
@@ -24,7 +24,7 @@ _HELLO_S = 60.0
 _SILENCE_S = 30.0
 """Past a job's own deadline, which the porter keeps: then nobody is there any more."""
 _BYTES_AHEAD = 1 << 20
-_MOST_SENT = 1 << 16
+_MAX_SENT = 1 << 16
 _EXPANSION = 8
 """A byte of output can become six in JSON, and four become five and a bit in base64."""
 _SPARE_BYTES = 1 << 20
@@ -93,7 +93,7 @@ class Command:
         return part
 
 
-class Host(Protocol):
+class RemoteHost(Protocol):
     """Who lends sandboxes."""
 
     @property
@@ -114,7 +114,9 @@ class Host(Protocol):
 class Link:
     """The talk with one porter."""
 
-    def __init__(self, host: Host, order: tuple[Any, ...], need: Need, limits: Limits) -> None:
+    def __init__(
+        self, host: RemoteHost, order: tuple[Any, ...], need: Need, limits: Limits
+    ) -> None:
         self._host = host
         self._order = order
         self._need = need
@@ -277,7 +279,7 @@ class Link:
                 while not self._outbox:
                     await self.change()
                 text = ""
-                while self._outbox and len(text) + len(self._outbox[0]) <= _MOST_SENT:
+                while self._outbox and len(text) + len(self._outbox[0]) <= _MAX_SENT:
                     text += self._outbox.popleft()
                 await command.send(text)
                 self._outbox_bytes -= len(text)
@@ -309,7 +311,7 @@ class Link:
                     raise ValueError(message)
         except SandboxError as error:
             self.fail(error)
-        except (ValueError, TypeError, Garbled) as error:
+        except (ValueError, TypeError, InvalidMessage) as error:
             said = f"{error!r:.200}"
             self.fail(SandboxError(f"{self._host.name}: its sandbox sent no message: {said}"))
         self.move()

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.settings import GENERATOR, ROLES, Settings
-from agent.healing.context import PROMPTS
-from agent.thinking.roles import SMALL_GENERATOR
+from agent.iteration.context import PROMPTS
+from agent.propose.roles import SMALL_GENERATOR
 from llm.asking.prompts import load
 from tests.llm.fakes.anthropic import MESSAGES, answers, fails, whole
 from tests.llm.fakes.server import Exchange, FakeServer, Handler

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.run.session import Session, open_session
+from agent.loop.session import Session, open_session
 from tests.agent.runs import settings
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from agent.core.events import Event, Stamped, fold_attempts
 from agent.core.settings import Settings
-from agent.intake.task import from_page
-from agent.log.result import Result, fold
-from agent.run.session import Session, open_session
+from agent.loop.session import Session, open_session
+from agent.report.result import Result, fold
+from agent.target.task import from_page
 from tests.agent.claude import ByRole, Said, fenced
 from tests.llm.fakes import ollama, openai
 from tests.llm.fakes.server import Handler

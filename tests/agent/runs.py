@@ -10,8 +10,8 @@ from typing import Any
 from agent.core.domain import Task
 from agent.core.events import RunFinished, Stamped, fold_attempts
 from agent.core.settings import Settings
-from agent.intake.task import from_page
-from agent.run.session import Session, open_session
+from agent.loop.session import Session, open_session
+from agent.target.task import from_page
 
 Log = tuple[Stamped, ...]
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agent.core.events import RoundEnded, TestRuled
-from agent.log.result import Result
+from agent.core.events import IterationEnded, TestRuled
+from agent.report.result import Result
 from tests.agent.claude import Said, claude
 from tests.agent.model_runs import healed
 
@@ -48,7 +48,7 @@ def rulings(events: list[Any]) -> list[tuple[str, str]]:
 
 
 def rounds(events: list[Any]) -> list[str]:
-    return [one.approach for one in events if isinstance(one, RoundEnded)]
+    return [one.approach for one in events if isinstance(one, IterationEnded)]
 
 
 def objecting(call: str, expected: str, quote: str, note: str = "it lacks the marks") -> str:

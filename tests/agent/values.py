@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.domain import File, Solution, Verdict
-from agent.repair.edits import Edit, drawn_edits
-from agent.repair.program import Program
+from agent.search.edits import Edit, drawn_edits
+from agent.search.program import Program
 
 
 def program(text: str, entry: str = "shop.py") -> Solution:

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 
 import app
 from tests.agent.claude import claude, fenced
-from tests.agent.run.test_with_models import SOLVED
+from tests.agent.loop.test_with_models import SOLVED
 from tests.llm.fakes.anthropic import MODELS, answers, lists_models, whole
 
 

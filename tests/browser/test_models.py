@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.agent.claude import KEY
-from tests.agent.run.test_with_models import HARD, HARD_TESTS
+from tests.agent.loop.test_with_models import HARD, HARD_TESTS
 from tests.browser.conftest import Watched, window
 from tests.browser.test_page import ended, fits, heal
 from tests.demo.apart import free_port, serving

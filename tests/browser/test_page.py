@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from agent.core.domain import Report, Verdict
 from agent.core.events import Judged, Stamped, TestInfo, TestsFrozen
-from agent.log.result import fold
-from demo.shown.bench import workbench
+from agent.report.result import fold
+from demo.views.bench import workbench
 from evaluation.screenshots import PICTURES, taken
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.agent.project.small_project import pyproject
+from tests.agent.search.project.small_project import pyproject
 from tests.browser.test_accessible import EVERYWHERE, SAMPLES, axe, keeps_the_rules
 from tests.browser.test_page import HEALED, UNNAMED, ended, fits, heal
 from tests.demo.apart import shipped

@@ -19,7 +19,7 @@ import pytest
 from llm import Connection, Message, Provider, Reply, Request, RulesProvider, Secret, open_provider
 from llm.errors import WrongKey
 from llm.providers.huggingface import HuggingFaceProvider
-from llm.providers.huggingface.host import Host
+from llm.providers.huggingface.host import ModelHost
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, says, stalls
 
@@ -111,7 +111,7 @@ def _ollama_knows_no_such_key(server: FakeServer) -> None:
 
 
 @cache
-def _oracle_in_this_process() -> Host:
+def _oracle_in_this_process() -> ModelHost:
     """A host whose model runs each forward, and says hello."""
     import torch
 
@@ -124,7 +124,7 @@ def _oracle_in_this_process() -> Host:
     script = words("hello world", add_special_tokens=False).input_ids
     oracle = tiny_model.Oracle(model.network)
     oracle.say([*script, *model.ends], len(tokens_of(words, question())))
-    return Host(lambda name, key, four_bit: model)
+    return ModelHost(lambda name, key, four_bit: model)
 
 
 CASES = [

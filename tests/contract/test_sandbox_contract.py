@@ -8,7 +8,7 @@ import os
 import pytest
 
 from sandbox import BACKENDS, Sandbox, SandboxUnavailable, open_sandbox
-from sandbox.contract import CHECKS, Check
+from sandbox.contract import CHECKS, ContractCheck
 from sandbox.jail import JailSandbox
 from sandbox.levels import JailLevel
 from sandbox.sandbox import REMOTE
@@ -41,7 +41,7 @@ def opened(backend: str, at_most: JailLevel | None) -> Sandbox:
     for check in CHECKS for backend, level in SANDBOXES
 ])
 async def test_every_backend_holds(
-    check: Check, backend: str, at_most: JailLevel | None
+    check: ContractCheck, backend: str, at_most: JailLevel | None
 ) -> None:
     sandbox = opened(backend, at_most)
     level = (await sandbox.isolation()).level

@@ -23,7 +23,7 @@ WEAK = {"GRADIO_SERVER_NAME": "0.0.0.0", "HEAL_SANDBOX": "subprocess"}
 Way = Literal["forkserver", "spawn"]
 """From a process that has loaded the page, which takes most of a start; or all anew."""
 get_context("forkserver").set_forkserver_preload(
-    ["app", "demo.serving.server", "demo.web", "agent.run.session"]
+    ["app", "demo.serving.server", "demo.web", "agent.loop.session"]
 )
 
 

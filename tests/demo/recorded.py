@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent.core.domain import Jail, Task
+from agent.core.domain import JailStatus, Task
 from agent.core.events import Answered, Event, RunFinished, Stamped, Waiting, from_jsonl
 from agent.core.settings import Settings
-from agent.healing.context import PROMPTS
-from agent.healing.models import OWNER, Models
-from agent.intake.errors import BadInput
-from agent.run.fork import UNEDITED, Edits
-from agent.run.session import Session
+from agent.iteration.context import PROMPTS
+from agent.iteration.models import OWNER, Models
+from agent.loop.fork import UNEDITED, Edits
+from agent.loop.session import Session
+from agent.target.errors import BadInput
 from demo.serving.access import Access
-from demo.serving.host import Host
-from llm import Plan
+from demo.serving.host import SessionHost
+from llm import ModelPlan
 from llm.asking.prompts import Prompts
 
 Log = tuple[Stamped, ...]
-NO_JAIL = Jail(words="none; this is a recording")
+NO_JAIL = JailStatus(words="none; this is a recording")
 OWN = Access()
 RUNS = Path(__file__).with_name("runs")
 
@@ -51,7 +51,7 @@ class RecordedRun:
     """A run being played."""
 
     task: Task
-    plan: Plan
+    plan: ModelPlan
     visitor: str
     played: list[Stamped] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -63,7 +63,7 @@ class RecordedSession(Session):
 
     def __init__(
         self, choose: Callable[[Task], Log] = chosen, pause_s: float = 0.0,
-        jail: Jail = NO_JAIL, models: Models | None = None,
+        jail: JailStatus = NO_JAIL, models: Models | None = None,
     ) -> None:
         self.settings = Settings()
         self.models = models or Models(self.settings)
@@ -105,11 +105,11 @@ class RecordedSession(Session):
     def can_go_on(self, run: str) -> bool:
         return not self.models.missing_key(self.recorded[run].plan, self.visitor(run))
 
-    async def jail(self, task: Task | None = None) -> Jail:
+    async def jail(self, task: Task | None = None) -> JailStatus:
         return self._jail
 
     async def start(
-        self, task: Task, *, run_id: str | None = None, plan: Plan | None = None,
+        self, task: Task, *, run_id: str | None = None, plan: ModelPlan | None = None,
         visitor: str = OWNER, **_: Any,
     ) -> str:
         run = run_id or f"recorded-{len(self.recorded)}"
@@ -209,11 +209,11 @@ class RecordedSession(Session):
         run_of.changed.set()
 
 
-def hosting(session: RecordedSession, access: Access = OWN) -> Host:
+def hosting(session: RecordedSession, access: Access = OWN) -> SessionHost:
     """A host that opens this session."""
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:
         yield session
 
-    return Host(opened, access)
+    return SessionHost(opened, access)

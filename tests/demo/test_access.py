@@ -13,13 +13,13 @@ from gradio.exceptions import ServerFailedToStartError
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import app
-from agent.core.domain import Jail
+from agent.core.domain import JailStatus
 from agent.core.settings import Settings
-from agent.healing.models import Models
+from agent.iteration.models import Models
 from demo.serving.access import PROXIES, Access, duplicate_link, is_loopback, is_public
-from demo.serving.host import Host
+from demo.serving.host import SessionHost
 from demo.serving.server import run_in_thread, serve
-from demo.shown.bench import masthead
+from demo.views.bench import masthead
 from demo.web import build
 from sandbox.levels import SAFE_FOR_PUBLIC
 from tests.demo.recorded import RecordedSession, hosting
@@ -55,7 +55,10 @@ def test_a_space_on_processors_with_nothing_set_has_a_small_model(
 
 @pytest.mark.parametrize("level", ["L1", ""])
 def test_a_level_that_is_weak_or_unknown_is_refused_with_what_to_do(level: str) -> None:
-    jail, weak = Jail(words="what was seen", level=level), Access(public=True, allow_weak=True)
+    jail, weak = (
+        JailStatus(words="what was seen", level=level),
+        Access(public=True, allow_weak=True),
+    )
     refusal = Access(public=True).refusal(jail)
     for fact in ("what was seen", "HEAL_SANDBOX", "GRADIO_SERVER_NAME", "SANDBOX_ALLOW_WEAK=1"):
         assert fact in refusal
@@ -66,7 +69,7 @@ def test_a_level_that_is_weak_or_unknown_is_refused_with_what_to_do(level: str) 
 
 @pytest.mark.parametrize("level", sorted(SAFE_FOR_PUBLIC))
 def test_a_level_that_is_fit_for_strangers_is_served(level: str) -> None:
-    jail = Jail(words="", level=level)
+    jail = JailStatus(words="", level=level)
     for access in (Access(public=True), Access(public=True, allow_weak=True)):
         assert access.refusal(jail) == access.warning(jail) == ""
 
@@ -92,7 +95,7 @@ def test_a_link_is_opened_only_where_it_is_asked_for_and_makes_the_page_public(
             launched.append(given["share"])
             raise OSError("the port is taken")
 
-    def built(host: Host, **given: object) -> Ui:
+    def built(host: SessionHost, **given: object) -> Ui:
         seen.append(host.access)
         return Ui()
 

@@ -17,16 +17,16 @@ from starlette.requests import Request
 from agent.core.domain import Task
 from agent.core.events import Waiting
 from agent.core.settings import Settings
-from agent.doors.prepared import Prepared
-from agent.log.result import fold
-from agent.log.waiting import read_answer
-from agent.run.session import open_session
-from demo.acts import MOST_STOPPED, Page
+from agent.interfaces.preparation import Prepared
+from agent.loop.session import open_session
+from agent.report.result import fold
+from agent.report.waiting import read_answer
 from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, Visit
+from demo.handlers import MAX_STOPPED, Page
 from demo.layout.parts import ANSWERED, TOLD_IN
-from demo.serving.host import Host
-from demo.serving.limits import MOST_FOLLOWED, MOST_WAITING
-from demo.shown.bench import NOTHING, SHARED
+from demo.serving.host import SessionHost
+from demo.serving.limits import MAX_FOLLOWED, MAX_WAITING
+from demo.views.bench import NOTHING, SHARED
 from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.agent.runs import settings
@@ -83,7 +83,7 @@ async def test_what_strangers_stop_early_makes_nobodys_own_stop_forgotten() -> N
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")
         await page.stop(kept, MINE)
-        for run in (kept["run"], *(str(uuid4()) for _ in range(MOST_STOPPED))):
+        for run in (kept["run"], *(str(uuid4()) for _ in range(MAX_STOPPED))):
             await page.stop({**NO_RUN, "run": run}, OTHER)
         assert refused(await healed(page, kept, MINE))
         assert not has_begun(session, kept)
@@ -104,7 +104,7 @@ async def test_a_page_that_goes_away_as_its_run_begins_leaves_it_to_wait() -> No
 
 
 @pytest.fixture
-async def host() -> AsyncIterator[Host]:
+async def host() -> AsyncIterator[SessionHost]:
     host = hosting(RecordedSession())
     async with host.serving():
         yield host
@@ -136,9 +136,9 @@ async def test_a_visitor_may_leave_so_many_runs_waiting_and_answers_them_still()
     session = pausing("review", jail=STRONG)
     session.settings = Settings(visitor_rate=1_000)
     async with serving(session, PUBLIC) as page:
-        left = [await ran(page, visit=MINE) for _ in range(MOST_WAITING)]
+        left = [await ran(page, visit=MINE) for _ in range(MAX_WAITING)]
         more = await begun(page, words="healed")
-        assert str(MOST_WAITING) in (await healed(page, more, MINE))["said"]
+        assert str(MAX_WAITING) in (await healed(page, more, MINE))["said"]
         assert (await page.decide(left[0], MINE, approve=True))["said"] == ""
         assert "is-healed" in (await last(page.watch(left[0], MINE)))["bench"]
         assert WAITS in (await healed(page, more, MINE))["bench"]
@@ -282,7 +282,7 @@ async def test_how_a_green_project_stands_is_left_on_the_page(
     async def green(*_: object) -> Prepared:
         return Prepared()
 
-    monkeypatch.setattr("demo.brought.prepared", green)
+    monkeypatch.setattr("demo.submission.prepared", green)
     monkeypatch.setattr(Prepared, "concluded", lambda *_: fold(recorded("healed")))
     async with serving(strangers(), PUBLIC) as page:
         kept = await begun(page)
@@ -310,7 +310,7 @@ async def test_a_visitor_follows_so_many_runs_and_leaves_the_others_their_places
     async with serving(strangers(pause_s=30), PUBLIC) as page:
         kept = await begun(page, words="healed")
         streams = [page.heal(MINE, kept, "", "", "healed", 5)]
-        streams += [page.watch(kept, MINE) for _ in range(MOST_FOLLOWED)]
+        streams += [page.watch(kept, MINE) for _ in range(MAX_FOLLOWED)]
         await anext(streams[0])  # what is said comes first
         for one in streams[:-1]:
             assert "bench" in await anext(one)
@@ -322,7 +322,9 @@ async def test_a_visitor_follows_so_many_runs_and_leaves_the_others_their_places
         assert "bench" in await anext(page.watch(kept, MINE))
 
 
-async def test_what_is_asked_of_a_program_changes_no_run_that_was_begun_since(host: Host) -> None:
+async def test_what_is_asked_of_a_program_changes_no_run_that_was_begun_since(
+    host: SessionHost,
+) -> None:
     ui = build(host)
     names = {part._id: getattr(part, "elem_id", "") for part in ui.blocks.values()}
     asked = [act for act in ui.fns.values() if act.fn is not None and any(
@@ -331,7 +333,7 @@ async def test_what_is_asked_of_a_program_changes_no_run_that_was_begun_since(ho
     assert [[names[part._id] for part in act.outputs] for act in asked] == [[ANSWERED]] * 2
 
 
-async def test_a_tab_of_benchmarks_is_there_where_it_is_of_use(host: Host) -> None:
+async def test_a_tab_of_benchmarks_is_there_where_it_is_of_use(host: SessionHost) -> None:
     for benchmarks in (True, False):
         parts = build(host, benchmarks=benchmarks).blocks.values()
         assert [one.visible for one in parts if one.elem_id == "benchmarks-panel"] == [benchmarks]
@@ -343,7 +345,7 @@ async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -
         raise SandboxUnavailable("there is no jail; install one")
         yield
 
-    host = Host(opened)
+    host = SessionHost(opened)
     ids = {name: str(uuid4()) for name in ("run", "asked")}
     kept = {**NO_RUN, **ids, "answer": "A", "interrupt": "ask-1"}
     typed = {"kept": kept, "hint": "no", "looked": "0", "replay-run": "run"}
@@ -372,7 +374,7 @@ async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -
 
 
 async def test_whatever_a_request_says_of_a_field_is_read(tmp_path: Path) -> None:
-    host = Host(lambda: open_session(settings(tmp_path)))
+    host = SessionHost(lambda: open_session(settings(tmp_path)))
     async with host.serving():
         ui = build(host)
         acts = [act for act in ui.fns.values() if act.fn and act.api_visibility == "private"]
@@ -407,7 +409,7 @@ async def test_an_answer_of_another_kind_is_refused(needs: str, value: dict[str,
         assert refused(await page.decide(await ran(page), MINE, **value))
 
 
-async def test_a_provider_that_is_no_longer_offered_is_not_asked_for(host: Host) -> None:
+async def test_a_provider_that_is_no_longer_offered_is_not_asked_for(host: SessionHost) -> None:
     visit: Visit = {**NEW_VISIT, "provider": "gone", "model": "gone-1"}
     arrived = await Page(host).arrive("", None, "", "", "", visit)
     assert (arrived["provider"], arrived["model"]) == ("", "")

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from agent.core.settings import Settings
-from agent.doors.bundle import healed_project, patched
-from agent.doors.project.sent import SentFile
-from agent.doors.request import HealRequest
-from agent.intake.errors import BadInput, NotFixable
-from agent.log.result import fold
-from agent.run.session import open_session
-from demo.brought import prepared
-from demo.shown.bench import workbench
-from tests.agent.project.small_project import pyproject
+from agent.interfaces.bundle import healed_project, patched
+from agent.interfaces.project.upload import SentFile
+from agent.interfaces.request import HealRequest
+from agent.loop.session import open_session
+from agent.report.result import fold
+from agent.target.errors import BadInput, NotFixable
+from demo.submission import prepared
+from demo.views.bench import workbench
 from tests.agent.runs import finished, settings
+from tests.agent.search.project.small_project import pyproject
 
 MODULE = b"def fee(days):\n    if days < 14:\n        return 0\n    return days - 14 + 1\n"
 SUITE = b"from shop.fee import fee\n\ndef test_free():\n    assert fee(14) == 0\n\n" \

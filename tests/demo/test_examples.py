@@ -8,7 +8,7 @@ import sys
 import pytest
 import yaml
 
-from agent.thinking.drafts import DRAFTS_FILE, Draft, read_drafts
+from agent.propose.drafts import DRAFTS_FILE, Draft, read_drafts
 
 CARDS = yaml.safe_load(DRAFTS_FILE.read_text(encoding="utf-8"))["cards"]
 DRAFTS = read_drafts()

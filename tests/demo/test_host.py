@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 import app
-from agent.core.domain import Jail, Task
+from agent.core.domain import JailStatus, Task
 from agent.core.settings import Settings
 from demo.serving.access import Access
-from demo.serving.host import Host, Unavailable
+from demo.serving.host import SessionHost, Unavailable
 from sandbox import SandboxUnavailable
 from tests.demo.recorded import RecordedSession, hosting
 
-WEAK = Jail(words="subprocess: L1: limits only", level="L1")
-STRONG = Jail(words="jail: L2 seen to hold: seccomp without any file, limits", level="L2")
+WEAK = JailStatus(words="subprocess: L1: limits only", level="L1")
+STRONG = JailStatus(words="jail: L2 seen to hold: seccomp without any file, limits", level="L2")
 
 
 async def test_the_session_is_open_while_served_and_closed_after() -> None:
@@ -30,7 +30,7 @@ async def test_the_session_is_open_while_served_and_closed_after() -> None:
         yield RecordedSession()
         seen.append("closed")
 
-    host = Host(opened)
+    host = SessionHost(opened)
     async with host.serving():
         assert await host.session() is await host.session()
     assert seen == ["opened", "closed"]
@@ -48,7 +48,7 @@ async def test_what_the_surroundings_lack_is_told_to_everyone_and_a_bug_is_no_la
         raise fault
         yield
 
-    host = Host(opened)
+    host = SessionHost(opened)
     async with host.serving():
         for _ in range(2):
             with pytest.raises(raised, match="install one"):
@@ -88,7 +88,7 @@ async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none
     (Access(public=True, allow_weak=True), WEAK, True), (Access(public=False), WEAK, False),
 ])
 async def test_code_is_run_where_the_jail_holds_or_the_operator_takes_the_risk(
-    access: Access, jail: Jail, warned: bool
+    access: Access, jail: JailStatus, warned: bool
 ) -> None:
     kept = RecordedSession(jail=jail)
     host = hosting(kept, access)
@@ -101,7 +101,7 @@ async def test_code_is_run_where_the_jail_holds_or_the_operator_takes_the_risk(
 
 async def test_a_jail_that_cannot_be_looked_at_leaves_the_saved_runs() -> None:
     class Broken(RecordedSession):
-        async def jail(self, task: Task | None = None) -> Jail:
+        async def jail(self, task: Task | None = None) -> JailStatus:
             raise SandboxUnavailable("the kernel is on holiday")
 
     host = hosting(Broken())
@@ -117,7 +117,7 @@ async def test_the_real_backends_are_told_apart(
     tmp_path: Path, backend: str, refused: bool
 ) -> None:
     settings = Settings.from_env({}, provider="mock", data_dir=tmp_path, sandbox=backend)
-    host = Host(lambda: app.opened(settings), Access(public=True))
+    host = SessionHost(lambda: app.opened(settings), Access(public=True))
     async with host.serving():
         running = await host.running()
         if backend == "auto" and running.jail.level == "L1":

@@ -15,13 +15,13 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from agent.core.domain import Jail
+from agent.core.domain import JailStatus
 from agent.core.settings import Settings
 from demo.browser_state import NEW_VISIT
 from demo.serving.access import Access
 from demo.serving.gate import Gate
-from demo.serving.host import Host, Unavailable
-from demo.serving.limits import ADDRESS_SHARE, Limits, TooMuch
+from demo.serving.host import SessionHost, Unavailable
+from demo.serving.limits import ADDRESS_SHARE, TooMuch, VisitorLimits
 from demo.serving.server import health_route
 from demo.serving.visitors import network, new_word, to_keep, visiting
 from demo.web import build
@@ -39,7 +39,7 @@ class Clock:
 
 
 def test_a_visitor_has_so_many_runs_at_once_and_an_address_some_more() -> None:
-    limits, settings, going = Limits(Clock()), Settings(visitor_runs=1, visitor_rate=99), {}
+    limits, settings, going = VisitorLimits(Clock()), Settings(visitor_runs=1, visitor_rate=99), {}
     for number in range(ADDRESS_SHARE):
         with limits.working(settings, going, f"v{number}", "here", f"run-{number}"):
             with pytest.raises(TooMuch):
@@ -55,7 +55,7 @@ def test_a_visitor_has_so_many_runs_at_once_and_an_address_some_more() -> None:
 
 
 async def test_input_of_a_visitor_or_of_an_address_is_read_one_piece_at_a_time() -> None:
-    limits = Limits(Clock())
+    limits = VisitorLimits(Clock())
     entered: list[str] = []
 
     async def read(visitor: str, address: str) -> None:
@@ -74,7 +74,7 @@ async def test_input_of_a_visitor_or_of_an_address_is_read_one_piece_at_a_time()
 
 def test_the_page_as_a_whole_has_so_many_and_a_minute_has_so_many_starts() -> None:
     clock = Clock()
-    limits, settings = Limits(clock), Settings(live_runs=2, visitor_rate=2)
+    limits, settings = VisitorLimits(clock), Settings(live_runs=2, visitor_rate=2)
     with pytest.raises(TooMuch):
         limits.working(settings, {"a": "v1", "b": "v2"}, "new", "here").__enter__()
     for at in (0.0, 10.0):
@@ -155,7 +155,7 @@ def test_what_is_not_named_does_not_exist_and_what_is_too_much_is_told() -> None
 
 
 async def test_a_program_that_may_begin_nothing_now_is_told_so_before_it_waits() -> None:
-    session = RecordedSession(jail=Jail(words="jail", level="L2"))
+    session = RecordedSession(jail=JailStatus(words="jail", level="L2"))
     session.settings = Settings(live_runs=1, visitor_rate=99)
     host = hosting(session, Access(public=True))
     client = gated(admit=host.admit)
@@ -240,7 +240,7 @@ async def test_a_health_check_of_an_engine_that_does_not_work_gives_no_reason() 
         raise SandboxUnavailable("of a secret path")
         yield
 
-    host = Host(opened)
+    host = SessionHost(opened)
     transport = httpx.ASGITransport(app=Starlette(routes=[health_route(host)]))
     async with host.serving(), httpx.AsyncClient(transport=transport, base_url="http://p") as asks:
         with pytest.raises(Unavailable):

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import pytest
 
 import app
-from agent.core.domain import Jail
+from agent.core.domain import JailStatus
 from agent.core.settings import Settings
-from agent.healing.models import MOST_VISITORS, OWNER, Models, visitor_of
+from agent.iteration.models import MAX_VISITORS, OWNER, Models, visitor_of
 from demo.browser_state import NEW_VISIT, Update, Visit, with_choices
 from demo.models.choice import BadModelChoice, chosen_roles, keyed, offered
 from demo.models.panel import TESTS_A_MINUTE, KeyAction, Panel
@@ -27,7 +27,7 @@ from tests.llm.scripted import Scripted
 
 KEY = "sk-ant-canary-0123456789abcdef"
 HOSTS = "sk-ant-of-the-host-0123456789"
-STRONG = Jail(words="jail", level="L2")
+STRONG = JailStatus(words="jail", level="L2")
 
 
 @dataclass
@@ -110,8 +110,8 @@ async def test_one_address_has_nobody_elses_keys_forgotten() -> None:
     async with opened(public=True) as page:
         mine: Visit = {**NEW_VISIT, "visitor": new_word(), "address": "10.0.0.1"}
         await act(page, visit=mine)
-        words = [new_word() for _ in range(MOST_VISITORS + 1)]
-        for number in range(MOST_VISITORS + 1):
+        words = [new_word() for _ in range(MAX_VISITORS + 1)]
+        for number in range(MAX_VISITORS + 1):
             one: Visit = {**NEW_VISIT, "visitor": words[number], "address": "10.0.0.2"}
             page.session.came(page.panel.visitor(one), one["address"])
             page.session.models.add_key(page.panel.visitor(one), "ANTHROPIC_API_KEY", KEY)

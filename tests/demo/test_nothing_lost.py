@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from agent.core.domain import Task
-from agent.log.result import fold
+from agent.report.result import fold
 from demo.browser_state import NEW_VISIT, NO_RUN
 from demo.layout.parts import ANSWERED
-from demo.serving.host import Host
-from demo.turns import begun_page
+from demo.phases import begun_page
+from demo.serving.host import SessionHost
 from demo.web import _COMES, _PRESS, BEGUN, KEPT, begins, build
 from tests.demo.recorded import Log, RecordedSession, recorded
 
@@ -245,7 +245,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.session = RecordedSession(chosen)
-        self.host = Host(self.opened)
+        self.host = SessionHost(self.opened)
         self.runner = asyncio.Runner()
         self.ui = self.runner.run(self.built())
 

@@ -11,17 +11,17 @@ import gradio as gr
 import pytest
 
 from agent.core.settings import Settings
-from agent.doors.request import HealRequest
-from agent.doors.terminal import status_line
-from agent.intake.errors import BadInput
-from agent.intake.task import from_page
-from agent.log.result import fold
-from agent.run.run import Options
-from agent.run.session import open_session
+from agent.interfaces.request import HealRequest
+from agent.interfaces.terminal.display import status_line
+from agent.loop.run import Options
+from agent.loop.session import open_session
+from agent.report.result import fold
+from agent.target.errors import BadInput
+from agent.target.task import from_page
 from demo.browser_state import OPTIONS
 from demo.options import chosen
-from demo.shown.bench import workbench
-from demo.shown.required import required
+from demo.views.bench import workbench
+from demo.views.required import required
 from demo.web import build
 from llm.budget import Caps
 from tests.agent.runs import finished, settings

@@ -14,19 +14,19 @@ from uuid import UUID
 import pytest
 
 from agent.core.events import from_jsonl, to_jsonl
-from agent.intake.errors import BadInput
-from agent.intake.task import from_page
 from agent.log.history import Listed
-from agent.memory import Failure, Fix
-from agent.run.session import Session, open_session
+from agent.loop.session import Session, open_session
+from agent.memory import FailureKey, Fix
+from agent.target.errors import BadInput
+from agent.target.task import from_page
 from demo.browser_state import NEW_VISIT, Visit
 from demo.models.panel import Panel
-from demo.panels.acts import Panels
+from demo.panels.handlers import Panels
 from demo.panels.replay import moments
-from demo.panels.shown import runs
+from demo.panels.views import runs
 from demo.serving.access import Access
-from demo.serving.host import Host
-from demo.serving.verbs import Verbs
+from demo.serving.endpoints import Verbs
+from demo.serving.host import SessionHost
 from tests.agent.runs import finished, settings
 from tests.demo.recorded import recorded
 from tests.demo.test_render import Reader
@@ -41,7 +41,7 @@ TESTS = "assert acme_area(2, 5) == 10\nassert acme_area(1, 1) == 1"
 async def opened(
     folder: Path, *, public: bool = True
 ) -> AsyncIterator[tuple[Panels, Panel, Session]]:
-    host = Host(lambda: open_session(settings(folder, proof_s=0.0)), Access(public=public))
+    host = SessionHost(lambda: open_session(settings(folder, proof_s=0.0)), Access(public=public))
     async with host.serving():
         session, panel = await host.session(), Panel(host)
         assert isinstance(session, Session)
@@ -157,7 +157,7 @@ async def test_what_a_program_wrote_is_text_on_every_panel(tmp_path: Path) -> No
         log = await finished(session, from_page(CODE, TESTS).task, title=hostile)
         memory = session.memory()
         made = Fix.made(
-            Failure(signature="s", exception=hostile, message=hostile), f"x = '{hostile}'\n",
+            FailureKey(signature="s", exception=hostile, message=hostile), f"x = '{hostile}'\n",
             f"y = '{hostile}'\n", "E1", hostile, "settled", None,
         )
         assert made is not None

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.domain import unified
-from demo.shown.diff import Piece, diff_lines
-from demo.shown.escape import prose
+from demo.views.diff import Piece, diff_lines
+from demo.views.escape import prose
 
 LINES = st.lists(st.sampled_from(["a = 1", "b", "", "-- a", "++ b", "@@ -1 +1 @@"]), max_size=8)
 

@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from agent.core.domain import Jail
+from agent.core.domain import JailStatus
 from agent.core.settings import ROLES
-from agent.healing.context import PROMPTS
-from agent.healing.models import WITHOUT_MODEL
+from agent.iteration.context import PROMPTS
+from agent.iteration.models import WITHOUT_MODEL
 from agent.log.spending import CostEstimate, estimate_costs
 from demo.models.plans import chosen_plan_html, cost_html
-from llm import Plan, Secret, resolve
+from llm import ModelPlan, Secret, resolve
 from llm.asking.prompts import Prompts
 from llm.budget import Caps
 from llm.prices import our_prices
 
-JAIL = Jail(words="a jail")
+JAIL = JailStatus(words="a jail")
 CAPS = Caps(usd=0.5, tokens=200_000, calls=40)
 
 
-def plan(*keys: str, **wanted: Any) -> Plan:
+def plan(*keys: str, **wanted: Any) -> ModelPlan:
     return resolve({key: Secret("k") for key in keys}, ROLES, without=WITHOUT_MODEL, **wanted)
 
 
@@ -72,8 +72,8 @@ def test_a_local_model_costs_nothing_and_an_unknown_one_nobody_knows_what(
 ) -> None:
     found = plan(provider=provider, given=
         {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_MODEL": "m"})
-    foreseen = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1", DAY)
-    assert {one.usd for one in foreseen} == {usd}
+    predicted = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1", DAY)
+    assert {one.usd for one in predicted} == {usd}
 
 
 def test_room_for_thoughts_is_foreseen_where_a_model_may_think() -> None:

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from agent.core import domain as d
 from agent.core import events as e
-from agent.core.domain import Jail, JailLayer, Report, Verdict
+from agent.core.domain import JailLayer, JailStatus, Report, Verdict
 from agent.core.events import Event, Judged, RunFinished, RunStarted, Stamped, from_jsonl
-from agent.log.result import fold
-from agent.log.words import INTEGRITY_MEANING, STANDING_SIGNS
-from agent.repair.ranking.question import Answer
+from agent.report.result import fold
+from agent.report.words import INTEGRITY_MEANING, STATUS_SYMBOLS
+from agent.search.ranking.question import Answer
 from demo.layout.inputs import examples
 from demo.layout.output import CHIP, EXAMPLE, FIRST_SCREEN
 from demo.models.plans import banner, plan_html
-from demo.shown.bench import workbench
-from demo.shown.cards import choice, question
-from demo.shown.escape import sentence
+from demo.views.bench import workbench
+from demo.views.cards import choice, question
+from demo.views.escape import sentence
 from tests.demo.recorded import Log, recorded
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +85,7 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         )
         for status in ("passed", "failed", "error", "timeout")
     )
-    rivals = d.Rivals(call=text, behaviours=(
+    rivals = d.CompetingPatches(call=text, behaviours=(
         d.Behaviour(label=text, gives=text, solution=solution, note=text, diff=diff),
     ))
     ending = d.Ending(kind="raised", exception=text, message=text, line=1, traceback=text)
@@ -105,7 +105,7 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         Judged(iteration=0, report=Report(solution="s", verdicts=verdicts, ending=ending)),
         e.Diagnosed(iteration=0, diagnosis=d.Diagnosis(
             category="crash", fixable=False, cause=text, evidence=(text,),
-            blamed=(d.BlamedLine(line=1, suspicion=0.5, text=text, values=((text, text),)),),
+            blamed=(d.SuspiciousLine(line=1, suspicion=0.5, text=text, values=((text, text),)),),
         )),
         e.Searched(candidates=1, plausible=0, best_passed=0, total=1, wall_s=1.0, note=text),
         e.Recalled(hit=True, note=text),
@@ -232,14 +232,14 @@ def one(status: str = "passed", **fields: object) -> Verdict:
 def test_a_cell_says_what_a_verdict_comes_to(verdict: Verdict, cell: str, integrity: str) -> None:
     page = a_run_of(verdict)
     assert f'class="cell {cell}"' in page
-    sign = STANDING_SIGNS[verdict.standing]
+    sign = STATUS_SYMBOLS[verdict.standing]
     face = "i" * (integrity == "in-process") + sign.meaning + (integrity and f"; {integrity}")
     assert f"{sign.glyph}{face}" in Reader(page).text
 
 
 def test_every_mark_of_the_page_has_its_colour() -> None:
     style = (ROOT / "demo/assets/page.css").read_text("utf-8")
-    for standing in STANDING_SIGNS:
+    for standing in STATUS_SYMBOLS:
         name = standing.replace(" ", "-")
         assert re.search(rf"\.cell\.{name}\b", style), standing
         assert re.search(rf"\.seen\.{name} p b\b", style), standing
@@ -258,7 +258,7 @@ def test_how_far_a_pass_is_believed_is_said_with_why(verdicts: list[Verdict], fa
 def test_the_legend_explains_only_what_is_used() -> None:
     assert 'class="legend"' not in a_run_of(one(), one("failed", name="u"))
     legend = a_run_of(one(integrity="in-process"), one("skipped", name="u")).partition("legend")[2]
-    assert "in-process" in legend and STANDING_SIGNS["skipped"].glyph in legend
+    assert "in-process" in legend and STATUS_SYMBOLS["skipped"].glyph in legend
 
 
 @pytest.mark.parametrize(("level", "badge"), [
@@ -271,13 +271,17 @@ def test_the_level_seen_to_hold_is_a_badge_with_its_layers_behind_it(
         JailLayer(name="seccomp", holds=True, seen="open a socket: EACCES"),
         JailLayer(name="namespaces", holds=False, seen='see "the" parent: possible'),
     )
-    shown = plan_html("mock", "no model", Jail(words="jail: seen", level=level, layers=layers))
+    shown = plan_html(
+        "mock", "no model", JailStatus(words="jail: seen", level=level, layers=layers)
+    )
     assert f'<span class="badge {badge}">{level}</span>' in shown
     tip = shown.partition('<summary title="')[2].partition('">')[0]
     for fact in ("seccomp", "open a socket: EACCES", "namespaces", 'see "the" parent: possible'):
         assert fact in Reader(shown).text and fact in unescape(tip)
     assert len(tip.split("\n")) == 2 and "jail: seen" in Reader(shown).text
-    without = plan_html("mock", "no model", Jail(words="s"))  # a log from before there were levels
+    without = plan_html(
+        "mock", "no model", JailStatus(words="s")
+    )  # a log from before there were levels
     assert 'class="badge level' not in without
 
 
@@ -342,7 +346,9 @@ def test_each_level_of_proof_has_a_look_of_its_own(level: d.ProofLevel) -> None:
 
 def test_suspicion_is_told_in_words_and_only_where_it_tells_lines_apart() -> None:
     def marked(*suspicion: float) -> list[str]:
-        blamed = tuple(d.BlamedLine(line=n, suspicion=one) for n, one in enumerate(suspicion, 1))
+        blamed = tuple(
+            d.SuspiciousLine(line=n, suspicion=one) for n, one in enumerate(suspicion, 1)
+        )
         found = d.Diagnosis(category="crash", cause="it is", blamed=blamed, confidence=0.6)
         one, *rest = recorded("healed")
         log = [stamped.model_copy(update={"event": stamped.event.model_copy(

@@ -35,7 +35,7 @@ async def test_what_a_session_changes_is_its_own() -> None:
 
 
 async def test_who_was_here_longest_ago_is_dropped_first() -> None:
-    with patch.object(sessions, "MOST_SESSIONS", 2):
+    with patch.object(sessions, "MAX_SESSIONS", 2):
         held = Sessions(page())
         for name in "abc":
             held[name]

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from demo.browser_state import NO_RUN
-from demo.serving.verbs import OFFERED
+from demo.serving.endpoints import OFFERED
 from tests.demo.apart import WEAK, shipped
 from tests.demo.served import RIGHT, WRONG, Program, Refused, Stranger
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent.log.result import fold
-from demo.acts import drawn
+from agent.report.result import fold
+from demo.handlers import drawn
 from demo.serving.throttle import throttled
 from tests.demo.recorded import recorded
 
@@ -89,10 +89,10 @@ async def test_a_large_run_is_drawn_while_the_others_go_on(monkeypatch: pytest.M
         drew.append(threading.current_thread() is threading.main_thread())
         return "drawn"
 
-    monkeypatch.setattr("demo.acts.workbench", workbench)
+    monkeypatch.setattr("demo.handlers.workbench", workbench)
     result = fold(recorded("healed"))
     assert await drawn(result, own=True) == "drawn"
-    monkeypatch.setattr("demo.acts.DRAWN_AT_ONCE", 0)
+    monkeypatch.setattr("demo.handlers.DRAWN_AT_ONCE", 0)
     assert await drawn(result, own=True) == "drawn"
     assert drew == [True, False]
 

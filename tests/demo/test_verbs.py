@@ -11,19 +11,19 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
-from agent.healing.models import OWNER
-from agent.intake.errors import BadInput
-from agent.intake.task import from_page
-from agent.log.iterations import UnknownIteration
+from agent.iteration.models import OWNER
 from agent.log.store import UnknownRun
+from agent.loop.session import Session, open_session
 from agent.memory import MemoryFault
-from agent.run.session import Session, open_session
+from agent.report.iterations import UnknownIteration
+from agent.target.errors import BadInput
+from agent.target.task import from_page
 from demo.browser_state import NEW_VISIT
 from demo.models.panel import Panel
 from demo.serving.access import Access
 from demo.serving.api import _for_programs, miscalled
-from demo.serving.host import Host
-from demo.serving.verbs import Verbs
+from demo.serving.endpoints import Verbs
+from demo.serving.host import SessionHost
 from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.agent.model_runs import followed
@@ -38,7 +38,7 @@ TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
 
 @asynccontextmanager
 async def asked(folder: Path, *, public: bool) -> AsyncIterator[tuple[Verbs, Panel, Session]]:
-    host = Host(lambda: open_session(settings(folder, proof_s=0.0)), Access(public=public))
+    host = SessionHost(lambda: open_session(settings(folder, proof_s=0.0)), Access(public=public))
     async with host.serving():
         session = await host.session()
         panel = Panel(host)
@@ -137,7 +137,7 @@ async def test_a_run_that_waits_for_a_review_is_not_ended_by_who_has_read_it(
     tmp_path: Path,
 ) -> None:
     given = settings(tmp_path, proof_s=0.0, autonomy_level="review_repairs")
-    host = Host(lambda: open_session(given), Access(public=False))
+    host = SessionHost(lambda: open_session(given), Access(public=False))
     async with host.serving():
         verbs = Verbs(host, Panel(host))
         *_, told = [one async for one in verbs.heal_code(CODE, TESTS)]

@@ -14,21 +14,21 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from agent.core.domain import Jail, Script, Task
+from agent.core.domain import JailStatus, Script, Task
 from agent.core.events import Ambiguous, Answered, Extended, RunStarted, Waiting, from_jsonl
 from agent.core.settings import Settings
-from agent.healing.models import OWNER, Models
-from demo.acts import Page, Update
+from agent.iteration.models import OWNER, Models
 from demo.browser_state import NEW_VISIT, NO_RUN, BrowserRun, Visit
+from demo.handlers import Page, Update
 from demo.serving.access import Access
 from demo.serving.downloads import download_route
-from demo.serving.host import Host
+from demo.serving.host import SessionHost
 from demo.serving.visitors import new_word
 from demo.web import IDLE_S, build
 from tests.demo.recorded import OWN, Log, RecordedSession, hosting, recorded
 
-STRONG = Jail(words="jail", level="L2")
-WEAK = Jail(words="subprocess: L1: limits only", level="L1")
+STRONG = JailStatus(words="jail", level="L2")
+WEAK = JailStatus(words="subprocess: L1: limits only", level="L1")
 SAVED = str(uuid4())
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 PUBLIC = Access(public=True)
@@ -48,14 +48,14 @@ def session() -> RecordedSession:
 
 
 @pytest.fixture
-async def host(session: RecordedSession) -> AsyncIterator[Host]:
+async def host(session: RecordedSession) -> AsyncIterator[SessionHost]:
     host = hosting(session)
     async with host.serving():
         yield host
 
 
 @pytest.fixture
-def page(host: Host) -> Page:
+def page(host: SessionHost) -> Page:
     return Page(host)
 
 
@@ -157,7 +157,9 @@ async def test_a_heal_that_nobody_heard_of_is_said_to_be_lost_and_is_not_begun(
     assert not session.recorded
 
 
-async def test_stop_stays_enabled_while_the_server_shuts_down(host: Host, page: Page) -> None:
+async def test_stop_stays_enabled_while_the_server_shuts_down(
+    host: SessionHost, page: Page
+) -> None:
     kept = await begun(page, words="healed")
     await healed(page, kept)
     await host.close()
@@ -277,7 +279,7 @@ async def test_a_review_offers_no_hint_that_nobody_reads_and_keeps_what_was_trie
     assert not {"edited", "hint", "change"} & again.keys(), "it was typed in since it is shown"
 
 
-async def test_every_stream_has_room_for_many_and_the_queue_looks_seldom(host: Host) -> None:
+async def test_every_stream_has_room_for_many_and_the_queue_looks_seldom(host: SessionHost) -> None:
     ui = build(host)
     streamed = [fn for fn in ui.fns.values() if fn.queue and fn.fn is not None]
     assert len(streamed) >= 4
@@ -292,14 +294,14 @@ async def test_every_stream_has_room_for_many_and_the_queue_looks_seldom(host: H
         assert fresh[name] < getattr(ui._queue, name) == IDLE_S
 
 
-async def download(host: Host, path: str) -> httpx.Response:
+async def download(host: SessionHost, path: str) -> httpx.Response:
     app = Starlette(routes=[download_route(host)])
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
         return await client.get(f"/gradio_api/heal/{path}")
 
 
-async def test_the_patch_applies_with_git(page: Page, host: Host, tmp_path: Path) -> None:
+async def test_the_patch_applies_with_git(page: Page, host: SessionHost, tmp_path: Path) -> None:
     kept = await ran(page)
     answer = await download(host, f"{kept['run']}/patch")
     assert answer.headers["content-disposition"].endswith(".patch")
@@ -313,7 +315,7 @@ async def test_the_patch_applies_with_git(page: Page, host: Host, tmp_path: Path
 
 @pytest.mark.parametrize("name", ["test_größe.py", 'test_"a.py', "tests/test_b.py"])
 async def test_a_file_of_tests_downloads_by_any_name(
-    page: Page, session: RecordedSession, host: Host, name: str
+    page: Page, session: RecordedSession, host: SessionHost, name: str
 ) -> None:
     kept = await ran(page)
     script = Script(name="t", origin="user", code="def test(): pass\n", file=name, node="test")
@@ -325,7 +327,7 @@ async def test_a_file_of_tests_downloads_by_any_name(
     assert (answer.status_code, answer.text) == (200, script.code)
 
 
-async def test_the_log_downloads_as_lines_that_read_back(page: Page, host: Host) -> None:
+async def test_the_log_downloads_as_lines_that_read_back(page: Page, host: SessionHost) -> None:
     kept = await ran(page, "unresolved")
     answer = await download(host, f"{kept['run']}/log")
     assert from_jsonl(answer.text) == (await host.session()).log(kept["run"])

@@ -15,25 +15,25 @@ import pytest
 from agent.core import events as e
 from agent.core.domain import Ending, Report, Status, Verdict
 from agent.core.events import Judged, ModelAsked, ModelCalled, RunFinished, TestInfo, from_jsonl
-from agent.doors.bundle import patch, patch_of
-from agent.doors.project.reports import markdown
-from agent.intake.task import from_page
-from agent.log.result import Result, fold
-from agent.log.timeline import Call, Column
-from agent.run.session import Session, open_session
-from demo.acts import Page
+from agent.interfaces.bundle import patch, patch_of
+from agent.interfaces.project.reports import markdown
+from agent.loop.session import Session, open_session
+from agent.report.result import Result, fold
+from agent.report.timeline import Column, ModelQuestion
+from agent.target.task import from_page
 from demo.browser_state import NEW_VISIT, NO_RUN, Visit
+from demo.handlers import Page
 from demo.layout.theme import ASSETS
-from demo.panels.shown import runs
+from demo.panels.views import runs
 from demo.serving.access import Access
-from demo.serving.host import Host
-from demo.shown.bench import workbench
-from demo.shown.findings import behaviours, proof, smallest
-from demo.shown.matrix import matrix
-from demo.shown.panes import leading
-from demo.shown.programs import CALLED, SILENT, changes, console
-from demo.shown.required import next_words
-from demo.shown.trace import writing
+from demo.serving.host import SessionHost
+from demo.views.bench import workbench
+from demo.views.findings import behaviours, proof, smallest
+from demo.views.matrix import matrix
+from demo.views.panes import leading
+from demo.views.programs import CALLED, SILENT, changes, console
+from demo.views.required import next_words
+from demo.views.trace import writing
 from tests.agent.log.test_result import log_of
 from tests.agent.model_runs import followed
 from tests.agent.runs import finished, settings
@@ -274,7 +274,7 @@ def test_repairs_without_a_call_are_told_by_their_edits() -> None:
 
 def test_a_trace_holds_what_was_asked_and_said_and_what_failed() -> None:
     log = recorded("mute")
-    calls = [one for one in fold(log).talk if isinstance(one, Call)]
+    calls = [one for one in fold(log).talk if isinstance(one, ModelQuestion)]
     read = Reader(workbench(fold(log)))
     for call in calls:
         assert call.asked is not None
@@ -369,7 +369,7 @@ async def test_whoever_comes_to_a_run_of_theirs_by_its_link_has_its_program_and_
 ) -> None:
     asserts, pytests = TESTS.partition("\n")[0], "def test_one():\n    assert area(1, 1) == 1\n"
     for tests in (TESTS, f"{pytests}\n{asserts}"):
-        host = Host(lambda: open_session(settings(tmp_path, proof_s=0.0)))
+        host = SessionHost(lambda: open_session(settings(tmp_path, proof_s=0.0)))
         async with host.serving():
             session, page = await host.session(), Page(host)
             assert isinstance(session, Session)
@@ -386,7 +386,7 @@ async def test_whoever_comes_to_a_run_of_theirs_by_its_link_has_its_program_and_
 async def test_a_fork_starts_from_the_program_looked_at_and_for_its_owner_only(
     tmp_path: Path
 ) -> None:
-    host = Host(lambda: open_session(settings(tmp_path, proof_s=0.0)), Access(public=True))
+    host = SessionHost(lambda: open_session(settings(tmp_path, proof_s=0.0)), Access(public=True))
     async with host.serving():
         session = await host.session()
         assert isinstance(session, Session)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.judge.project_run import SuiteRun
+from agent.verify.project.suite_run import SuiteRun
 from evaluation import projects
 from evaluation.planted import BadBench, Bug, broken, laid, planted, read_bench
-from evaluation.projects import Line, complaints, main, otherwise, table
+from evaluation.projects import BugRow, complaints, main, otherwise, table
 from sandbox import open_sandbox
 
 BENCH = read_bench()
@@ -70,8 +70,8 @@ def test_a_hidden_function_is_hidden_with_all_its_parameters() -> None:
     ) if bug.is_hidden(node)] == ["a.py::test_a", "a.py::test_a[x[0]]", "a.py::test_b[1]"]
 
 
-def line(bug: Bug, healed: bool, right: bool, seconds: float) -> Line:
-    return Line(
+def line(bug: Bug, healed: bool, right: bool, seconds: float) -> BugRow:
+    return BugRow(
         id=bug.id, healed=healed, right=right, same=False, confidence=0.95 if healed else None,
         agrees=bug.id != QUICK, seconds=seconds,
         first_s=0.5, candidates=100, note="",

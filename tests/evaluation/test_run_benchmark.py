@@ -15,7 +15,7 @@ from agent.core.events import from_jsonl
 from evaluation import run_benchmark
 from evaluation.cases import Case, read_cases
 from evaluation.figures import figures, grouped, table
-from evaluation.healing import Line, Measured, line_of, measured
+from evaluation.healing import CaseRow, HealedCase, line_of, measured
 from evaluation.lines import Lines
 from evaluation.run_benchmark import TASKS, main, run, settings_for
 
@@ -34,7 +34,7 @@ def suite(folder: Path, *rows: object) -> str:
     return str(path)
 
 
-def lines(folder: Path) -> list[Line]:
+def lines(folder: Path) -> list[CaseRow]:
     text = (folder / "results.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.split("\n") if line]
 
@@ -59,7 +59,7 @@ def test_rows_in_lines_and_figures_out(
     assert main(["--suite", path, "--provider", "mock", "--out", str(out)]) == 0
 
     first, second, third = lines(out)
-    assert first.keys() == Line.__annotations__.keys()
+    assert first.keys() == CaseRow.__annotations__.keys()
     assert (first["id"], first["outcome"], first["proof"]) == ("shapes/area", "healed", "E1")
     assert first["files"] == {"solution.py": AREA.replace("+", "*")}
     assert "+    return width * height" in first["diff"]
@@ -200,15 +200,15 @@ def case(key: str) -> Case:
     return Case(id=key, task="Write it.")
 
 
-def healing(row: Case) -> Measured:
-    return Measured(line_of(row, "unresolved"))
+def healing(row: Case) -> HealedCase:
+    return HealedCase(line_of(row, "unresolved"))
 
 
-def doubled(monkeypatch: pytest.MonkeyPatch, act: Callable[[Case], Measured]) -> list[str]:
+def doubled(monkeypatch: pytest.MonkeyPatch, act: Callable[[Case], HealedCase]) -> list[str]:
     """Puts a double in the place of the healing; returns the ids it was asked for."""
     asked: list[str] = []
 
-    async def measured(row: Case, settings: object) -> Measured:
+    async def measured(row: Case, settings: object) -> HealedCase:
         asked.append(row.id)
         await asyncio.sleep(0)
         return act(row)
@@ -239,7 +239,7 @@ async def test_rows_that_are_done_are_not_run_again(
 async def test_a_fault_costs_its_own_row_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def act(row: Case) -> Measured:
+    def act(row: Case) -> HealedCase:
         if row.id == "b":
             raise ZeroDivisionError("of ours")
         return healing(row)
@@ -256,7 +256,7 @@ async def test_an_interrupt_leaves_whole_rows_and_ends_what_was_begun(
 ) -> None:
     ended = []
 
-    async def measured(row: Case, settings: object) -> Measured:
+    async def measured(row: Case, settings: object) -> HealedCase:
         try:
             await asyncio.sleep(0 if row.id == "a" else 60)
         finally:
@@ -278,7 +278,7 @@ async def test_an_interrupt_leaves_whole_rows_and_ends_what_was_begun(
 # Figures.
 
 
-def line(key: str, outcome: str = "healed", **changes: object) -> Line:
+def line(key: str, outcome: str = "healed", **changes: object) -> CaseRow:
     return {**line_of(case(key), outcome), **changes}  # type: ignore[typeddict-item]
 
 

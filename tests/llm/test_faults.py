@@ -28,7 +28,7 @@ from llm.errors import (
     WishRefused,
     WrongKey,
 )
-from llm.providers.wire import Answer, HttpProvider
+from llm.providers.wire import HttpProvider, ReplyStream
 from llm.types import Output
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import (
@@ -390,7 +390,7 @@ async def test_who_cannot_be_reached_in_time_is_down_and_not_slow(
     fault = APITimeoutError(httpx2.Request("POST", "http://there"))
     fault.__cause__ = cause
 
-    assert type(provider._fault(fault, Answer({}))) is kind
+    assert type(provider._fault(fault, ReplyStream({}))) is kind
 
 
 @pytest.mark.parametrize("where", ["the head", "the body"])

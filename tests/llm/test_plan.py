@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from llm import NoProvider, Plan, Secret, resolve
+from llm import ModelPlan, NoProvider, Secret, resolve
 from llm.errors import NeedsKey
 from llm.plan import Choice, Roles, connection, parameters_b, parse_roles, with_preset
 from llm.provider import MOCK, PROVIDERS
@@ -25,7 +25,7 @@ def keys(*names: str) -> dict[str, Secret]:
     return {name: Secret(f"key-of-{name}") for name in names}
 
 
-def plan(*key_names: str, **wanted: Any) -> Plan:
+def plan(*key_names: str, **wanted: Any) -> ModelPlan:
     return resolve(keys(*key_names), ROLES, **wanted)
 
 
@@ -40,7 +40,7 @@ def test_an_address_that_is_none_is_refused_by_the_plan(provider: str, variable:
              given={**given, variable: "ftp://x"})
 
 
-def by_role(found: Plan) -> dict[str, str]:
+def by_role(found: ModelPlan) -> dict[str, str]:
     return {choice.role: choice.words for choice in found.choices}
 
 

@@ -14,11 +14,11 @@ from llm.calls import (
     CallBroke,
     CallEnded,
     CallEvent,
+    CallFellBack,
     CallRetried,
     CallStarted,
     CallWaits,
     Classified,
-    FellBack,
 )
 from llm.errors import (
     CallFailed,
@@ -33,9 +33,9 @@ from llm.errors import (
     WishRefused,
     WrongKey,
 )
-from llm.plan import Choice, Plan
+from llm.plan import Choice, ModelPlan
 from llm.prices import Prices
-from llm.provider import PROVIDERS, Row
+from llm.provider import PROVIDERS, ProviderRow
 from llm.router import Breaker, Router
 from llm.tokens import THINKING, TURN
 from llm.types import Message
@@ -65,7 +65,7 @@ class House:
         self.breakers: dict[str, Breaker] = {}
         providers = {"m": self.first, **{one.model: one for one in self.others}}
         self.router = Router(
-            Plan(
+            ModelPlan(
                 "p", "why", (Choice("critic", self.label, "m", "why"),),
                 tuple(Choice("", "scripted", one.model, "stands in") for one in self.others),
             ),
@@ -92,7 +92,7 @@ class House:
 def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llm.router.FIRST_WAIT_S", 0.001)
     for name in ("scripted", "other", "free"):
-        monkeypatch.setitem(PROVIDERS, name, Row("", "json", ""))
+        monkeypatch.setitem(PROVIDERS, name, ProviderRow("", "json", ""))
 
 
 async def test_what_is_said_so_far_is_known_by_whole_words_without_keys_until_the_call_is_over(
@@ -131,7 +131,7 @@ async def test_two_files_of_one_name_are_two_models() -> None:
     roles = dict(zip(("critic", "debugger"), paths, strict=True))
     house = House()
     house.router.open = lambda choice: models[choice.model]
-    house.router.plan = Plan(
+    house.router.plan = ModelPlan(
         "p", "why", tuple(Choice(role, "scripted", path, "why") for role, path in roles.items())
     )
     answers = {role: (await house.ask(role=role))[1].text for role in roles}
@@ -300,7 +300,7 @@ async def test_a_fallback_that_was_allowed_stands_in_and_is_told(error: CallFail
     house = House((error,), (second,))
     _, reply = await house.ask()
     assert reply.model == "n"
-    assert FellBack("critic", "scripted/m", "scripted/n", str(error)) in house.told
+    assert CallFellBack("critic", "scripted/m", "scripted/n", str(error)) in house.told
 
 
 @pytest.mark.parametrize("said", [
@@ -499,7 +499,7 @@ async def test_the_window_of_a_server_that_lists_it_is_known_before_the_first_qu
     listing = Listing()
     listing.fault = fault
     house.router.open = lambda choice: listing
-    house.router.plan = Plan("p", "why", (Choice("critic", provider, "m", "why"),))
+    house.router.plan = ModelPlan("p", "why", (Choice("critic", provider, "m", "why"),))
 
     asked = await house.router.at("critic")
 
@@ -526,7 +526,7 @@ SLOW_TO_READ = {"first_s": 60.0, "wall_s": 61.0}
 async def test_rules_answer_for_a_model_that_shows_to_be_small_or_slow(
     label: str, measured: list[dict[str, float]], kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(PROVIDERS, "paid", Row("", key="A_KEY", needs_key=True))
+    monkeypatch.setitem(PROVIDERS, "paid", ProviderRow("", key="A_KEY", needs_key=True))
     house = House(tuple(
         Answer(usage=Usage(1_000, 100), measured=one) for one in measured
     ), label=label)

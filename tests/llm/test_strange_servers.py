@@ -12,7 +12,7 @@ from llm.asking.ask import ask_read, whole
 from llm.errors import ProviderDown
 from llm.prices import Rates
 from llm.providers.wire import token_count
-from llm.types import MOST_TOKENS
+from llm.types import MAX_TOKENS
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import FakeServer, Handler
 
@@ -76,7 +76,7 @@ async def test_a_count_that_no_call_has_is_bounded_or_our_own(provider: str, cou
             await asked.close()
 
     counts = (usage.input, usage.output, usage.read, usage.written)
-    assert all(type(one) is int and 0 <= one <= MOST_TOKENS for one in counts)
+    assert all(type(one) is int and 0 <= one <= MAX_TOKENS for one in counts)
     assert usage.total > usage.output
     assert usage.output > 0
     assert 0 < RATES.dollars(usage) < 1e5
@@ -122,7 +122,7 @@ def test_an_answer_that_no_file_can_hold_is_refused_in_words_that_can_be_sent(re
 
 @pytest.mark.parametrize(
     ("told", "count"),
-    [(0, 0), (7, 7), (10**400, MOST_TOKENS), (-1, None), (True, None), (1.0, None), ("7", None)],
+    [(0, 0), (7, 7), (10**400, MAX_TOKENS), (-1, None), (True, None), (1.0, None), ("7", None)],
 )
 def test_a_count_is_a_whole_number_that_some_call_may_have(told: object, count: int | None) -> None:
     assert token_count(told) == count

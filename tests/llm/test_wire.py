@@ -13,7 +13,7 @@ from llm.errors import CallFailed, NeedsKey, Overloaded, Rejected, WrongKey
 from llm.provider import PROVIDERS
 from llm.providers.wire import (
     BY_STATUS,
-    MOST_SHOWN,
+    MAX_SHOWN,
     NEXT_STEP,
     HttpProvider,
     place,
@@ -50,8 +50,8 @@ def test_a_providers_words_are_one_short_line_without_the_key() -> None:
     key = Secret("sk-1")
 
     assert scrubbed("key\n  sk-1 is\tnot ours: sk-1.", key) == "key *** is not ours: ***."
-    assert scrubbed("x" * 5_000, key) == "x" * MOST_SHOWN + "…"
-    assert scrubbed("x" * (MOST_SHOWN - 2) + "sk-1", key).endswith("x**…")  # cut after, not before
+    assert scrubbed("x" * 5_000, key) == "x" * MAX_SHOWN + "…"
+    assert scrubbed("x" * (MAX_SHOWN - 2) + "sk-1", key).endswith("x**…")  # cut after, not before
     other = "gsk_" + "a1" * 10
     assert scrubbed(f"use {other} or c2stMQ==", key) == "use *** or c2stMQ=="
     assert scrubbed("all is said", Secret("")) == "all is said"

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sandbox.attacks import ATTACKS, World, gauntlet
-from sandbox.contract import HONEST_CHECKS, Check, Finding, findings
+from sandbox.contract import HONEST_CHECKS, ContractCheck, Finding, findings
 from sandbox.jail import JailSandbox
 
 
@@ -24,7 +24,7 @@ async def seen_at(level: str, some: slice, world: World) -> dict[str, Any]:
     sandbox = JailSandbox(at_most=level)  # type: ignore[arg-type]
     seen = await gauntlet(sandbox, world, ATTACKS[some])
 
-    async def honest(checks: Sequence[Check]) -> list[Finding]:
+    async def honest(checks: Sequence[ContractCheck]) -> list[Finding]:
         return [found async for found in findings(sandbox, seen.isolation.level, checks)]
 
     found = await asyncio.gather(*(honest(HONEST_CHECKS[some][first::4]) for first in range(4)))

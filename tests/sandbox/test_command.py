@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.__main__ import main
 from sandbox.attacks import ATTACKS, gauntlet
-from sandbox.contract import Check, findings
+from sandbox.contract import ContractCheck, findings
 
 
 def test_a_file_runs_with_its_input_and_arguments(
@@ -127,7 +127,7 @@ def test_a_claim_that_does_not_hold_fails_the_selftest_and_says_what_was_seen(
         return "the wall has a hole"
 
     monkeypatch.setattr("sandbox.__main__.gauntlet", partial(gauntlet, attacks=()))
-    only = partial(findings, checks=[Check("walls", seen_wrong)])
+    only = partial(findings, checks=[ContractCheck("walls", seen_wrong)])
     monkeypatch.setattr("sandbox.__main__.findings", only)
 
     assert main(["selftest", "--all", "--json"]) == 1

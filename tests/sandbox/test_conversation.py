@@ -7,7 +7,7 @@ import os
 import socket
 from typing import Any
 
-from sandbox.talk.conversation import Conversation
+from sandbox.protocol.conversation import Conversation
 from sandbox.types import Job
 
 

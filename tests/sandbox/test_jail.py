@@ -13,19 +13,19 @@ import pytest
 
 from sandbox.contract import ROOMY, script
 from sandbox.jail import JailSandbox
-from sandbox.jail.running import Running, ordered
+from sandbox.jail.running import RunningJob, ordered
 from sandbox.types import Job, Limits, Outcome, SandboxError
 from tests.sandbox.here import alive, descriptors, until
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-async def started(jail: JailSandbox) -> Running:
+async def started(jail: JailSandbox) -> RunningJob:
     """A job that says something and waits, with nobody to end it but its event loop."""
     job = Job("jail.send(1)\njail.receive()", limits=ROOMY)
     server = await jail._server(job)
     worker = await server.worker()
-    return Running(server, worker, job, ordered(job, endless=False), endless=False)
+    return RunningJob(server, worker, job, ordered(job, endless=False), endless=False)
 
 
 async def test_the_level_is_the_one_that_canaries_saw(jail: JailSandbox) -> None:
@@ -106,7 +106,7 @@ def test_a_killed_host_leaves_no_process() -> None:
 import asyncio
 from sandbox import Job, SandboxUnavailable
 from sandbox.jail import JailSandbox
-from sandbox.jail.running import Running, ordered
+from sandbox.jail.running import RunningJob, ordered
 async def main():
     try:
         async with JailSandbox().start(Job("jail.send(1); jail.receive()")) as process:

@@ -18,7 +18,7 @@ if sys.platform != "linux":
 
 from sandbox.jail import JailSandbox
 from sandbox.jail.forkserver import ForkServer
-from sandbox.jail.running import Running
+from sandbox.jail.running import RunningJob
 
 ANSWERS = "while (item := jail.receive()) is not None:\n    jail.send(item)"
 
@@ -114,7 +114,7 @@ async def test_a_batch_asks_again_what_was_not_answered(jail: JailSandbox) -> No
         async for index, reply in batch.replies(items, item_wall_s=5):
             seen.append((index, reply))
             if index in (0, 199):
-                assert isinstance(batch._process, Running)
+                assert isinstance(batch._process, RunningJob)
                 kill(batch._process._server)
 
         # Lost while it had nothing to answer, it is started anew for the next list.

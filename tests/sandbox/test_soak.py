@@ -30,7 +30,7 @@ FEWER = 200
 """So many for `make test`, and a quarter of either number at L3."""
 AT_ONCE = 6
 GROWTH_MIB = 8
-ROUNDS = 3
+ITERATIONS = 3
 SHORT = Limits(wall_s=0.02, cpu_s=1, memory_mib=256, output_bytes=20_000)
 LONG = Limits(wall_s=5.0, cpu_s=5, memory_mib=256, output_bytes=20_000)
 
@@ -133,7 +133,7 @@ async def test_hundreds_of_hostile_runs_leave_nothing_behind(
     await many(runs)
     took = time.monotonic() - started
     grown = [grew_mib(memory)]
-    while grown[-1] >= GROWTH_MIB and len(grown) < ROUNDS:
+    while grown[-1] >= GROWTH_MIB and len(grown) < ITERATIONS:
         # Other tests' leavings move in this process too; a leak grows in every round.
         memory = resident_mib()
         await many(runs)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.inside.guest import END, MESSAGE, READY, RULE
-from sandbox.talk.wire import Garbled, Inbox, Message, frame
+from sandbox.protocol.wire import Inbox, InvalidMessage, JailMessage, frame
 from sandbox.types import SandboxError
 
 values = st.recursive(
@@ -56,10 +56,10 @@ def test_any_bytes_are_messages_or_garbled(noise: bytes) -> None:
 
     try:
         inbox.feed(noise)
-    except Garbled:
+    except InvalidMessage:
         return
 
-    assert all(isinstance(message, Message) for message in inbox.messages)
+    assert all(isinstance(message, JailMessage) for message in inbox.messages)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_any_bytes_are_messages_or_garbled(noise: bytes) -> None:
 def test_what_is_no_message_within_the_limit_is_refused(
     most_bytes: int, stream: bytes, why: str
 ) -> None:
-    with pytest.raises(Garbled, match=why):
+    with pytest.raises(InvalidMessage, match=why):
         Inbox(most_bytes).feed(stream)
 
 
@@ -118,7 +118,7 @@ def test_many_small_messages_cost_what_they_take_in_memory() -> None:
     inbox = Inbox(1_000_000)
     stream = said(0) * 1000
 
-    with pytest.raises(Garbled, match="more than 1000000 bytes"):
+    with pytest.raises(InvalidMessage, match="more than 1000000 bytes"):
         for _ in range(1000):
             inbox.feed(stream)
 

@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.inside.removal import remove
 from sandbox.types import SandboxUnavailable
-from sandbox.workspaces import _link_tree, _make_home
+from sandbox.workspaces import _link_tree, _make_home_folder
 
 
 def test_a_folder_is_removed_without_following_its_links(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_what_is_not_ours_alone_is_no_home(
         home.chmod(0o777)
 
     with pytest.raises(SandboxUnavailable, match="not ours alone"):
-        _make_home(for_spare_users=False)
+        _make_home_folder(for_spare_users=False)
 
 
 def test_an_image_of_a_folder_is_readable_writable_by_none_and_ends_in_spite_of_cycles(

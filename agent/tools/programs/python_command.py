@@ -17,8 +17,8 @@ import traceback
 import types
 from typing import Any
 
-from agent.judge.texts.messages import text_of
-from agent.judge.texts.plugins import without
+from agent.verify.rewriting.messages import text_of
+from agent.verify.rewriting.plugins import without
 
 NOT_KEPT = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
 

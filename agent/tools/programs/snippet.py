@@ -7,8 +7,8 @@ import linecache
 import sys
 from typing import Any
 
-from agent.judge.programs.loading import Program, begin
 from agent.tools.programs.python_command import exit_code, tell
+from agent.verify.programs.loading import EntryFile, begin
 
 NAME = "<snippet>"
 
@@ -20,7 +20,7 @@ def main(jail: Any) -> None:
         sys.path.insert(0, jail.folder)
     code = 0
     try:
-        module = Program(jail.payload, jail.folder).load()
+        module = EntryFile(jail.payload, jail.folder).load()
         sys.modules["solution"] = module
         _run(jail.payload["code"], vars(module))
     except SystemExit as error:

@@ -44,7 +44,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Which:
+class LoadedModel:
     """A model as it is loaded; providers that name the same share it."""
 
     model: str
@@ -52,7 +52,7 @@ class Which:
 
 
 @dataclass
-class Place:
+class ModelState:
     """What is known of one model. Written by the worker, read by all."""
 
     state: Literal["waiting", "loading", "loaded", "failed"] = "waiting"
@@ -63,7 +63,7 @@ class Place:
     """The last call that was not cancelled."""
 
 
-class Host:
+class ModelHost:
     """Loads each model once, and asks in the order in which it was asked."""
 
     def __init__(self, loader: Loader | None = None) -> None:
@@ -72,22 +72,27 @@ class Host:
         self._calls: set[threading.Event] = set()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._places: dict[Which, Place] = {}
-        self._holders: Counter[Which] = Counter()
+        self._places: dict[LoadedModel, ModelState] = {}
+        self._holders: Counter[LoadedModel] = Counter()
 
-    def hold(self, which: Which) -> Place:
+    def hold(self, which: LoadedModel) -> ModelState:
         """Says that a provider wants this model kept."""
         with self._lock:
             self._holders[which] += 1
-            return self._places.setdefault(which, Place())
+            return self._places.setdefault(which, ModelState())
 
-    def release(self, which: Which) -> None:
+    def release(self, which: LoadedModel) -> None:
         """Takes that back. The model stays until another one needs its memory."""
         with self._lock:
             self._holders[which] -= 1
 
     def ask(
-        self, which: Which, key: Secret, request: Request, emit: Emit, cancelled: threading.Event
+        self,
+        which: LoadedModel,
+        key: Secret,
+        request: Request,
+        emit: Emit,
+        cancelled: threading.Event,
     ) -> Future[Ended]:
         """The answer's end, some time; its text goes to `emit`, from the worker's thread. A future
         that is cancelled while it waits is never begun."""
@@ -134,7 +139,7 @@ class Host:
         while (job := self._jobs.get()) is not None:
             job()
 
-    def _loaded(self, which: Which, key: Secret) -> LocalModel:
+    def _loaded(self, which: LoadedModel, key: Secret) -> LocalModel:
         place = self._places[which]
         if place.model is not None:
             return place.model
@@ -149,7 +154,7 @@ class Host:
         place.model, place.state = model, "loaded"
         return model
 
-    def _load(self, which: Which, key: Secret) -> LocalModel:
+    def _load(self, which: LoadedModel, key: Secret) -> LocalModel:
         if self._loader is not None:
             return self._loader(which.model, key, which.four_bit)
         from llm.providers.huggingface.loading import load
@@ -165,6 +170,6 @@ class Host:
 
 
 @cache
-def this_process() -> Host:
+def this_process() -> ModelHost:
     """The host that all providers of this process share."""
-    return Host()
+    return ModelHost()

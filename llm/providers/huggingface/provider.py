@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from llm.errors import ProviderDown, TimedOut
 from llm.keys import Secret
 from llm.provider import Connection, estimated_tokens, sayable
-from llm.providers.huggingface.host import HELLO, Host, Which, this_process
+from llm.providers.huggingface.host import HELLO, LoadedModel, ModelHost, this_process
 from llm.types import Reply, Request, Stream, Usage
 
 NEEDED = ("torch", "transformers", "accelerate")
@@ -27,13 +27,13 @@ class HuggingFaceProvider:
     name = "huggingface"
     thinks = False
 
-    def __init__(self, connection: Connection, host: Host | None = None) -> None:
+    def __init__(self, connection: Connection, host: ModelHost | None = None) -> None:
         for package in NEEDED:
             if find_spec(package) is None:
                 raise ModuleNotFoundError(f"No module named {package!r}", name=package)
         self.model = connection.model
         self._key = connection.key
-        self._which = Which(connection.model, bool(connection.option("four_bit")))
+        self._which = LoadedModel(connection.model, bool(connection.option("four_bit")))
         self._host = host if host is not None else this_process()
         self._place = self._host.hold(self._which)
         self._calls: set[threading.Event] = set()

@@ -48,7 +48,7 @@ PASSED_ON = re.compile(
 
 
 @dataclass(frozen=True)
-class Which:
+class ServedModel:
     """A model as it is served; providers that name the same share it."""
 
     model: str
@@ -82,7 +82,7 @@ class Address:
     key: Secret
 
 
-class Server:
+class ModelServer:
     """One process of a child, and what its library complains of."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class Server:
 class Child:
     """One model's server. Its methods may be called from any thread."""
 
-    which: Which
+    which: ServedModel
     make_room: Callable[[], None]
     """Called before it is started, in the thread that starts it."""
     state: State = "waiting"
@@ -157,7 +157,7 @@ class Child:
     _calls: int = 0
     _idle: threading.Timer | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _server: Server | None = None
+    _server: ModelServer | None = None
     _start: Future[Address] | None = None
 
     def started(self, key: Secret) -> Future[Address]:
@@ -256,7 +256,7 @@ class Child:
                 "free: choose a smaller GGUF_MODEL, or a smaller GGUF_CONTEXT"
             )
         key = secrets.token_urlsafe(24)
-        self._server = server = Server()
+        self._server = server = ModelServer()
         reply = server.asked(self.which.orders(path, key))
         if "address" in reply:
             return Address(f"{reply['address'].rstrip('/')}/v1", Secret(key))
@@ -272,11 +272,11 @@ class Children:
     """The servers of this process, by what they serve."""
 
     def __init__(self) -> None:
-        self._all: dict[Which, Child] = {}
+        self._all: dict[ServedModel, Child] = {}
         self._lock = threading.Lock()
         atexit.register(self.stop)
 
-    def held(self, which: Which) -> Child:
+    def held(self, which: ServedModel) -> Child:
         """The child of a model, kept for a provider until it is released."""
         with self._lock:
             if which not in self._all:

@@ -13,9 +13,9 @@ import httpx2
 from llm.errors import CallFailed, TimedOut
 from llm.keys import NO_KEY
 from llm.provider import Connection, estimated_tokens, named, sayable
-from llm.providers.llamacpp.child import Child, Children, Which, children
+from llm.providers.llamacpp.child import Child, Children, ServedModel, children
 from llm.providers.openai import OpenAiProvider
-from llm.providers.wire import Answer
+from llm.providers.wire import ReplyStream
 from llm.types import Request, Stream
 
 NOWHERE = "http://127.0.0.1/v1"
@@ -38,7 +38,7 @@ class LlamaCppProvider(OpenAiProvider):
         self.connection = connection
         self.place = f"llama.cpp with {self.model}"
         self._host = host if host is not None else children()
-        self._child: Child = self._host.held(Which(
+        self._child: Child = self._host.held(ServedModel(
             self.model, threads=int(connection.option("threads")),
             context=int(connection.option("context")), slots=int(connection.option("slots")),
             idle_s=int(connection.option("idle_s")),
@@ -70,7 +70,7 @@ class LlamaCppProvider(OpenAiProvider):
                 async for piece in pieces:
                     yield piece
 
-    def read(self, piece: object, answer: Answer) -> str:
+    def read(self, piece: object, answer: ReplyStream) -> str:
         timings = getattr(piece, "timings", None)
         if isinstance(timings, dict):
             self._child.tokens_per_s = float(timings.get("predicted_per_second") or 0)
@@ -145,7 +145,7 @@ class LlamaCppProvider(OpenAiProvider):
             ) from None
         self._client.base_url, self.key = address.url, address.key
 
-    def _fault(self, error: BaseException, answer: Answer, sent: str = "") -> CallFailed:
+    def _fault(self, error: BaseException, answer: ReplyStream, sent: str = "") -> CallFailed:
         fault = super()._fault(error, answer, sent)
         died = self._child.end_in_words()
         return type(fault)(f"{fault}; {died}", started=fault.started, usage=fault.usage) \

@@ -11,7 +11,7 @@ import typer
 
 from agent.core.dotenv_files import read_dotenv
 from agent.core.settings import BadSettings
-from agent.doors.conclude import conclude
+from agent.interfaces.terminal.conclude import conclude
 
 HOSTILE = {
     "HEAL_SANDBOX": "subprocess", "SANDBOX_ALLOW_WEAK": "1", "ANTHROPIC_BASE_URL": "http://evil.io",

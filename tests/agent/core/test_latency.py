@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from agent.core.domain import unified
-from agent.run.session import TURN_S, YOUNG_BETWEEN_FULL, Settings, low_latency, open_session
+from agent.loop.session import TURN_S, YOUNG_BETWEEN_FULL, Settings, low_latency, open_session
 
 
 def manners() -> tuple[float, int]:

@@ -34,8 +34,8 @@ def judged(name: str, iteration: int, tests: str, origin: Origin = "model") -> J
     return Judged(iteration=iteration, report=report)
 
 
-def log(*events: Event, brought: str = "") -> list[Stamped]:
-    begun = RunStarted(title="", code=brought, provider="mock", provider_why="", sandbox="")
+def log(*events: Event, submitted: str = "") -> list[Stamped]:
+    begun = RunStarted(title="", code=submitted, provider="mock", provider_why="", sandbox="")
     return [
         Stamped(run="r", seq=seq, task="t", attempt=0, ordinal=seq, at=seq, event=event)
         for seq, event in enumerate((begun, *events), 1)
@@ -79,9 +79,9 @@ OWN = written("A", "user")
     pytest.param((A, B), "", "# B\n", None, id="none was judged"),
 ])
 def test_the_report_decides_which_program_is_the_best(
-    events: tuple[Event, ...], brought: str, text: str, iteration: int | None
+    events: tuple[Event, ...], submitted: str, text: str, iteration: int | None
 ) -> None:
-    best = best_of(log(*events, brought=brought))
+    best = best_of(log(*events, submitted=submitted))
     assert best is not None
     assert (best.solution.text, best.iteration) == (text, iteration)
     assert (best.report is None) == (len(events) == 2)

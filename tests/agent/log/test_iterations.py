@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.events import CodeWritten, Event, Parent, RoundEnded, RunStarted
-from agent.log.iterations import UnknownIteration, compared, iterations, program_of
+from agent.core.events import CodeWritten, Event, IterationEnded, Parent, RunStarted
+from agent.report.iterations import UnknownIteration, compared, iterations, program_of
 from tests.agent.log import test_result as t
 from tests.agent.log.test_result import BROKEN, FINISHED, STARTED, judged, log_of, verdict
 
 FIRST = t.solution(BROKEN)
 WORSE = t.solution(BROKEN.replace("a - b", "0"), origin="model", note="by m", parent=FIRST.id)
-RIGHT = t.solution(t.MENDED, origin="model", parent=WORSE.id)
-ROUNDS: tuple[Event, ...] = (
+RIGHT = t.solution(t.REPAIRED, origin="model", parent=WORSE.id)
+ITERATIONS: tuple[Event, ...] = (
     STARTED, CodeWritten(iteration=0, solution=FIRST),
     judged(0, FIRST.id, verdict("one", "failed"), verdict("two")),
-    RoundEnded(iteration=1, approach="minimal", better=False),
+    IterationEnded(iteration=1, approach="minimal", better=False),
     CodeWritten(iteration=1, solution=WORSE),
     judged(1, WORSE.id, verdict("one", "failed"), verdict("two", "failed")),
-    RoundEnded(iteration=2, approach="rewrite", better=True),
+    IterationEnded(iteration=2, approach="rewrite", better=True),
     CodeWritten(iteration=2, solution=RIGHT),
     judged(2, RIGHT.id, verdict("one")), judged(2, RIGHT.id, verdict("one"), verdict("two")),
 )
 
 
 def test_each_judged_program_is_listed_with_its_way_its_parent_and_its_newest_verdict() -> None:
-    found = iterations(log_of(*ROUNDS))
+    found = iterations(log_of(*ITERATIONS))
     assert [(one.iteration, one.approach, one.by, one.passed, one.of) for one in found] == [
         (0, "", "user", 1, 2), (1, "minimal", "model", 0, 2), (2, "rewrite", "model", 2, 2),
     ]
@@ -36,12 +36,12 @@ def test_each_judged_program_is_listed_with_its_way_its_parent_and_its_newest_ve
 
 def test_a_program_that_no_judged_one_led_to_is_told_beside_the_first() -> None:
     lost = RIGHT.model_copy(update={"parent": "0123456789abcdef"})
-    log = log_of(*ROUNDS[:6], CodeWritten(iteration=2, solution=lost), judged(2, lost.id))
+    log = log_of(*ITERATIONS[:6], CodeWritten(iteration=2, solution=lost), judged(2, lost.id))
     assert (iterations(log)[-1].parent, iterations(log)[-1].diff) == (0, RIGHT.diff(FIRST))
 
 
 def test_the_last_program_of_an_iteration_is_meant_and_one_that_is_not_there_is_named() -> None:
-    log = log_of(*ROUNDS[:3], CodeWritten(iteration=0, solution=RIGHT), judged(0, RIGHT.id))
+    log = log_of(*ITERATIONS[:3], CodeWritten(iteration=0, solution=RIGHT), judged(0, RIGHT.id))
     assert program_of(log, 0).solution == RIGHT
     with pytest.raises(UnknownIteration, match=r"3.* 0"):
         program_of(log, 3)
@@ -51,10 +51,10 @@ def test_the_last_program_of_an_iteration_is_meant_and_one_that_is_not_there_is_
 
 def test_two_runs_are_compared_by_what_differs() -> None:
     fork = STARTED.model_copy(update={"parent": Parent(run="r1", iteration=1)})
-    left = log_of(*ROUNDS, FINISHED)
+    left = log_of(*ITERATIONS, FINISHED)
     right = tuple(
         entry.model_copy(update={"run": "r2"}) for entry in log_of(
-            fork, *ROUNDS[1:6],
+            fork, *ITERATIONS[1:6],
             FINISHED.model_copy(update={"outcome": "unresolved", "code": BROKEN, "proof": None}),
         )
     )

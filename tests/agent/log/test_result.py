@@ -14,13 +14,13 @@ from agent.core import domain as d
 from agent.core import events as e
 from agent.core.domain import File, Report, Solution, Verdict
 from agent.core.events import CodeWritten, Event, Judged, ModelCalled, Notice, Stamped, StepStarted
-from agent.doors.exits import Requirements, exit_code, shortfall
-from agent.log.metrics import Degraded, NodeMetrics
-from agent.log.result import Folding, Result, document, fold
+from agent.interfaces.exits import Requirements, exit_code, shortfall
+from agent.report.metrics import Degraded, NodeMetrics
+from agent.report.result import Folding, Result, document, fold
 from tests.demo.recorded import recorded
 
 BROKEN = "def add(a, b):\n    return a - b\n"
-MENDED = "def add(a, b):\n    return a + b\n"
+REPAIRED = "def add(a, b):\n    return a + b\n"
 
 
 def solution(text: str, **fields: str) -> Solution:
@@ -51,7 +51,7 @@ STARTED = e.RunStarted(
 )
 FINISHED = e.RunFinished(
     outcome="healed", proof="E1", strategy="search", reason="- became +", diff="--- a\n+++ b\n",
-    code=MENDED, iterations=1, candidates=12, tokens=0, cost_usd=0.0, seconds=1.5,
+    code=REPAIRED, iterations=1, candidates=12, tokens=0, cost_usd=0.0, seconds=1.5,
 )
 
 
@@ -87,7 +87,7 @@ def test_neither_waiting_nor_the_time_in_which_no_process_drove_a_run_is_work() 
 
 @pytest.mark.parametrize("healed", [True, False])
 def test_a_run_carries_the_report_of_the_program_that_it_leaves(healed: bool) -> None:
-    before, after = solution(BROKEN), solution(MENDED, origin="search")
+    before, after = solution(BROKEN), solution(REPAIRED, origin="search")
     aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
     first = judged(0, before.id, verdict("add", "failed"), aside)
     second = judged(1, after.id, verdict("add", "passed" if healed else "error"))
@@ -96,13 +96,13 @@ def test_a_run_carries_the_report_of_the_program_that_it_leaves(healed: bool) ->
     )
     result = fold(log_of(STARTED, first, CodeWritten(iteration=1, solution=after), second, end))
     assert (result.outcome, result.proof, result.healed) == (end.outcome, end.proof, healed)
-    assert result.code == (MENDED if healed else BROKEN)
+    assert result.code == (REPAIRED if healed else BROKEN)
     assert result.report is not None and result.report.passed is healed
     assert [(one.name, one.standing) for one in result.report.verdicts] == [
         ("add", "passed" if healed else "failed"), ("remote", "set aside"),
     ]
     if healed:
-        assert result.files == (("sum.py", MENDED),)
+        assert result.files == (("sum.py", REPAIRED),)
         assert fold(log_of(STARTED, first, end)).report is None  # never another program's
     else:
         assert (result.claim, result.integrity, result.integrity_reason) == ("", None, "")
@@ -129,7 +129,7 @@ def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
     ([verdict("a", "failed", wall_s=2.0), verdict("quick", "failed", wall_s=0.1)], "quick"),
     # A pass that is not believed heals nothing; what sets itself aside neither passes nor fails.
     ([verdict("a"), verdict("b", integrity=None, doubt="it looks")], "b"),
-    ([verdict("a"), *(verdict(one, one, integrity=None) for one in d.SET_ASIDE)], None),
+    ([verdict("a"), *(verdict(one, one, integrity=None) for one in d.EXCLUDED)], None),
     ([verdict("a"), verdict("b", "failed", call="x()", origin="adversarial")], None),
 ], ids=["the shortest call", "the quickest", "not believed", "set aside", "only adversarial"])
 def test_the_smallest_failure_of_the_tests_that_decide(
@@ -183,7 +183,7 @@ def test_the_integrity_of_a_report_and_the_shortest_reason(
 
 
 ISOLATED, IN_PROCESS = believed("isolated"), believed("in-process")
-WRITTEN, BROUGHT = (STARTED.model_copy(update={"code": code}) for code in ("", "x = 1"))
+WRITTEN, SUBMITTED = (STARTED.model_copy(update={"code": code}) for code in ("", "x = 1"))
 
 
 @pytest.mark.parametrize(("result", "required", "code"), [
@@ -198,7 +198,7 @@ WRITTEN, BROUGHT = (STARTED.model_copy(update={"code": code}) for code in ("", "
     # What was written needs proof though it was right at once.
     (Result(outcome="healthy", proof="E0", start=WRITTEN), Requirements(), 6),
     (Result(outcome="healthy", proof="E1", start=WRITTEN), Requirements(), 0),
-    (Result(outcome="healthy", proof="E0", start=BROUGHT), Requirements(), 0),
+    (Result(outcome="healthy", proof="E0", start=SUBMITTED), Requirements(), 0),
     *((Result(outcome=outcome, proof="E1", report=report), Requirements(integrity=asked), code)
       for outcome in ("healthy", "healed") for report, asked, code in (
           (ISOLATED, "isolated", 0), (ISOLATED, "in-process", 0), (ISOLATED, None, 0),
@@ -240,8 +240,8 @@ def test_the_document_lists_each_verdict() -> None:
 
 @pytest.mark.parametrize(("outcome", "are_shown"), [("healed", True), ("unresolved", False)])
 def test_what_else_would_do_is_told_of_a_repair_that_stood(outcome: str, are_shown: bool) -> None:
-    rivals = d.Rivals(call="add(1, 1)", behaviours=(
-        d.Behaviour(label="A", gives="2", solution=solution(MENDED), note="n", diff="d"),
+    rivals = d.CompetingPatches(call="add(1, 1)", behaviours=(
+        d.Behaviour(label="A", gives="2", solution=solution(REPAIRED), note="n", diff="d"),
     ))
     end = FINISHED.model_copy(update={"outcome": outcome})
     result = fold(log_of(STARTED, e.Ambiguous(iteration=1, rivals=rivals), end))

@@ -10,6 +10,7 @@ import pytest
 from agent.core import events as e
 from agent.core.domain import (
     Behaviour,
+    CompetingPatches,
     Diagnosis,
     Ending,
     Evidence,
@@ -17,14 +18,13 @@ from agent.core.domain import (
     Origin,
     ProofLevel,
     Report,
-    Rivals,
     RunOutcome,
-    Standing,
     Verdict,
+    VerdictStatus,
 )
-from agent.log import words as w
-from agent.log.result import Result, fold
-from agent.log.timeline import ORIGIN_ORDER
+from agent.report import words as w
+from agent.report.result import Result, fold
+from agent.report.timeline import ORIGIN_ORDER
 from tests.agent.log.test_result import log_of, solution
 from tests.agent.values import verdict
 
@@ -33,9 +33,9 @@ def judged(*verdicts: Verdict, ending: Ending | None = None) -> e.Judged:
     return e.Judged(iteration=2, report=Report(solution="s", verdicts=verdicts, ending=ending))
 
 
-def fitting(*gives: str) -> Rivals:
+def fitting(*gives: str) -> CompetingPatches:
     """Repairs that all fit, of which each gives another value."""
-    return Rivals(call="f()", behaviours=tuple(
+    return CompetingPatches(call="f()", behaviours=tuple(
         Behaviour(label=label, gives=one, solution=solution("x"))
         for label, one in zip("ABC", gives, strict=False)
     ))
@@ -51,10 +51,10 @@ def test_there_are_words_for_everything(table: dict[str, str], keys: object) -> 
 
 @pytest.mark.parametrize("kind", [0, 1])
 def test_no_two_standings_share_a_sign_but_in_colour(kind: int) -> None:
-    assert w.STANDING_SIGNS.keys() == set(get_args(Standing))
-    signs = [sign[kind] for sign in w.STANDING_SIGNS.values() if sign[kind] != "!"]
-    assert len(signs) == len(set(signs))
-    assert all(sign.plain.isascii() for sign in w.STANDING_SIGNS.values())
+    assert w.STATUS_SYMBOLS.keys() == set(get_args(VerdictStatus))
+    indicators = [sign[kind] for sign in w.STATUS_SYMBOLS.values() if sign[kind] != "!"]
+    assert len(indicators) == len(set(indicators))
+    assert all(sign.plain.isascii() for sign in w.STATUS_SYMBOLS.values())
 
 
 CALLED = e.ModelCalled(call=0, role="critic", provider="anthropic", model="m", tokens=300,

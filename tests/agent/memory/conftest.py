@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from agent.intake.task import from_page
-from agent.memory import Failure, Fix, Memory
-from agent.run.session import Session, open_session
+from agent.loop.session import Session, open_session
+from agent.memory import FailureKey, Fix, Memory
+from agent.target.task import from_page
 from tests.agent.runs import finished, settings
 
 Making = Callable[..., Fix]
@@ -71,7 +71,7 @@ def fix() -> Making:
     """Makes a fix of a small program under a failure's signature."""
 
     def make(signature: str = "s", before: str = "", after: str = "", **changes: object) -> Fix:
-        failure = Failure(
+        failure = FailureKey(
             signature=signature, exception="wrong result", shape="failed",
             passed="0 of 1 tests pass",
         )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.edits import brings_no_names, is_local, remade
+from agent.memory.edits import defines_no_names, is_local, remade
 
 BEFORE = "def f(a, b):\n    return a * 7 + b\n"
 AFTER = "def f(a, b):\n    return a * 9 + b\n"
@@ -98,4 +98,4 @@ def test_a_small_edit_is_told_from_another_program(after: str, local: bool) -> N
     (f"{AREA}    return eval('width')\n", False), (f"{AREA}    return width.__class__\n", False),
 ])
 def test_somebody_elses_edit_brings_no_names_that_reach_out(after: str, modest: bool) -> None:
-    assert brings_no_names(f"{AREA}    return width + height\n", after) is modest
+    assert defines_no_names(f"{AREA}    return width + height\n", after) is modest

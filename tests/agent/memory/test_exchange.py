@@ -8,8 +8,8 @@ import pytest
 
 from agent.core.domain import Lesson
 from agent.memory import FailureDescription, Memory, fixes
-from agent.memory.exchange import MOST_LINES, BadExchange, Imported, exported, import_lines
-from agent.memory.fixes import MOST_LOOKED_AT, StoredFix
+from agent.memory.exchange import MAX_LINES, BadExchange, Imported, exported, import_lines
+from agent.memory.fixes import MAX_LOOKED_AT, StoredFix
 from tests.agent.memory.conftest import Making
 
 SIGNATURE = "0123456789abcdef"
@@ -127,7 +127,7 @@ def test_a_line_that_is_not_of_the_schema_is_refused_and_the_others_are_taken(
 
 @pytest.mark.parametrize("text", [
     "", as_line(), '{"kind": "heal-memory", "version": 6}',
-    "\n".join([HEADER, *["{}"] * (MOST_LINES + 1)]), HEADER + " " * 20_000_000,
+    "\n".join([HEADER, *["{}"] * (MAX_LINES + 1)]), HEADER + " " * 20_000_000,
 ])
 def test_a_file_that_is_no_export_or_too_large_is_refused_whole(memory: Memory, text: str) -> None:
     with pytest.raises(BadExchange):
@@ -174,4 +174,4 @@ def test_of_very_many_fixes_of_one_failure_few_are_looked_at(memory: Memory) -> 
     after = "def f(a, b):\n    return a - b - {}\n"
     text = "\n".join([HEADER, *(as_line(after=after.format(number)) for number in range(60))])
     import_lines(memory, text, "x")
-    assert len(memory.exact(memory.fixes()[0].fix.failure)) == MOST_LOOKED_AT
+    assert len(memory.exact(memory.fixes()[0].fix.failure)) == MAX_LOOKED_AT

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agent.core.domain import Example, File, Report, Script, Solution, Verdict
-from agent.memory import Failure, failure_of, signature
+from agent.memory import FailureKey, failure_of, signature
 from agent.memory.failures import nameless_message, nameless_test, normalised
 from tests.agent.values import program
 
@@ -44,7 +44,7 @@ def test_failures_of_different_programs_are_alike() -> None:
     assert (first.exception, first.place, first.shape) == ("KeyError", "Return", "error")
     assert first.alike == second.alike
     assert first.signature != second.signature
-    assert Failure.from_json(first.to_json()) == first
+    assert FailureKey.from_json(first.to_json()) == first
 
 
 @pytest.mark.parametrize(("message", "status"), [
@@ -70,7 +70,7 @@ def test_what_varies_in_a_message_is_left_out(message: str, like: str) -> None:
     assert normalised(message) != normalised("another message")
 
 
-def named(name: str, tests: str, message: str) -> Failure:
+def named(name: str, tests: str, message: str) -> FailureKey:
     """The failure of one program in a file of that name; `NAME` stands for its module."""
     text = "def f(x):\n    return x\n"
     solution = Solution(files=(File(path=f"{name}.py", text=text),), entry=f"{name}.py")

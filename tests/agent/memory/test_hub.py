@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.core.domain import Lesson
-from agent.doors.cli import app
+from agent.interfaces.terminal.cli import app
 from agent.memory import FailureDescription, Memory
 from agent.memory.hub import Dataset, HubFault, sync, without_code
 from tests.agent.memory.conftest import Making

@@ -4,23 +4,23 @@ from typing import Any
 
 import pytest
 
-from agent.core.domain import File, Lesson, Rivals, Solution
-from agent.memory import Failure, FailureDescription, Memory, offers
+from agent.core.domain import CompetingPatches, File, Lesson, Solution
+from agent.memory import FailureDescription, FailureKey, Memory, offers
 from agent.memory.fixes import of_project
-from agent.memory.offers import MOST_OFFERS
+from agent.memory.offers import MAX_OFFERS
 from tests.agent.memory.conftest import Change, Making
 
 OTHER = "def total(a, b):\n    # what is to be paid\n    return a + b  # a copy\n"
 TIMES = "def f(a, b):\n    return a * b\n"
-RIVALS = Rivals(call="f(1, 2)", behaviours=())
-LIKE = Failure(signature="elsewhere", exception="wrong result", shape="failed")
+RIVALS = CompetingPatches(call="f(1, 2)", behaviours=())
+LIKE = FailureKey(signature="elsewhere", exception="wrong result", shape="failed")
 
 
 def program_of(text: str) -> Solution:
     return Solution(files=(File(path="program.py", text=text),), entry="program.py")
 
 
-def texts(memory: Memory, failure: Failure, text: str) -> list[str]:
+def texts(memory: Memory, failure: FailureKey, text: str) -> list[str]:
     return [offer.solution.text for offer in offers(memory, failure, program_of(text))]
 
 
@@ -129,7 +129,7 @@ def test_the_replays_of_one_failure_are_few(memory: Memory, fix: Making) -> None
         operator = "*" * (number % 2 + 1)
         memory.remember(fix(f"s{number}", after=f"def f(a, b):\n    return a {operator} b\n"))
         memory.remember(fix("s", after=f"def f(a, b):\n    return a + b + {number}\n"))
-    assert len(texts(memory, fix().failure, fix().before)) == MOST_OFFERS
+    assert len(texts(memory, fix().failure, fix().before)) == MAX_OFFERS
 
 
 @pytest.mark.parametrize("senseless", [

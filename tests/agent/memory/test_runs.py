@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from agent.core.domain import File, Solution
-from agent.doors.terminal import status_line
-from agent.intake.task import from_page
-from agent.log.result import fold
-from agent.log.words import event_lines
-from agent.run.session import Session, open_session
-from demo.shown.bench import workbench
+from agent.interfaces.terminal.display import status_line
+from agent.loop.session import Session, open_session
+from agent.report.result import fold
+from agent.report.words import event_lines
+from agent.target.task import from_page
+from demo.views.bench import workbench
 from tests.agent.memory.conftest import Change
 from tests.agent.runs import Log, finished, last, of_kind, settings
 from tests.demo.test_render import Reader

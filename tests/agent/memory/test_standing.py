@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from agent.core.events import Searched
-from agent.healing.recollection import OTHERS_PASSED, OTHERS_PASSED_BEFORE
-from agent.intake.task import from_page
-from agent.log.result import Result, fold
+from agent.iteration.remembered_fix import OTHERS_PASSED, OTHERS_PASSED_BEFORE
+from agent.loop.session import Session, open_session
 from agent.memory import Memory
-from agent.run.session import Session, open_session
+from agent.report.result import Result, fold
+from agent.target.task import from_page
 from tests.agent import runs
+from tests.agent.loop.test_asking import FOUR_TESTS, PRICE, TESTS, followed
 from tests.agent.memory.conftest import Change
-from tests.agent.run.test_asking import FOUR_TESTS, PRICE, TESTS, followed
 
 BEFORE = (PRICE, TESTS)
 

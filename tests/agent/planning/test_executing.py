@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from agent import AgentConfig, SelfHealingAgent, Workspace
-from agent.log.words import event_lines
+from agent.report.words import event_lines
 from llm import BadReply, NoModel
 from llm.errors import OverBudget, TimedOut
 from tests.agent.claude import Claude, Said, claude
-from tests.agent.project.small_project import pyproject
+from tests.agent.search.project.small_project import pyproject
 from tests.llm.fakes.server import stalls
 
 CART = "def total(prices):\n    return sum(prices) - 1\n"
@@ -125,8 +125,8 @@ async def test_a_plan_anew_cannot_leave_out_the_tests_that_failed(tmp_path: Path
     assert not result.success, result.plan.summary()
     assert [one.tool for one in result.plan.steps][:3] == ["run_tests", "file_read", "run_tests"]
     mending = steps(step("edit_file", path="shop/cart.py", old_content=" - 1", new_content=""))
-    mended, _ = await executed(tmp_path, "make total right", [first, mending])
-    assert mended.success, mended.plan.summary()
+    repaired, _ = await executed(tmp_path, "make total right", [first, mending])
+    assert repaired.success, repaired.plan.summary()
 
 
 async def test_a_heal_of_a_project_within_the_copy_lands_in_its_place(tmp_path: Path) -> None:

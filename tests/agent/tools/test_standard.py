@@ -11,7 +11,7 @@ import pytest
 
 from agent.tools import CodeSandbox, ToolRegistry, Workspace, open_tools
 from sandbox import Job, Sandbox, SandboxUnavailable, open_sandbox
-from tests.agent.project.small_project import pyproject
+from tests.agent.search.project.small_project import pyproject
 
 FILES = {
     "pyproject.toml": pyproject("till"),

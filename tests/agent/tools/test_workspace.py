@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.intake.errors import BadInput
-from agent.project.tree import MOST_BYTES, MOST_FILE_BYTES, MOST_FILES
+from agent.target.errors import BadInput
+from agent.target.repository.tree import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES
 from agent.tools.errors import BadPath, ToolError
 from agent.tools.workspace import Workspace
 
@@ -133,17 +133,17 @@ def test_a_repository_has_no_program_run_and_no_key_copied_by_any_name(folder: P
 
 def test_sizes_are_bounded() -> None:
     copy = Workspace({"a": "x"})
-    with pytest.raises(ToolError, match=str(MOST_FILE_BYTES)):
-        copy.write("a", "x" * (MOST_FILE_BYTES + 1))
-    piece = "x" * MOST_FILE_BYTES
-    for number in range(MOST_BYTES // MOST_FILE_BYTES - 1):
+    with pytest.raises(ToolError, match=str(MAX_FILE_BYTES)):
+        copy.write("a", "x" * (MAX_FILE_BYTES + 1))
+    piece = "x" * MAX_FILE_BYTES
+    for number in range(MAX_BYTES // MAX_FILE_BYTES - 1):
         copy.write(f"{number}", piece)
     copy.write("last", piece[:-1])
-    with pytest.raises(ToolError, match=str(MOST_BYTES)):
+    with pytest.raises(ToolError, match=str(MAX_BYTES)):
         copy.write("a", "xy")
     copy.take_over({}, ["last"])
     copy.write("a", "xy")
-    copy = Workspace({f"{number}": "" for number in range(MOST_FILES)})
+    copy = Workspace({f"{number}": "" for number in range(MAX_FILES)})
     with pytest.raises(ToolError):
         copy.write("more", "")
     copy.write("1", "still")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm import BadReply
-from llm.asking.answers import Edit, code_of, edited, edits_of, json_of
+from llm.asking.answers import TextEdit, code_of, edited, edits_of, json_of
 
 # Programs
 
@@ -135,7 +135,7 @@ def test_the_edits_between_two_programs_make_the_one_of_the_other(
 ) -> None:
     lines = [f"x = {number}" for number in numbers]
     places = data.draw(st.sets(st.sampled_from(range(len(lines)))))
-    edits = [Edit((lines[place],), ("y", f"z = {place}")) for place in sorted(places)]
+    edits = [TextEdit((lines[place],), ("y", f"z = {place}")) for place in sorted(places)]
     wanted = [
         text for place, line in enumerate(lines)
         for text in (("y", f"z = {place}") if place in places else (line,))

@@ -13,7 +13,7 @@ import pytest
 from llm.keys import NO_KEY
 from llm.provider import Connection
 from llm.providers.huggingface import HuggingFaceProvider
-from llm.providers.huggingface.host import Host
+from llm.providers.huggingface.host import ModelHost
 
 if TYPE_CHECKING:
     from llm.providers.huggingface.decoding import LocalModel
@@ -58,14 +58,14 @@ def model(folder: Path) -> LocalModel:
 
 
 @pytest.fixture(scope="session")
-def host() -> Host:
+def host() -> ModelHost:
     from llm.providers.huggingface.loading import Hardware, load
 
-    return Host(partial(load, hardware=Hardware("cpu")))
+    return ModelHost(partial(load, hardware=Hardware("cpu")))
 
 
 @pytest.fixture
-async def provider(folder: Path, host: Host) -> AsyncIterator[HuggingFaceProvider]:
+async def provider(folder: Path, host: ModelHost) -> AsyncIterator[HuggingFaceProvider]:
     made = HuggingFaceProvider(Connection("huggingface", str(folder)), host)
     yield made
     await made.close()

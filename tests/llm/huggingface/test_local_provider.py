@@ -19,7 +19,7 @@ from llm.errors import LlmError, ProviderDown, TimedOut, UnknownModel, WrongKey
 from llm.keys import NO_KEY, Secret
 from llm.provider import Connection
 from llm.providers.huggingface import HuggingFaceProvider
-from llm.providers.huggingface.host import Ended, Host, Which
+from llm.providers.huggingface.host import Ended, LoadedModel, ModelHost
 from llm.types import Usage
 
 HELLO = Request("generator", "", (Message("user", "Hello"),), max_tokens=12)
@@ -54,7 +54,7 @@ class Slow:
         return Ended("stop", usage, "", 0.1, cancelled=cancelled.is_set())
 
 
-def hosting(*outcomes: Any) -> tuple[Host, list[str]]:
+def hosting(*outcomes: Any) -> tuple[ModelHost, list[str]]:
     """A host whose loads come to these, the last one again and again, and the names it loaded."""
     pytest.importorskip("torch")
     loads: list[str] = []
@@ -66,14 +66,14 @@ def hosting(*outcomes: Any) -> tuple[Host, list[str]]:
             raise outcome
         return outcome
 
-    return Host(load), loads
+    return ModelHost(load), loads
 
 
-def provided(host: Host, name: str = "slow") -> HuggingFaceProvider:
+def provided(host: ModelHost, name: str = "slow") -> HuggingFaceProvider:
     return HuggingFaceProvider(Connection("huggingface", name), host)
 
 
-def over(model: Any) -> tuple[HuggingFaceProvider, Host]:
+def over(model: Any) -> tuple[HuggingFaceProvider, ModelHost]:
     host, _ = hosting(model)
     return provided(host), host
 
@@ -88,7 +88,7 @@ async def all_of(provider: HuggingFaceProvider, request: Request) -> tuple[list[
 async def test_it_counts_exactly_once_it_is_loaded(folder: Path) -> None:
     from llm.providers.huggingface.loading import Hardware, load
 
-    host = Host(partial(load, hardware=Hardware("cpu")))
+    host = ModelHost(partial(load, hardware=Hardware("cpu")))
     made = HuggingFaceProvider(Connection("huggingface", str(folder)), host)
     text = "def f(x):\n    return x"
     before = (made.exact, made.window, made.describe(), made.count(text))
@@ -160,14 +160,14 @@ async def test_closing_the_stream_stops_the_model_within_a_step() -> None:
 
 
 async def test_a_real_model_stops_within_a_forward(
-    provider: HuggingFaceProvider, host: Host
+    provider: HuggingFaceProvider, host: ModelHost
 ) -> None:
     forwards = []
     stream = provider.stream(replace(HELLO, max_tokens=1_900))
     async for _ in stream:
         break
-    model = host.hold(Which(provider.model, False)).model
-    host.release(Which(provider.model, False))
+    model = host.hold(LoadedModel(provider.model, False)).model
+    host.release(LoadedModel(provider.model, False))
     assert model is not None
     hook = model.network.register_forward_hook(lambda *ran: forwards.append(1))
     await stream.aclose()
@@ -293,7 +293,7 @@ async def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_a_folder_without_a_model_is_an_unknown_model(
-    folder: Path, tmp_path: Path, host: Host
+    folder: Path, tmp_path: Path, host: ModelHost
 ) -> None:
     provider = HuggingFaceProvider(Connection("huggingface", str(tmp_path)), host)
 
@@ -304,7 +304,7 @@ async def test_a_folder_without_a_model_is_an_unknown_model(
 
 
 async def test_a_model_that_was_never_downloaded_and_cannot_be_now(
-    folder: Path, host: Host
+    folder: Path, host: ModelHost
 ) -> None:
     provider = HuggingFaceProvider(Connection("huggingface", "nobody/nothing"), host)
 

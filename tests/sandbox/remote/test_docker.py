@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import Job, Limits, SandboxError, open_sandbox
-from sandbox.contract import CHECKS, HONEST, ROOMY, Check, script
+from sandbox.contract import CHECKS, HONEST, ROOMY, ContractCheck, script
 from sandbox.remote.docker import Docker
 from sandbox.remote.link import Need
 from tests.sandbox.here import until
@@ -58,7 +58,7 @@ def commands(folder: Path) -> list[str]:
     for place, check in enumerate(CLAIMED)
 ])
 async def test_the_contract_holds_in_a_container(
-    check: Check, docker: Callable[..., dict[str, str]]
+    check: ContractCheck, docker: Callable[..., dict[str, str]]
 ) -> None:
     if check.claim in ELSEWHERE:
         pytest.skip(ELSEWHERE[check.claim])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from agent.core.domain import File, Report, Script, Solution, Task
-from agent.judge.judge import check
+from agent.verify.judge import check
 from sandbox import open_sandbox
 
 PROGRAM = "def add(a, b):\n    return a + b\n"

@@ -1,0 +1,158 @@
+"""What a run leaves as files: patch, pytest files, report, JUnit XML and log, in one zip; pure."""
+
+from __future__ import annotations
+
+import ast
+import io
+import keyword
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+
+from agent.core.domain import VETOING_ORIGINS, File, Script, Task, TestCase
+from agent.core.events import Stamped, to_jsonl
+from agent.core.trees import parse
+from agent.interfaces.project.reports import junit, markdown
+from agent.report.result import KEPT, Result, fold
+from agent.report.words import partial_words
+from agent.target.parsing import visible_names
+from agent.target.project import module_stem
+from agent.target.task import PASTED
+
+_OLDEST = (1980, 1, 1, 0, 0, 0)
+"""One time for all files, so that a run always gives the same bytes."""
+
+
+def true_name(task: Task) -> str:
+    """The name of the program's file, as its tests and its patch have it."""
+    return task.solution.entry if task.solution is not None else PASTED
+
+
+def regression_tests(task: Task, result: Result) -> tuple[File, ...]:
+    """The tests of a run as pytest files: submitted ones unchanged, the others as functions of
+    one."""
+    stem = module_stem(true_name(task))
+    files: dict[str, str] = {}
+    loose: list[TestCase] = []
+    known = {test.name for test in task.tests}
+    answered = [
+        Script(name=row.name, origin=row.origin, code=row.code) for row in result.rows
+        if row.name not in known and row.origin in VETOING_ORIGINS and row.code
+    ]
+    for test in (*task.tests, *answered):
+        if isinstance(test, Script) and test.node:
+            files.setdefault(test.file or f"test_{stem}.py", test.code)
+        elif test.origin in VETOING_ORIGINS:
+            loose.append(test)
+    if loose:
+        plain = re.sub(r"\W", "_", stem)  # pytest takes no other name for a module
+        name = f"test_{plain}_healed.py" if files else f"test_{plain}.py"
+        files[name] = _written(loose, stem, task, result.program)
+    return tuple(File(path=path, text=text) for path, text in files.items() if text)
+
+
+def patch_of(result: Result) -> str:
+    """The patch a reader may take along: a repair, or else the best partial one."""
+    return result.last_diff or (result.partial.diff if result.partial is not None else "")
+
+
+def patched(result: Result) -> str:
+    """What that patch changes: the one file, or how many."""
+    names = re.findall(r"^--- .*\n\+\+\+ b/(.+)$", patch_of(result), re.MULTILINE)
+    return names[0] if len(names) == 1 else f"{len(names)} files"
+
+
+def healed_project(task: Task, result: Result) -> Mapping[str, str]:
+    """All files of a project with its repair, its tests among them; nothing where none is kept."""
+    if task.project is None or not (result.outcome in KEPT and result.diff):
+        return {}
+    return {**{one.path: one.text for one in task.support}, **dict(result.files)}
+
+
+def unkept(result: Result) -> str:
+    """What that patch is where it is no repair that was kept; empty where it is."""
+    if result.last_diff or result.partial is None:
+        return ""
+    return "not kept" if result.partial.passed == result.partial.total else "not a fix"
+
+
+def patch(result: Result) -> bytes:
+    """That patch as a file, with a comment where it was not kept."""
+    said = unkept(result) and result.partial and " ".join(partial_words(result.partial).split())
+    head = f"# {said}\n" if said else ""
+    return f"{head}{patch_of(result)}".encode("utf-8", "surrogateescape")
+
+
+def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
+    """A zip of all that a run leaves."""
+    result = fold(log)
+    name = patched(result) if patch_of(result) else true_name(task)
+    files = {
+        "heal.patch" if result.diff else "partial.patch": patch(result),
+        "report.md": markdown(result, name).encode("utf-8", "replace"),
+        "junit.xml": junit(result, result.columns[0].report if result.columns else None),
+        "run.jsonl": to_jsonl(log).encode(),
+        **{
+            f"healed/{path}": text.encode("utf-8", "surrogateescape")
+            for path, text in result.files
+            if result.outcome in KEPT and (result.diff or result.drafted)
+        },
+        **{
+            file.path: file.text.encode("utf-8", "surrogateescape")
+            for file in regression_tests(task, result)
+        },
+    }
+    return packed({path: content for path, content in files.items() if content})
+
+
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """A zip of these files, by their paths."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in files.items():
+            archive.writestr(zipfile.ZipInfo(path, _OLDEST), content, zipfile.ZIP_DEFLATED)
+    return written.getvalue()
+
+
+def _written(tests: Sequence[TestCase], stem: str, task: Task, program: str) -> str:
+    text = "\n".join(test.code for test in tests)
+    used = {node.id for node in ast.walk(parse(text)) if isinstance(node, ast.Name)}
+    names = sorted(used & visible_names(program))
+    printed = any(isinstance(test, Script) and test.uses_output for test in tests)
+    head = [f'"""Tests of {stem}, as its heal was judged by them."""', ""]
+    alien = names and (not stem.isidentifier() or keyword.iskeyword(stem))
+    imported = ["import runpy"] * bool(alien) + ["import subprocess", "import sys"] * printed
+    if imported:
+        head += [*imported, "from pathlib import Path", ""]
+    if alien:
+        head += [f"PROGRAM = runpy.run_path(str(Path(__file__).with_name({f'{stem}.py'!r})))",
+                 *(f"{name} = PROGRAM[{name!r}]" for name in names), ""]
+    elif names:
+        head += [f"from {stem} import {', '.join(names)}", ""]
+    if printed:
+        head += [
+            "RUN = subprocess.run(",
+            f'    [sys.executable, str(Path(__file__).with_name("{stem}.py")), *{[*task.argv]!r}],',
+            f"    input={task.stdin!r}, capture_output=True, text=True, timeout=60,", ")", "",
+        ]
+    return "\n".join([*head, *_functions(tests)])
+
+
+def _functions(tests: Sequence[TestCase]) -> Iterator[str]:
+    for number, test in enumerate(tests, start=1):
+        yield f"\ndef test_{number}():"
+        if isinstance(test, Script) and test.uses_output:
+            yield "    output = RUN.stdout"
+        yield f"{_indented(test.code.rstrip())}\n"
+
+
+def _indented(code: str) -> str:
+    """Code as the body of a function; inside a multi-line string nothing is indented."""
+    inside = {
+        line for node in ast.walk(parse(code)) if isinstance(node, ast.Constant | ast.JoinedStr)
+        for line in range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)
+    }
+    return "\n".join(
+        line if number in inside or not line.strip() else f"    {line}"
+        for number, line in enumerate(code.split("\n"), start=1)
+    )

@@ -1,0 +1,161 @@
+"""A request made ready: the task of a file, or a project with its suite; and the result of its
+run."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent.core.domain import Integrity, Report, Task
+from agent.core.events import Stamped
+from agent.core.settings import Settings
+from agent.interfaces.request import HealRequest, UsageError
+from agent.report.result import Result, document, fold
+from agent.report.words import STATUS_SYMBOLS
+from agent.target.errors import NotFixable
+
+if TYPE_CHECKING:
+    from agent.interfaces.project.branch import Committed
+    from agent.interfaces.project.discovery import Seen
+    from agent.loop.session import Session
+    from agent.target.task import PreparedTask
+
+OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
+Say = Callable[[str, str], None]
+NOTE = "yellow"
+
+
+def silent(text: str, style: str) -> None:
+    """Drops what is said."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One of the two is there; neither where a run is taken up again."""
+
+    title: str = ""
+    submitted: PreparedTask | None = None
+    seen: Seen | None = None
+    notices: tuple[str, ...] = ()
+    """What was reported where nobody was shown it."""
+
+    @property
+    def task(self) -> Task | None:
+        """The task of a run; `None` for a project without failures. Raises: NotFixable."""
+        if self.seen is None:
+            return self.submitted.task if self.submitted is not None else None
+        from agent.interfaces.project.discovery import task_to_heal
+
+        return task_to_heal(self.seen) if self.seen.is_red else None
+
+    def concluded(self, log: Sequence[Stamped]) -> Result:
+        """What a heal came to, by the log of its run; without one there was nothing to heal."""
+        if self.seen is None:
+            return fold(log)
+        from agent.interfaces.project.discovery import concluded
+
+        return concluded(self.seen, log)
+
+    def document(self, result: Result, commits: Sequence[Committed] = ()) -> dict[str, Any]:
+        """A result of this as one JSON document."""
+        if self.seen is None:
+            return document(result)
+        from agent.interfaces.project.reports import project_document
+
+        return project_document(result, self.seen, commits)
+
+
+NOTHING = Prepared()
+
+
+async def standing(prepared: Prepared, integrity: Integrity | None) -> Result:
+    """The result of a project as it is, with its integrity where required."""
+    from agent.interfaces.project.discovery import as_it_stands, believed_report
+
+    assert prepared.seen is not None, "of a file a session says it"
+    asks = integrity is not None and not prepared.seen.broken
+    return as_it_stands(prepared.seen, await believed_report(prepared.seen) if asks else None)
+
+
+async def checked(
+    opener: OpenSession, request: HealRequest, settings: Settings, say: Say
+) -> tuple[Prepared, Result]:
+    """What its tests say of a program or a project as it is; raises as `prepare` and `judged`."""
+    prepared = await prepare(request, settings, say)
+    if prepared.seen is not None:
+        return prepared, await standing(prepared, request.require_integrity)
+    async with opener(settings) as session:
+        return prepared, await judged(session, prepared.task, prepared.title, say)
+
+
+async def judged(
+    session: Session, task: Task | None, title: str = "", say: Say = silent,
+    visitor: str | None = None,
+) -> Result:
+    """What its tests say of a task's program. Raises: NotFixable, UsageError."""
+    from agent.iteration.models import OWNER
+    from agent.target.failures.excluded import outside_failure_words, with_outside_failures
+
+    if task is None or task.solution is None:
+        raise UsageError("There is no program to judge; give a PATH.")
+    started = time.monotonic()
+    jail = await session.jail(task)
+    say(f"sandbox: {jail.words}", "dim")
+    report = await session.judge(task, task.solution, visitor or OWNER)
+    if report.astray:
+        raise NotFixable("invalid_tests", report.astray)
+    report = with_outside_failures(report, task)
+    aside = outside_failure_words(report)
+    if aside:
+        say(f"note: {aside}.", NOTE)
+    shown = any(verdict.passed for verdict in report.verdicts) or not aside
+    failed = any(verdict.fails for verdict in report.verdicts)
+    good = shown and report.passed and not failed
+    return Result(
+        title=title,
+        # What no test could say of the program, no edit of it can mend.
+        outcome="healthy" if good else "unresolved" if shown or failed else "not_fixable",
+        proof=("E0" if report.weakest is None else "E1") if good else None,
+        reason=_unshown(report) if good else "" if shown or failed else f"{aside}.",
+        code=task.solution.text,
+        files=tuple((file.path, file.text) for file in task.solution.files),
+        report=report,
+        stdout=report.ending.stdout if report.ending else "",
+        seconds=time.monotonic() - started,
+        sandbox=jail.words,
+        level=jail.level,
+    )
+
+
+def _unshown(report: Report) -> str:
+    """Why passing verdicts show nothing; else empty."""
+    if report.weakest is not None:
+        return ""
+    if not report.verdicts:
+        return "there is no test; only the end of the program was seen"
+    return f"no test shows anything: each sets itself aside, or {STATUS_SYMBOLS['vacuous'].meaning}"
+
+
+async def prepare(request: HealRequest, settings: Settings, say: Say) -> Prepared:
+    """Reads a request; a project's suite is run once. Raises: BadInput, NotFixable."""
+    if not request.is_project:
+        from agent.target.task import from_command_line
+
+        submitted = await asyncio.to_thread(from_command_line, request)
+        for notice in submitted.notices:
+            say(f"note: {notice}", NOTE)
+        return Prepared(request.title, submitted)
+    from agent.interfaces.project.discovery import look
+
+    seen = await look(request, settings, say)
+    if request.failed_outside and not seen.is_red:
+        raise NotFixable(
+            "environment", "what failed just now passes in the jail: the cause is none of the "
+            "project's files (where modules are found, a variable, a file that is ignored or left "
+            "out, the order of tests, the time)",
+        )
+    return Prepared(seen.project.name, seen=seen)

@@ -1,0 +1,242 @@
+"""What leaves a project's heal as files: a report in Markdown, and the suite as JUnit XML."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from agent.core.domain import Report, Verdict, counted
+from agent.core.settings import GENERATOR
+from agent.interfaces.next_step import UNHEALED, next_steps
+from agent.interfaces.project.discovery import Seen, task_to_heal
+from agent.interfaces.project.display import judged_words
+from agent.interfaces.terminal.display import competing_words, edits, evidence_words, suspect_words
+from agent.iteration.context import PROMPTS
+from agent.propose.wording import diagnosis, repair_question, suspects_of
+from agent.report.result import KEPT, Result, document
+from agent.report.words import (
+    claim_lines,
+    cost_words,
+    headline,
+    partial_words,
+    passing_words,
+)
+from agent.verify.project.suite_run import SuiteRun
+from llm.asking.prompts import load
+
+if TYPE_CHECKING:
+    from agent.interfaces.project.branch import Committed
+
+MAX_LISTED = 20
+MESSAGE = 300
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def markdown(result: Result, name: str, seen: Seen | None = None, patch: Path | None = None) -> str:
+    """A heal as Markdown for a pull request; of a project with its failures, next steps, and how to
+    reproduce."""
+    before = seen.tree.files if seen is not None else {}
+    judged = "the verdicts, each in a jail"
+    parts = [f"# {name}: {headline(result)[0]}"]
+    if seen is not None:
+        judged = judged_words(seen.project.command_words)
+        parts += _failed(seen.run, seen.wanted)
+    parts += _why(result)
+    if result.diff:
+        places = ", ".join(f"{path}, line {line}" for path, line in edits(before, result))
+        parts += ["## The edit", *([_code(places)] if places else []), _fenced(result.diff, "diff")]
+        others = [*competing_words(result)]
+        parts += [_fenced("\n".join(others) + "\n", "")] if others else []
+    parts += ["## What was tried", *_tried(result)]
+    if result.proof is not None:
+        parts += ["## How far it is shown", *_shown(result, judged)]
+    if seen is not None:
+        steps, asked = next_steps(result, seen), question(result, seen)
+        command = seen.project.command_words
+        parts += ["## What to do next", "\n".join(steps)] if steps else []
+        parts += ["## How to reproduce", *_again(result, seen.wanted, command, str(patch or ""))]
+        parts += ["## What a model would be asked", _fenced(asked, "")] if asked else []
+    return "\n\n".join(parts) + "\n"
+
+
+def project_document(
+    result: Result, seen: Seen, commits: Sequence[Committed] = ()
+) -> dict[str, object]:
+    """The result's document, with what only a project has."""
+    return document(result) | {"project": {
+        "root": seen.project.root, "name": seen.project.name,
+        "python": str(seen.interpreter.executable),
+        "settings": seen.tree.layout.configuration or None,
+        "test_command": seen.project.command_words or None,
+        "failed_before": [*seen.run.failing],
+        "changed": [
+            {"file": path, "line": line} for path, line in edits(seen.tree.files, result)
+        ],
+        "next": next_steps(result, seen),
+        "model_question": question(result, seen) or None,
+        "commit": vars(commits[0]) if commits else None,
+    }}
+
+
+def _failed(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
+    yield "## What failed"
+    if not wanted:
+        yield "\n".join([f"- {_code(one)}" for one in run.problems]) or "Nothing."
+        return
+    lines = []
+    for node in wanted[:MAX_LISTED]:
+        row = run.rows[node]
+        said = str(row.get("message", ""))[:MESSAGE]
+        place = f"{row['file']}:{row['line']}" if row.get("file") and row.get("line") else ""
+        lines.append(f"- {_code(node)}{f' at {_code(place)}' if place else ''}")
+        if said:
+            lines.append(f"  {_code(said)}")
+    if len(wanted) > MAX_LISTED:
+        lines.append(f"- and {len(wanted) - MAX_LISTED} more")
+    yield "\n".join(lines)
+
+
+def _why(result: Result) -> Iterator[str]:
+    yield "## Why"
+    if result.reason:
+        yield result.reason
+    if result.outcome not in KEPT:
+        words = [*evidence_words(result)]
+        if words:
+            yield _fenced("\n".join(words) + "\n", "")
+
+
+def _tried(result: Result) -> Iterator[str]:
+    by = {None: "", "memory": "from memory", "search": "by search", "model": "by a model"}
+    facts = filter(None, [
+        by[result.strategy], counted(result.candidates, "candidate"), cost_words(result),
+        f"{result.seconds:.1f} s",
+    ])
+    lines = [f"- {', '.join(facts)}"]
+    lines += [f"- suspected: {_code(suspect_words(one))}" for one in result.suspects]
+    lines += [f"- {notice.text}" for notice in result.notices]
+    yield "\n".join(lines)
+    if result.partial is not None:
+        yield f"{partial_words(result.partial)}:"
+        yield _fenced(result.partial.diff, "diff")
+
+
+def _shown(result: Result, judged: str) -> Iterator[str]:
+    lines = [f"- {line}" for line in claim_lines(result)]
+    if result.report is not None:
+        lines.append(f"- {judged}: {passing_words(result.report)}")
+        aside = [one.name for one in result.report.verdicts if one.aside]
+        lines += [f"- failed before and is left as it is: {_code(one)}" for one in aside]
+    yield "\n".join(lines)
+
+
+def _again(
+    result: Result, wanted: Sequence[str], command: str, patch: str
+) -> Iterator[str]:
+    named = " ".join(f"'{one}'" if re.search(r"[^\w./:-]", one) else one for one in wanted[:5])
+    lines = [command or f"python -m pytest {named}".rstrip()]
+    if result.outcome in ("healed", "proposed"):
+        saved = "" if patch else "    # once the edit above is saved as that"
+        lines += [f"git apply {shlex.quote(patch or 'heal.patch')}{saved}",
+                  command or "python -m pytest"]
+    yield _fenced("\n".join(lines) + "\n", "bash")
+
+
+def _code(text: str) -> str:
+    line = " ".join(text.split())
+    ticks = "`" * (1 + max((len(one) for one in re.findall("`+", line)), default=0))
+    space = " " if len(ticks) > 1 else ""
+    return f"{ticks}{space}{line}{space}{ticks}"
+
+
+def _fenced(text: str, kind: str) -> str:
+    ticks = "`" * max(3, 1 + max((len(one) for one in re.findall("`+", text)), default=0))
+    return f"{ticks}{kind}\n{text}{ticks}"
+
+
+def question(result: Result, seen: Seen) -> str:
+    """What a model would be asked of a project that was not healed; else empty."""
+    if result.outcome not in UNHEALED or result.report is None or not seen.is_red:
+        return ""
+    task = task_to_heal(seen)
+    assert task.solution is not None
+    seen_of_it = result.of_submitted.diagnosis
+    found = diagnosis(seen_of_it) if seen_of_it is not None else ""
+    prompt = load(PROMPTS, GENERATOR)
+    suspected = result.suspects or suspects_of((), task.solution)
+    known = result.recalled.lessons if result.recalled is not None else ()
+    return f"{prompt.instructions()}\n\n" + prompt.render("edit_files", repair_question(
+        task, task.solution, result.report, task.tests, found=found, suspected=suspected,
+        known=known,
+    ))
+
+
+# JUnit.
+
+LEFT = "added on the way, and the same before the repair"
+
+
+def junit(result: Result, before: Report | None = None) -> bytes:
+    """The suite as JUnit XML, with outcome, proof and confidence. Added calls that failed `before`
+    are skipped."""
+    report = result.report
+    verdicts = report.verdicts if report is not None else ()
+    failed = {one.name for one in before.verdicts if one.fails} if before is not None else set()
+    verdicts = tuple(
+        one.model_copy(update={"status": "skipped", "message": f"{LEFT}: {one.message}"})
+        if one.origin == "adversarial" and one.fails and one.name in failed else one
+        for one in verdicts
+    )
+    suite = ElementTree.Element("testsuite", {
+        "name": "pytest", "errors": _count(verdicts, "error", "timeout"),
+        "failures": _count(verdicts, "failed"),
+        "skipped": _count(verdicts, "skipped", "xfailed"), "tests": str(len(verdicts)),
+        "time": f"{sum(one.wall_s for one in verdicts):.3f}",
+    })
+    properties = ElementTree.SubElement(suite, "properties")
+    for name in ("outcome", "proof", "confidence"):
+        if (value := getattr(result, name)) is not None:
+            ElementTree.SubElement(properties, "property", {"name": name, "value": str(value)})
+    for one in verdicts:
+        suite.append(_testcase(one))
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _count(verdicts: Sequence[Verdict], *statuses: str) -> str:
+    return str(sum(one.status in statuses for one in verdicts))
+
+
+def _testcase(one: Verdict) -> ElementTree.Element:
+    path, found_in, name = one.name.partition("::")
+    path, name = (path, name) if found_in else ("tests", path)  # no file has it
+    head, bracket, values = name.partition("[")
+    *classes, last = head.split("::")
+    place = ".".join([path.removesuffix(".py").replace("/", "."), *classes])
+    found = ElementTree.Element("testcase", {
+        "classname": _legal(place), "name": _legal(f"{last}{bracket}{values}"),
+        "time": f"{one.wall_s:.3f}",
+    })
+    message = _legal(one.message)
+    first = message.partition("\n")[0]
+    match one.status:
+        case "failed":
+            ElementTree.SubElement(found, "failure", {"message": first}).text = message
+        case "error" | "timeout":
+            ElementTree.SubElement(found, "error", {"message": first}).text = message
+        case "skipped" | "xfailed":
+            kind = "pytest.skip" if one.status == "skipped" else "pytest.xfail"
+            ElementTree.SubElement(found, "skipped", {"type": kind, "message": first})
+        case _:
+            pass
+    return found
+
+
+def _legal(text: str) -> str:
+    return _NO_XML.sub(lambda at: f"#x{ord(at[0]):02X}", text)

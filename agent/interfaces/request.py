@@ -1,0 +1,186 @@
+"""What a user asks for, as one value that every interface makes, and what follows from it alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.core.settings import Autonomy, Settings
+from agent.interfaces.exits import Requirements
+from agent.target.errors import BadInput
+from agent.target.repository.layout import find_layout
+from agent.target.task import Inputs
+from llm.plan import parse_roles
+
+if TYPE_CHECKING:
+    from agent.core.domain import Integrity, ProofLevel
+    from agent.interfaces.project.upload import SentFile
+    from agent.loop.run import RunRequest
+    from llm.budget import Caps
+
+OF_FILES = {
+    "task": "--task", "tests": "--tests", "tests_file": "--tests-file", "with_files": "--with",
+    "stdin": "--stdin", "doctests": "--doctests", "ask": "--ask",
+}
+"""Options that mean nothing in a project, by field."""
+OF_PROJECTS = {
+    "test_cmd": "--test-cmd", "test_timeout": "--test-timeout", "keyword": "-k",
+    "last_failed": "--lf", "only": "--only", "exclude": "--exclude", "report": "--report",
+    "junit": "--junit", "commit": "--commit", "grant": "--grant", "since": "--since",
+}
+"""Options that mean nothing outside of a project."""
+
+
+class UsageError(BadInput):
+    """Arguments that parse, but cannot be used; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class HealRequest(Inputs):
+    """What a user asks for; the fields are options of `heal run`."""
+
+    test_cmd: str = ""
+    test_timeout: float = 0.0
+    keyword: str = ""
+    last_failed: bool = False
+    only: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    since: str = ""
+    grant: bool = False
+    means_project: bool = False
+    """`path` is part of a project, whatever it is."""
+    files: tuple[SentFile, ...] = ()
+    """Submitted files, in place of a path."""
+    failed_outside: bool = False
+    """These tests failed just now, outside of the jail."""
+    alone: bool = False
+    """`path` is the project, sent by a stranger: it is granted nothing."""
+
+    provider: str | None = None
+    model: str | None = None
+    role: Sequence[str] = ()
+    budget_usd: float | None = None
+    max_iterations: int | None = None
+    timeout: float | None = None
+    """Wall seconds of the run."""
+    ask: bool | None = None
+    autonomy: Autonomy | None = None
+    learn: bool = True
+    caps: Caps | None = None
+    """Caps on models, in place of `budget_usd`."""
+    require_confidence: float | None = None
+    require_proof: ProofLevel | None = None
+    require_integrity: Integrity | None = None
+    accept_proposed: bool = False
+
+    out: Path | None = None
+    log: Path | None = None
+    report: Path | None = None
+    junit: Path | None = None
+    apply: bool = False
+    commit: bool = False
+    force: bool = False
+    dry_run: bool = False
+
+    @property
+    def is_project(self) -> bool:
+        """Whether a project is meant, which its own suite judges."""
+        if self.path is None or self.means_project:
+            return self.means_project
+        from agent.interfaces.project.selection import is_of_project
+
+        return is_of_project(self.path, has_tests=bool(self.tests or self.tests_file))
+
+    @property
+    def start(self) -> Path:
+        """Where the project is looked for."""
+        return Path((self.path or os.curdir).partition("::")[0])
+
+    @property
+    def nodes(self) -> list[str]:
+        """The tests of the project that are named: ids, files and folders, as typed."""
+        path = self.path or os.curdir
+        whole = self.alone or (
+            "::" not in path and find_layout(self.start).root == Path(os.path.abspath(path))
+        )
+        return [*(() if whole else (path,)), *self.args[: self._dash]]
+
+    @property
+    def arguments(self) -> Sequence[str]:
+        """Arguments of the project's pytest: those from the first on that begins with a dash."""
+        return self.args[self._dash :]
+
+    @property
+    def _dash(self) -> int:
+        return next(
+            (at for at, one in enumerate(self.args) if one.startswith("-")), len(self.args)
+        )
+
+    @property
+    def least(self) -> Requirements:
+        """What the result must reach."""
+        return Requirements(self.require_proof, self.require_integrity, self.accept_proposed)
+
+    @property
+    def writes(self) -> bool:
+        """Whether a repair is to be written."""
+        return self.apply or self.commit or self.out is not None
+
+    def asked(self, *, pauses: bool, asks: bool) -> RunRequest:
+        """What is asked of the run; `pauses` and `asks` depend on whether a person is there."""
+        return {
+            "max_iterations": self.max_iterations, "budget_s": self.timeout, "pauses": pauses,
+            "ask": self.ask if asks else False, "caps": self.caps, "learn": self.learn,
+            "autonomy_level": self.autonomy, "require_proof": self.require_proof,
+            "require_integrity": self.require_integrity,
+            "require_confidence": self.require_confidence,
+        }
+
+    def settings(self, **given: Any) -> Settings:
+        """The settings of the environment with these; raises `UsageError` and `BadSettings`."""
+        try:
+            roles = parse_roles(",".join(self.role))
+        except ValueError as error:
+            raise UsageError(f"--role: {error}") from error
+        return Settings.from_env(
+            None, provider=self.provider, model=self.model, roles=roles or None,
+            budget_usd=self.budget_usd, **given,
+        )
+
+    def refuse_contradictions(self) -> None:
+        """Raises `UsageError`, before anything runs, for what cannot end well."""
+        if self.is_project:
+            self._refuse(OF_FILES, f"{self.path} is judged by its project's own suite")
+        else:
+            self._refuse(OF_PROJECTS, "PATH is neither a project's folder nor one of its tests")
+        if self.dry_run and self.writes:
+            raise UsageError(
+                "--dry-run writes nothing; it cannot go with --apply, --commit or --out."
+            )
+        if self.path is None and self.task is None:
+            raise UsageError("Nothing to do: give a PATH, - for standard input, or a task in words "
+                        "with --task where that is offered.")
+        if self.task is not None and not self.task.strip():
+            raise UsageError("The task is empty; say in words what the program must do.")
+        if self.apply and self.path in (None, "-"):
+            raise UsageError(
+                "--apply writes to PATH, and there is no file to write to; use --out FILE."
+            )
+        self.refuse_overwriting()
+
+    def refuse_overwriting(self) -> None:
+        """Raises `UsageError` for files that are there already."""
+        for option in ("out", "log", "report", "junit"):
+            path: Path | None = getattr(self, option)
+            if path is not None and path.exists() and not self.force:
+                raise UsageError(f"--{option}: {path} exists; add --force to overwrite it.")
+            if path is not None and not path.parent.is_dir():
+                raise UsageError(f"--{option}: there is no folder {path.parent}.")
+
+    def _refuse(self, options: dict[str, str], why: str) -> None:
+        for name, option in options.items():
+            if getattr(self, name):
+                raise UsageError(f"{option} cannot be used here: {why}.")

@@ -1,0 +1,100 @@
+"""How a command of the terminal ends: an exit code, and a message where it fails. Details of
+internal errors go to a file in the data folder."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from agent.interfaces.exits import INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE
+
+if TYPE_CHECKING:
+    from agent.interfaces.terminal.commands import Display
+
+
+def conclude(
+    work: Callable[[Display], int], *, as_json: bool = False, verbose: bool = False
+) -> None:
+    """Runs a command and exits by its code; whatever ends it early becomes a sentence."""
+    from agent.interfaces.terminal.commands import Display
+    from agent.interfaces.terminal.display import Terminal
+
+    face = Display(Terminal(verbose=verbose), as_json)
+    with faults_logged(verbose=verbose) as faults:
+        code = _ended(work, face)
+    if faults.path is not None:
+        face.terminal.say(f"The details are in {faults.path}.")
+    raise typer.Exit(code)
+
+
+def _ended(work: Callable[[Display], int], face: Display) -> int:
+    from agent.core.dotenv_files import read_dotenv
+    from agent.core.settings import BadSettings
+    from agent.interfaces.terminal.commands import refused
+    from agent.interfaces.writeback import NotWritten
+    from agent.target.errors import BadInput, NotFixable
+    from llm import LlmError
+    from sandbox import SandboxError
+
+    try:
+        if left_out := read_dotenv():
+            face.terminal.say(left_out)
+        return work(face)
+    except (BadInput, BadSettings, LlmError, NotWritten) as error:
+        return refused(face, USAGE, str(error))
+    except NotFixable as error:
+        return refused(face, NOT_FIXABLE, str(error))
+    except SandboxError as error:
+        return refused(face, NOT_FIXABLE, f"The sandbox cannot run code here: {error}")
+    except KeyboardInterrupt:
+        return refused(face, INTERRUPTED, "Interrupted; nothing was written.")
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # the outermost handler of a bug
+        logging.getLogger("agent").error("internal error", exc_info=error)
+        return refused(
+            face, INTERNAL, f"Internal error: {type(error).__name__}: {error}"
+        )
+
+
+class FaultLog(logging.Handler):
+    """Appends warnings and errors to `faults.log`; `path` is `None` until there is one."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s"))
+        self.path: Path | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes one record; where even that fails, `logging` says so on standard error."""
+        try:
+            if self.path is None:
+                from agent.core.settings import Settings, data_folder
+
+                self.path = data_folder(Settings.from_env())[0] / "faults.log"
+            with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(self.format(record) + "\n")
+        except Exception:  # noqa: BLE001  # the protocol of logging handlers
+            self.handleError(record)
+
+
+@contextmanager
+def faults_logged(*, verbose: bool) -> Iterator[FaultLog]:
+    """Sends what our code logs to a `FaultLog`, and with `verbose` to standard error too."""
+    root = logging.getLogger()
+    log = FaultLog()
+    handlers: list[logging.Handler] = [log]
+    if verbose:
+        handlers.append(logging.StreamHandler())
+    for handler in handlers:
+        root.addHandler(handler)
+    try:
+        yield log
+    finally:
+        for handler in handlers:
+            root.removeHandler(handler)

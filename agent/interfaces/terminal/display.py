@@ -1,0 +1,489 @@
+"""Shows a run at a terminal: messages on standard error, the patch on standard output. Untrusted
+text passes `printable` first, so that it cannot control the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Literal, Self, TextIO
+
+from rich.console import Console
+from rich.status import Status as Spinner
+from rich.table import Table
+from rich.text import Text
+
+from agent.core.domain import (
+    CompetingPatches,
+    Diagnosis,
+    Evidence,
+    Report,
+    RunOutcome,
+    SuspectFile,
+    Verdict,
+    VerdictStatus,
+    counted,
+    passing,
+)
+from agent.core.events import (
+    Diagnosed,
+    Event,
+    Judged,
+    LessonLearned,
+    PatchProposed,
+    Proved,
+    Recalled,
+    RunStarted,
+    Searched,
+    Step,
+    StepFinished,
+    StepStarted,
+    TestsFrozen,
+)
+from agent.core.settings import COMMAND
+from agent.interfaces.next_step import next_steps
+from agent.report.result import KEPT, Result
+from agent.report.words import (
+    STATUS_SYMBOLS,
+    ReportLine,
+    Tone,
+    best_words,
+    doubt_words,
+    ending_words,
+    event_lines,
+    headline,
+    node_words,
+    partial_words,
+    search_words,
+    step_words,
+    verdict_words,
+)
+from agent.search.ranking.question import in_words
+
+if TYPE_CHECKING:
+    from agent.interfaces.project.discovery import Seen
+
+STYLES: dict[RunOutcome, str] = {
+    "healthy": "bold green", "healed": "bold green", "proposed": "bold yellow",
+    "crash_stopped": "bold yellow",
+    "unresolved": "bold red", "not_fixable": "bold red", "budget": "bold red",
+    "needs_model": "bold yellow", "model_failed": "bold red",
+    "cancelled": "bold yellow", "awaiting_review": "bold yellow",
+}
+OPEN_STYLE = "bold magenta"
+"""Of a repair where others are known to fit."""
+
+STATUS_STYLES: dict[VerdictStatus, str] = {
+    "passed": "green", "failed": "red", "error": "red", "timeout": "yellow", "skipped": "cyan",
+    "xfailed": "cyan", "xpassed": "cyan", "vacuous": "yellow", "not believed": "bold red",
+    "set aside": "cyan",
+}
+TONE_STYLES: dict[Tone, str] = {"plain": "dim", "good": "green", "bad": "red", "warning": "yellow"}
+
+DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
+
+MAX_SHOWN = 20  # tests
+MAX_LINES = 5  # of a test's message
+MAX_SUSPECTS = 4
+SHOWN_CHARACTERS = 200  # of a value in a table
+
+
+def printable(text: str) -> str:
+    """`text` with every control character but newline and tab written as an escape."""
+    return "".join(
+        character if character in "\n\t" or character.isprintable() or character == " "
+        else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
+class Terminal:
+    """The two streams of a command, as rich consoles."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        make_writable(sys.stdout)
+        self.verbose = verbose
+        # rich alone would keep bold text where no colour is wanted; plain means plain.
+        colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+        self.out = Console(highlight=False, soft_wrap=True, color_system=colours)
+        self.talk = Console(stderr=True, highlight=False, soft_wrap=True, color_system=colours)
+
+    def say(self, text: str, style: str = "") -> None:
+        """One line of talk on standard error."""
+        self.talk.print(Text(printable(text), style=style))
+
+    def progress(self, *, calm: bool = False) -> Progress:
+        """A live view of events; a calm one shows only what needs attention."""
+        return Progress(self, calm=calm and not self.verbose)
+
+    def patch(self, diff: str) -> None:
+        """The patch on standard output, coloured for a person."""
+        self._data(diff, coloured(diff))
+
+    def program(self, code: str) -> None:
+        """A program on standard output."""
+        self._data(code, Text(printable(code)))
+
+    def _data(self, text: str, shown: Text) -> None:
+        """Coloured on a terminal, byte for byte for a program."""
+        if self.out.is_terminal:
+            self.out.print(shown, end="")
+        else:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def result(self, result: Result, seen: Seen | None = None) -> None:
+        """The result, except the patch of a run that has one; `seen` is the project before it."""
+        own = result.of_submitted
+        before = seen.tree.files if seen is not None else {}
+        named = seen.wanted if seen is not None else None
+        unhealed = result.outcome in ("unresolved", "budget", "cancelled")
+        self.talk.print(status_line(result))
+        if result.reason:
+            self.say(result.reason)
+        for line in competing_words(result):
+            self.say(line, OPEN_STYLE)
+        if result.waiting is not None:
+            self.say(f"Answer at a terminal: {COMMAND} resume {result.run_id}", "bold")
+        for path, line_number in edits(before, result) if result.diff else ():
+            self.say(f"edited: {path}, line {line_number}")
+        if named is None or self.verbose or not unhealed:
+            self.tests(own.shown_report, self.talk, named)
+        for line in evidence_words(own) if unhealed else ():
+            self.say(line)
+        self.not_kept(result)
+        for line in node_words(result) if self.verbose else ():
+            self.say(line)
+        for line in next_steps(result, seen):
+            self.say(line, "bold")
+
+    def question(self, rivals: CompetingPatches) -> None:
+        """The behaviours to choose from, each with its patch."""
+        for one in rivals.behaviours:
+            self.say(f"{one.label}: {one.note or 'another repair'}", "bold")
+            self.talk.print(coloured(one.diff), end="")
+
+    def tests(
+        self, report: Report | None, console: Console, named: Sequence[str] | None = None
+    ) -> None:
+        """The verdicts, or how the program ended; of a project only failing or `named` tests."""
+        if report is None:
+            return
+        # Our own probes decide nothing, and what they show stands in the proof.
+        quiet = [
+            one for one in report.verdicts if one.origin == "adversarial" and not self.verbose
+        ]
+        rows = [one for one in report.verdicts if one not in quiet]
+        if named is not None and not self.verbose:
+            rows = [one for one in rows if one.fails or one.name in named][:MAX_SHOWN]
+        for one in rows:
+            self.verdict(one, console, brief=named is not None)
+        if quiet:
+            returned = sum(verdict.passed for verdict in quiet)
+            console.print(
+                f"and {passing(returned, len(quiet), 'adversarial test')}, none of which "
+                "decides (--verbose lists them)"
+            )
+        if (rest := len(report.verdicts) - len(rows) - len(quiet)) and rows:
+            console.print(f"  and {counted(rest, 'other test')} (--verbose lists them)")
+        if not report.verdicts and report.ending is not None:
+            words = cut(ending_words(report.ending))
+            console.print(Text(printable(f"No tests. {sentence(words)}.")))
+
+    def verdict(self, one: Verdict, console: Console, *, brief: bool = False) -> None:
+        """A test with what it came to; in `brief` nothing of one that simply passes."""
+        ascii_only = not console.encoding.lower().startswith("utf")
+        words = verdict_line(one, ascii_only=ascii_only)
+        if brief and one.standing == "passed":
+            words = words.partition("\n")[0]
+        console.print(Text(printable(words), style=STATUS_STYLES[one.standing]))
+
+    def checked(self, result: Result, named: Sequence[str] | None = None) -> None:
+        """The verdicts on standard output, and what they come to."""
+        self.tests(result.report, self.out, named)
+        if result.reason:
+            self.say(result.reason)
+        verdicts = result.report.verdicts if result.report is not None else ()
+        if result.outcome != "healthy":
+            said = "NOT ALL PASS"
+        elif not verdicts:
+            said = "NO TEST RAN"
+        else:
+            passes = named is not None or all(one.shows for one in verdicts)
+            said = "ALL PASS" if passes else "NOTHING FAILS"
+        proof = f"proof {cut(result.claim)}" if result.claim else ""
+        self.say(" · ".join(filter(None, (said, proof))), "bold")
+
+    def not_kept(self, result: Result) -> None:
+        """The best patch and program of a run that keeps none."""
+        if result.outcome in KEPT:
+            return
+        if result.partial is not None and not (result.best is not None and result.drafted):
+            self.say(sentence(partial_words(result.partial)), "bold yellow")
+            self.talk.print(coloured(result.partial.diff), end="")
+        for one in result.unlikely[1:]:
+            self.say(f"As unlikely: {one.note or 'another patch'}", "bold yellow")
+            self.talk.print(coloured(one.diff), end="")
+        if result.best is not None:
+            self.say(best_words(result), "bold yellow")
+
+
+STRONG = ("L3", "L4")
+TOLD_AT_THE_END = (
+    RunStarted, TestsFrozen, Judged, Diagnosed, Searched, Recalled, PatchProposed, LessonLearned,
+)
+"""Events that the result shows."""
+LONG_STEPS = ("recall", "repair", "attempt", "prove")
+"""Steps whose beginning is shown without a spinner."""
+
+
+class Progress:
+    """Shows events as they come: lines that stay, and on a terminal a spinner with the step."""
+
+    def __init__(self, terminal: Terminal, *, calm: bool = False) -> None:
+        self._terminal = terminal
+        self._calm = calm
+        self._spinner: Spinner | None = None
+        self._report: Report | None = None
+        self._start: RunStarted | None = None
+
+    def __enter__(self) -> Self:
+        if self._terminal.talk.is_terminal:
+            self._spinner = self._terminal.talk.status("starting")
+            self._spinner.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._spinner is not None:
+            self._spinner.stop()
+
+    def show(self, event: Event) -> None:
+        """Shows one event."""
+        if isinstance(event, RunStarted):
+            self._start = event
+        if isinstance(event, StepStarted):
+            self._begun(event.step)
+        elif self._spinner is not None and isinstance(event, Searched):
+            self._spinner.update(printable(search_words(event)))
+        verbose = self._terminal.verbose
+        for line in shown_lines(event, self._report, self._start, verbose=verbose):
+            if not (self._calm and isinstance(event, TOLD_AT_THE_END)):
+                self._terminal.say(" ".join(line.text.split("\n")), TONE_STYLES[line.tone])
+        if self._calm and isinstance(event, RunStarted) and event.level not in STRONG:
+            self._terminal.say(f"sandbox: {event.sandbox}", "yellow")
+        if isinstance(event, Judged):
+            self._report = event.report
+
+    def _begun(self, step: Step) -> None:
+        words = step_words(step, self._start)
+        if self._spinner is not None:
+            self._spinner.update(words)
+        elif self._calm and step in LONG_STEPS:
+            self._terminal.say(f"{words} …", "dim")
+
+
+def shown_lines(
+    event: Event, judged: Report | None = None, start: RunStarted | None = None, *,
+    verbose: bool = False,
+) -> list[ReportLine]:
+    """The lines of an event; in verbose mode with details of steps, suspects and evidence."""
+    lines = [line for line in event_lines(event, judged) if verbose or not line.detail]
+    if not verbose:
+        return lines
+    match event:
+        case StepStarted():
+            more = [f"{step_words(event.step, start)} …"]
+        case StepFinished():
+            more = [f"{step_words(event.step, start)}: {event.wall_ms:.0f} ms"]
+        case Diagnosed():
+            more = suspicious_words(event.diagnosis)
+        case Proved():
+            more = proof_words(event.evidence)
+        case _:
+            more = []
+    return [*lines, *(ReportLine(f"  {words}") for words in more)]
+
+
+def status_line(result: Result) -> Text:
+    """The word that sums the run up, in its colour, and the facts beside it."""
+    word, facts = headline(result)
+    style = STYLES[result.outcome] if result.outcome is not None else "bold yellow"
+    if result.phase == "failed":
+        style = "bold red"
+    elif result.phase == "running":
+        word = "NOT FINISHED"  # nobody goes on with it here
+    elif result.fitting > 1:
+        style = OPEN_STYLE
+    elif result.below:
+        style = "bold yellow"
+    shown = "".join(f" · {printable(cut(fact))}" for fact in facts)
+    return Text.assemble((word, style), shown)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Rows of words under their columns."""
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in columns:
+        shown.add_column(name, overflow="fold", no_wrap=name in ("id", "run", "proof", "age"))
+    for row in rows:
+        shown.add_row(*(Text(printable(cut(text))) for text in row))
+    return shown
+
+
+def age(created: float) -> str:
+    """How long ago a moment was, roughly."""
+    seconds = max(0.0, time.time() - created)
+    for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return f"{counted(int(seconds // size), name)} ago"
+    return "just now"
+
+
+def verdict_line(one: Verdict, *, ascii_only: bool = False) -> str:
+    """A test with what it came to and where it is from, and below it what was seen."""
+    glyph, plain, _ = STATUS_SYMBOLS[one.standing]
+    origin = "" if one.origin == "user" else f" ({one.origin})"
+    first = f"  {plain if ascii_only else glyph} {one.standing} {cut(one.name)}{origin}"
+    return "\n".join([first, *seen_lines(one)])
+
+
+def seen_lines(one: Verdict) -> list[str]:
+    """Got and expected of a failing test; of a passing one only what limits its worth."""
+    seen = []
+    if not (one.passed or one.doubt or one.aside):
+        if one.expected and one.got:
+            seen.append(f"    {cut(f'expected {one.expected}, got {one.got}')}")
+        else:
+            seen += message_lines(one.message or one.got)
+    return [*seen, *(f"    {cut(words)}" for words in verdict_words(one))]
+
+
+def message_lines(message: str) -> list[str]:
+    """The first lines of what a test says, each indented and none too long."""
+    lines = [line.rstrip() for line in message.strip().split("\n") if line.strip()]
+    if "Expected:" in lines:  # of a doctest the example, without the text above it
+        lines = lines[max(0, lines.index("Expected:") - 1) :]
+    more = len(lines) - MAX_LINES
+    left = [f"    … {counted(more, 'more line')}"] if more > 0 else []
+    return [f"    {cut(line)}" for line in lines[:MAX_LINES]] + left
+
+
+def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
+    """Each file that was changed, with the first line that is another."""
+    found = []
+    for path, text in sorted(result.files):
+        if path in before and text != before[path]:
+            pairs = zip(text.split("\n"), before[path].split("\n"), strict=False)
+            same = next((at for at, (new, old) in enumerate(pairs) if new != old), None)
+            found.append((path, 1 + (same if same is not None else min(
+                text.count("\n"), before[path].count("\n")
+            ))))
+    return found
+
+
+def competing_words(result: Result) -> Iterator[str]:
+    """The other repairs that the tests do not tell apart."""
+    rivals = result.rivals
+    if rivals is None or result.outcome not in ("healed", "proposed"):
+        return
+    if rivals.call:
+        shown = len(rivals.behaviours)
+        of_them = f", {shown} of them here" if shown < result.fitting else ""
+        yield (
+            f"Which is right? {result.fitting} behaviours fit your tests{of_them}: "
+            f"{cut(in_words(rivals))}. The patch is A; add a test, or run again with --ask."
+        )
+        return
+    yield "Which one is right? The suite passes with each; the patch is A. A further test decides:"
+    for one in rivals.behaviours:
+        yield f"  {one.label}: {one.note}"
+
+
+def evidence_words(result: Result) -> Iterator[str]:
+    """The smallest failing test and the suspects."""
+    failure = result.smallest_failure
+    if failure is not None:
+        yield f"Smallest failing {'call' if failure.call else 'test'}: " \
+            f"{cut(failure.call or failure.name)}"
+        if failure.call:
+            yield f"  expected  {cut(failure.expected) or '(a pass)'}"
+            yield f"  got       {cut(failure.got or failure.message) or '(nothing)'}"
+        else:
+            yield from message_lines(failure.message or failure.got or failure.status)
+    if result.suspects:
+        yield "Where the fault may lie (1.00 is the most suspect)"
+        for one in result.suspects[:MAX_SUSPECTS]:
+            yield from _suspect_lines(one)
+    elif result.diagnosis is not None and result.diagnosis.blamed:
+        yield "Suspected lines"
+        for line in suspicious_words(result.diagnosis):
+            yield f"  {line}"
+
+
+def _suspect_lines(one: SuspectFile) -> Iterator[str]:
+    yield f"  {suspect_words(one)}"
+    if one.values:
+        held = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)
+        at = f"in line {one.line}, " if one.line is not None else ""
+        yield f"    {at}where it failed: {held}"
+
+
+def suspect_words(one: SuspectFile) -> str:
+    """A file with its likeliest functions."""
+    functions = ", ".join(
+        f"{function.name} (line {function.line})" for function in one.functions[:3]
+    )
+    return f"{one.file} ({one.suspicion:.2f}){f': {functions}' if functions else ''}"
+
+
+def proof_words(seen: Evidence | None) -> list[str]:
+    """What proof above E2 was looked for in, a line for each thing that speaks against it."""
+    if seen is None:
+        return []
+    return [
+        *doubt_words(seen),
+        *([f"variations of the repair tried: {seen.siblings}"] if seen.siblings else []),
+        *([f"slips of no effect left out: {seen.equivalent}"] if seen.equivalent else []),
+    ]
+
+
+def suspicious_words(diagnosis: Diagnosis) -> list[str]:
+    """The suspected lines, each with what its variables held."""
+    lines = []
+    for blamed in diagnosis.blamed:
+        lines.append(f"line {blamed.line} ({blamed.suspicion:.2f}): {blamed.text.strip()}")
+        if blamed.values:
+            values = ", ".join(f"{name} = {cut(value)}" for name, value in blamed.values)
+            lines.append(f"  with {values}")
+    return lines
+
+
+def coloured(diff: str) -> Text:
+    """A unified diff with its lines styled."""
+    text = Text()
+    for line in printable(diff).splitlines(keepends=True):
+        style = next((style for start, style in DIFF_STYLES if line.startswith(start)), "")
+        text.append(line, style=style)
+    return text
+
+
+def cut(text: str) -> str:
+    """`text` in one line, shortened where it is too long to be read in a table."""
+    line = text.replace("\n", "\\n")
+    return line if len(line) <= SHOWN_CHARACTERS else f"{line[:SHOWN_CHARACTERS]}…"
+
+
+def sentence(words: str) -> str:
+    """Words as a sentence begins."""
+    return words[:1].upper() + words[1:]
+
+
+def make_writable(stream: TextIO) -> None:
+    """Makes a stream take any text: UTF-8 in a pipe, escapes on a terminal."""
+    if isinstance(stream, TextIOWrapper):
+        if stream.isatty():
+            stream.reconfigure(errors="backslashreplace")
+        else:
+            stream.reconfigure(encoding="utf-8", errors="surrogatepass")

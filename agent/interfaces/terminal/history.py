@@ -1,0 +1,192 @@
+"""What the commands about runs do: list them, open one at any iteration, fork it, compare two."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from agent.core.domain import counted
+from agent.core.events import Critiqued, Diagnosed, Parent, Stamped, TestRuled, fold_attempts
+from agent.core.settings import Settings
+from agent.interfaces.exits import HEALED
+from agent.interfaces.preparation import OpenSession
+from agent.interfaces.request import HealRequest
+from agent.interfaces.terminal.commands import Display, attended, ended, read_log, watched
+from agent.interfaces.terminal.display import (
+    TONE_STYLES,
+    age,
+    coloured,
+    shown_lines,
+    status_line,
+    table,
+)
+from agent.iteration.models import OWNER
+from agent.log.history import History, open_history
+from agent.report.iterations import (
+    Iteration,
+    compared,
+    iterations,
+    program_of,
+)
+from agent.report.result import document, fold, in_one_text
+from agent.report.words import APPROACH_WORDS, best_words
+from agent.target.source import read_source
+from agent.target.task import TestText, snippet_texts
+
+SHOWN_ID = 8
+FOUND_OUT = (Diagnosed, TestRuled, Critiqued)
+
+
+def list_runs(limit: int, face: Display) -> int:
+    """The newest runs, one a line."""
+    with _history() as history:
+        listed = history.runs(limit)
+    if face.json:
+        face.data({"runs": [one.document for one in listed]})
+    elif not listed:
+        face.terminal.say("Nothing was run here yet.")
+    else:
+        face.terminal.out.print(table(("run", "outcome", "age", "title", "fork of"), [
+            (one.id[:SHOWN_ID], one.standing, age(one.created), one.title, _fork_of(one.parent))
+            for one in listed
+        ]))
+    return HEALED
+
+
+def show_run(name: str, iteration: int | None, face: Display) -> int:
+    """Shows a run with its programs, or prints one of them."""
+    with _history() as history:
+        log = _log(history, name)
+        if iteration is None:
+            return _show_all(log, face)
+        one = program_of(log, iteration)
+    if face.json:
+        face.data({"run_id": fold(log).run_id, **one.document})
+        return HEALED
+    origin = "" if one.parent is None else f", made from that of iteration {one.parent}"
+    face.terminal.say(
+        f"Iteration {one.iteration}: a program by {one.by}{origin}; {one.passed} of "
+        f"{counted(one.of, 'test')} pass", "bold",
+    )
+    face.terminal.tests(one.report, face.terminal.talk)
+    face.terminal.talk.print(coloured(one.diff), end="")
+    face.terminal.program(in_one_text([(file.path, file.text) for file in one.solution.files]))
+    return HEALED
+
+
+def compare_runs(left: str, right: str, face: Display) -> int:
+    """Two runs side by side, and the diff from the program of one to that of the other."""
+    with _history() as history:
+        found = compared(_log(history, left), _log(history, right))
+    if face.json:
+        face.data(found.document)
+        return HEALED
+    for side in (found.left, found.right):
+        face.terminal.talk.print(f"{side.run_id[:SHOWN_ID]} ", end="", style="bold")
+        face.terminal.talk.print(status_line(side))
+    if found.related:
+        face.terminal.say(f"{found.related[0].upper()}{found.related[1:]}.")
+    if found.differing:
+        sides = (side.run_id[:SHOWN_ID] for side in (found.left, found.right))
+        face.terminal.talk.print(table(("test", *sides), [
+            (one.name, one.left or "(not run)", one.right or "(not run)")
+            for one in found.differing
+        ]))
+    else:
+        face.terminal.say("Every test came out alike.")
+    face.terminal.patch(found.diff)
+    return HEALED
+
+
+def fork_run(
+    opener: OpenSession, name: str, iteration: int, code: Sequence[str], request: HealRequest,
+    face: Display,
+) -> int:
+    """Forks a run at one of its programs, and shows the result; each `code` is a file, or
+    `PATH=FILE`."""
+    from agent.loop.fork import Edits
+
+    request.refuse_overwriting()
+    edits = Edits(_code(code), _tests(request), request.deselect)
+    settings = request.settings()
+    chosen = bool(request.provider or request.model or request.role)
+
+    async def drive() -> tuple[Stamped, ...]:
+        async with opener(settings) as session:
+            plan = session.plan() if chosen else None
+            run = await session.fork(
+                name, iteration, edits, plan=plan,
+                **request.asked(pauses=attended(face), asks=attended(face)),
+            )
+            return await watched(session, run, face)
+
+    log = asyncio.run(drive())
+    if not face.json:
+        face.terminal.say(f"Run {log[0].run}, a fork of {_fork_of(fold(log).parent)}.", "bold")
+    return ended(fold(log), log, request, face)
+
+
+def _show_all(log: tuple[Stamped, ...], face: Display) -> int:
+    result, found = fold(log), iterations(log)
+    if face.json:
+        programs = [one.document for one in found]
+        face.data({**document(result), "title": result.title, "programs": programs})
+        return HEALED
+    face.terminal.say(f"Run {result.run_id} {result.title}".rstrip(), "bold")
+    if result.parent is not None:
+        face.terminal.say(f"A fork of {_fork_of(result.parent)}.")
+    face.terminal.talk.print(status_line(result))
+    if result.reason:
+        face.terminal.say(result.reason)
+    face.terminal.out.print(table(("iteration", "from", "by", "how", "tests"), [
+        (
+            str(one.iteration), "" if one.parent is None else str(one.parent), one.by, _how(one),
+            f"{one.passed} of {one.of}",
+        ) for one in found
+    ]))
+    for entry in fold_attempts(log):
+        if isinstance(entry.event, FOUND_OUT):
+            for line in shown_lines(entry.event):
+                face.terminal.say(line.text, TONE_STYLES[line.tone])
+    if result.best is not None:
+        face.terminal.say(best_words(result), "bold")
+    return HEALED
+
+
+def _how(one: Iteration) -> str:
+    approach = APPROACH_WORDS[one.approach] if one.approach else ""
+    return ": ".join(filter(None, (approach, one.solution.note)))
+
+
+def _fork_of(parent: Parent | None) -> str:
+    if parent is None:
+        return ""
+    edits = f" ({', '.join(parent.edits)})" if parent.edits else ""
+    return f"{parent.run[:SHOWN_ID]} at iteration {parent.iteration}{edits}"
+
+
+def _log(history: History, name: str) -> tuple[Stamped, ...]:
+    """The log of a run, or of a file written by `--log`."""
+    return read_log(name) if Path(name).is_file() else history.log(name)
+
+
+def _code(given: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for one in given:
+        path, _, file = one.rpartition("=")
+        found[path] = read_source(Path(file)).text
+    return found
+
+
+def _tests(request: HealRequest) -> tuple[TestText, ...]:
+    texts = snippet_texts(request.tests)
+    if request.tests_file is not None:
+        source = read_source(request.tests_file)
+        texts.append(TestText(source.text, source.name))
+    return tuple(texts)
+
+
+def _history() -> AbstractContextManager[History]:
+    return open_history(Settings.from_env(), OWNER)

@@ -1,0 +1,219 @@
+"""The models that a session's runs may ask: whose keys are at hand, and who would answer.
+
+Keys are held here, in memory, by visitor, and nowhere else: not in the environment, a run's state,
+its log or a file. A visitor is known by the hash of a random word that only their browser has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+from agent.core.settings import GENERATOR, ROLES, Settings
+from agent.memory.visitors import Crowds
+from llm import Connection, ModelPlan, NoProvider, Provider, Secret, open_provider, resolve
+from llm.errors import NeedsKey
+from llm.plan import Choice, connection, with_preset
+from llm.prices import Prices, prices_with
+from llm.provider import PROVIDERS, row_of
+from llm.redaction import LogRedaction, Redactor
+from llm.router import Breaker
+
+OWNER = ""
+"""The visitor who is the host: the terminal, the library, and the page on loopback."""
+WITHOUT_MODEL = "no model: memory and search only"
+MAX_VISITORS = 200
+"""Visitors whose keys are kept; of those who share an address with the most others, the one who
+gave theirs longest ago is forgotten first. All logged text is searched for each of them."""
+LONGEST_KEY = 1_000
+MAX_BREAKERS = 4_000
+
+
+def key_names() -> tuple[str, ...]:
+    """The variables that hold keys of models."""
+    return tuple(dict.fromkeys(row.key for row in PROVIDERS.values() if row.key))
+
+
+def visitor_of(word: str) -> str:
+    """Who is meant by a browser's random word; the owner has none."""
+    return hashlib.sha256(word.encode()).hexdigest()[:32] if word else OWNER
+
+
+@runtime_checkable
+class Described(Protocol):
+    """A provider whose model runs in this process, and tells how it is doing."""
+
+    def describe(self) -> str:
+        """Where it runs and how fast, or why it does not; for people."""
+
+    def warm(self) -> None:
+        """Begins to load it."""
+
+
+class BadKey(ValueError):
+    """What was given cannot be a key; the message says why."""
+
+
+class Models:
+    """Plans, keys and providers; used from the session's event loop."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        opener: Callable[[Connection], Provider] = open_provider,
+        most_visitors: int = MAX_VISITORS,
+    ) -> None:
+        """Raises `BadPrices` for a price table that cannot be used."""
+        self.settings = settings
+        self.prices: Prices = prices_with(settings.prices)
+        self._options = with_preset(settings.provider, settings.options)
+        self._open = opener
+        self._most_visitors = most_visitors
+        self._host = {
+            name: Secret(settings.environment[name])
+            for name in key_names() if settings.environment.get(name, "").strip()
+        }
+        self._given: dict[str, dict[str, Secret]] = {}
+        self.crowds = Crowds()
+        self._breakers: dict[tuple[str, ...], Breaker] = {}
+        self.logs = LogRedaction(self.redactor())
+        """To be put on what writes logs: knows every key that is known here."""
+
+    # Keys.
+
+    def add_key(self, visitor: str, variable: str, key: str) -> None:
+        """Keeps a visitor's key in place of the one they gave before; an empty one forgets it.
+
+        Raises `BadKey`, which never has the key in it.
+        """
+        if variable not in key_names():
+            raise BadKey(f"{variable} is no key of a model; choose one of {', '.join(key_names())}")
+        secret = Secret(key)
+        if secret and (not secret.reveal().isascii() or not secret.reveal().isprintable()
+                       or " " in secret.reveal() or len(secret.reveal()) > LONGEST_KEY):
+            raise BadKey("A key is one line of plain characters without spaces: copy it again.")
+        mine = self._given.pop(visitor, {})  # and put at the end: the first is the oldest
+        mine.pop(variable, None)
+        if secret:
+            mine[variable] = secret
+        if mine:
+            self._given[visitor] = mine
+        while len(self._given) > self._most_visitors:
+            self.forget(self.crowds.first_to_go([one for one in self._given if one != OWNER]))
+        self.logs.redactor = self.redactor()
+
+    def forget(self, visitor: str) -> None:
+        """Drops all keys that a visitor gave."""
+        self._given.pop(visitor, None)
+        self.logs.redactor = self.redactor()
+
+    def available_keys(self, visitor: str) -> tuple[str, ...]:
+        """The names of the keys that a visitor's runs can use."""
+        return tuple(sorted(self.keys(visitor)))
+
+    def keys(self, visitor: str) -> Mapping[str, Secret]:
+        """What a visitor's runs can use: their own keys, and the host's where those serve them."""
+        serves = self.settings.host_keys or visitor == OWNER
+        return {**(self._host if serves else {}), **self._given.get(visitor, {})}
+
+    def redactor(self) -> Redactor:
+        """What takes every key known here out of a text."""
+        given = (key for keys in self._given.values() for key in keys.values())
+        return Redactor(key.reveal() for key in (*self._host.values(), *given))
+
+    # Plans.
+
+    def plan(
+        self, visitor: str = OWNER, provider: str | None = None,
+        roles: Mapping[str, str] | None = None, model: str | None = None,
+    ) -> ModelPlan:
+        """Who would answer: what is set, with what one run or one visitor wants otherwise. Raises
+        `NoProvider`, and `NeedsKey` where a key is what is missing."""
+        ours = self.settings
+        if model is None:  # ours is the model of our own provider
+            model = ours.model if provider in (None, "", ours.provider) else ""
+        plan = resolve(
+            self.keys(visitor), ROLES, provider=provider or ours.provider, model=model,
+            by_role={**ours.roles, **(roles or {})}, fallbacks=ours.fallbacks,
+            given=self._options,
+            without=WITHOUT_MODEL,
+        )
+        if plan.has_model and plan.of(GENERATOR) is None:
+            note = ("No model is given to the generator, so none writes a repair, and the other "
+                    "roles are not asked about code that is brought.")
+            plan = replace(plan, notes=(*plan.notes, note))
+        return plan
+
+    def missing_key(self, plan: ModelPlan, visitor: str) -> str:
+        """Which key of a plan is not at hand, in words; empty where none lacks."""
+        try:
+            for choice in plan.choices:
+                if choice.asks:
+                    self._connection(choice, visitor)
+        except NeedsKey as error:
+            return str(error)
+        return ""
+
+    # Providers.
+
+    def provider(self, choice: Choice, visitor: str) -> Provider:
+        """A provider for a choice, to be closed by the caller; raises `NoProvider`, and `NeedsKey`
+        without its key."""
+        return self._open(self._connection(choice, visitor))
+
+    def breaker(self, choice: Choice, visitor: str) -> Breaker:
+        """What leaves a model alone after failures; one for all runs of a visitor."""
+        whose = (visitor, *choice.asked)
+        if whose not in self._breakers and len(self._breakers) >= MAX_BREAKERS:
+            del self._breakers[next(iter(self._breakers))]
+        return self._breakers.setdefault(whose, Breaker())
+
+    async def test_key(self, visitor: str, name: str) -> tuple[str, ...]:
+        """The models that a provider lists, whatever the plan is, which shows that it is there and
+        that the key is good; spends nothing. Raises an `LlmError`."""
+        choice = Choice("", name, str(row_of(name).default("model")) or "any", "tested")
+        async with self._opened(choice, visitor) as provider:
+            return await provider.models()
+
+    async def local_status(self, plan: ModelPlan, visitor: str) -> tuple[str, ...]:
+        """How the models of a plan that run in this process are doing, for people; loads none."""
+        found = []
+        for choice in self._in_process(plan):
+            try:
+                async with self._opened(choice, visitor) as provider:
+                    if isinstance(provider, Described):
+                        found.append(provider.describe())
+            except NoProvider as error:
+                found.append(str(error))
+        return tuple(found)
+
+    async def warm(self) -> None:
+        """Begins to load the model in this process that the settings name, so that the first to
+        ask need not wait for it; what is wrong with it, its first call says."""
+        for choice in self._in_process(self.plan())[:1]:
+            # Never closed: the model is kept for those who ask.
+            provider = await asyncio.to_thread(self._open, self._connection(choice, OWNER))
+            if isinstance(provider, Described):
+                provider.warm()
+
+    def _in_process(self, plan: ModelPlan) -> list[Choice]:
+        """The choices of models that run in this process, each model once."""
+        return list({
+            one.asked: one for one in plan.choices if one.asks and row_of(one.provider).in_process
+        }.values())
+
+    def _connection(self, choice: Choice, visitor: str) -> Connection:
+        return connection(choice, self._options, self.keys(visitor))
+
+    @asynccontextmanager
+    async def _opened(self, choice: Choice, visitor: str) -> AsyncIterator[Provider]:
+        """A provider that is closed at the end."""
+        provider = self.provider(choice, visitor)
+        try:
+            yield provider
+        finally:
+            await provider.close()

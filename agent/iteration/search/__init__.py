@@ -1,0 +1,1 @@
+"""Drives the search for a repair and runs its candidates."""

@@ -1,0 +1,178 @@
+"""A fork: a run that starts with a program which another run has judged, and with that run's suite.
+What it starts with is kept in its options, so that a killed fork begins again as it began."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, cast
+
+from agent.core.domain import PINNING_ORIGINS, Report, Solution, Task, TestCase, Value
+from agent.core.events import Judged, Parent, Stamped
+from agent.core.state import State, Suite
+from agent.log.store import Store
+from agent.report.iterations import program_of
+from agent.target.errors import BadInput
+from agent.target.task import TestText, make_task, refuse_unwritable
+from agent.target.test_analysis.unusable import contradiction
+
+if TYPE_CHECKING:
+    from agent.loop.graph import Engine
+
+KEPT = ("strategy", "note", "rivals_id", "caveat", "others_fit", "open_id", "transferred", "edited")
+"""What a state says of its program."""
+
+
+class BadFork(BadInput, ValueError):
+    """A fork that cannot be: the message says why, and what can."""
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What is to be other than it was in the parent."""
+
+    code: Mapping[str, str] = field(default_factory=dict)
+    """Texts of files, by their paths; an empty path is the entry."""
+    tests: Sequence[TestText] = ()
+    """Tests that join the suite; one of the same name is replaced."""
+    without: Sequence[str] = ()
+
+
+UNEDITED = Edits()
+
+
+class Fork(Value):
+    """What a fork starts with."""
+
+    parent: Parent
+    state: Mapping[str, str | bool]
+
+    @property
+    def start(self) -> State:
+        return cast(State, {"iteration": 0, **self.state})  # the fields were taken from one
+
+    def with_test(self, test: TestCase, store: Store) -> Fork:
+        """The same fork with a test more."""
+        suite = store.get(str(self.state["suite_id"]), Suite)
+        grown = suite.model_copy(update={"visible": (*suite.visible, test)})
+        return self.model_copy(update={"state": {**self.state, "suite_id": store.put(grown)}})
+
+
+async def forked(
+    run: str, task: Task, log: Sequence[Stamped], iteration: int, edits: Edits, engine: Engine,
+    store: Store,
+) -> tuple[Task, Fork]:
+    """The task of a fork, and what it starts with. Raises: UnknownIteration, BadFork, BadInput."""
+    program = program_of(log, iteration).solution
+    parent = await engine.state(run)
+    if "base_id" not in parent:
+        raise BadFork("The steps of that run are not kept here any more: heal its program anew.")
+    suite, own = store.get(parent["suite_id"], Suite), program
+    fresh: tuple[TestCase, ...] = ()
+    if edits.code:
+        own = edited_program(program, edits.code)
+    if edits.tests or edits.without:
+        if task.project is not None:
+            raise BadFork("A project's tests are its own: change them there, and heal it again.")
+        fresh = await asyncio.to_thread(_read, edits.tests, own, task)
+        suite = edited_suite(suite, fresh, edits.without, own)
+    state: dict[str, str | bool] = {"suite_id": store.put(suite)}
+    if edits.code:
+        task = task.model_copy(update={"solution": own})
+        state |= {"base_id": store.put(own), "solution_id": store.put(own)}
+    else:
+        found = await engine.state_with(run, program.id)
+        state |= _status_at(program, parent, found, store)
+        state |= _first_report(parent["base_id"], log, suite, store)
+    gone = {*edits.without, *(test.name for test in fresh)}
+    kept = tuple(test for test in task.tests if test.name not in gone)
+    task = task.model_copy(update={"tests": (*kept, *fresh)})
+    named = Parent(run=run, iteration=iteration, edits=tuple(filter(None, (
+        "other code" if edits.code else "",
+        f"tests added: {len(fresh)}" if fresh else "",
+        f"tests left out: {len(edits.without)}" if edits.without else "",
+    ))))
+    return task, Fork(parent=named, state=state)
+
+
+def _read(texts: Sequence[TestText], program: Solution, task: Task) -> tuple[TestCase, ...]:
+    if not texts:
+        return ()
+    read = make_task(program.text, entry=program.entry, tests=texts, support=task.support,
+                     sites=task.sites).task.tests
+    return tuple(test for test in read if test.origin == "user")
+
+
+def edited_suite(
+    suite: Suite, fresh: Sequence[TestCase], without: Sequence[str], program: Solution
+) -> Suite:
+    """The suite with other tests. Whoever edits it has seen all of it, so none is held out."""
+    shown = suite.shown()
+    names = [test.name for test in shown.visible]
+    unknown = [name for name in without if name not in names]
+    if unknown:
+        own = [test.name for test in shown.visible if test.origin != "adversarial"]
+        raise BadFork(f"There is no test {unknown[0]!r} to leave out; there are: "
+                      f"{'; '.join(own)}.")
+    gone = {*without, *(test.name for test in fresh)}
+    visible = (*(test for test in shown.visible if test.name not in gone), *fresh)
+    pair = contradiction(
+        [test for test in visible if test.origin in PINNING_ORIGINS], program.text,
+        PurePosixPath(program.entry).stem,
+    )
+    if pair is not None:
+        raise BadFork(f"Two tests contradict each other, `{pair[0]}` and `{pair[1]}`: leave one "
+                      "of them out, by its name.")
+    return shown.model_copy(update={
+        "visible": visible,
+        "aside": {name: why for name, why in shown.aside.items() if name not in gone},
+        "heard": tuple(name for name in shown.heard if name not in gone),
+        "flaky": tuple(name for name in shown.flaky if name not in gone),
+        "together": tuple(name for name in shown.together if name not in gone),
+        "unheld": "edited" if suite.held_out else suite.unheld,
+    })
+
+
+def edited_program(program: Solution, code: Mapping[str, str]) -> Solution:
+    """A program with other texts, which is the user's own from then on."""
+    texts = {path or program.entry: text for path, text in code.items()}
+    known = {file.path for file in program.files}
+    unknown = [path for path in texts if path not in known]
+    if unknown:
+        raise BadFork(f"{unknown[0]} is no file of that program; there are: "
+                      f"{', '.join(sorted(known))}.")
+    for text in texts.values():
+        refuse_unwritable(text)
+    edited = program.with_texts(texts).seen_at(program.entry)
+    return edited.model_copy(update={"origin": "user", "note": "edited"})
+
+
+def _status_at(
+    program: Solution, parent: State, found: State, store: Store
+) -> dict[str, str | bool]:
+    base, key = parent["base_id"], store.put(program)
+    state: dict[str, str | bool] = {"base_id": base, "solution_id": key}
+    if "failure_id" in parent:
+        state["failure_id"] = parent["failure_id"]
+    if key == base:
+        return state
+    origin = "person" if program.origin == "user" else program.origin
+    told = {name: found[name] for name in KEPT if name in found}  # type: ignore[literal-required]
+    # What a model wrote is reviewed by one; of anything else a search is tried first.
+    paid = {"paid": True} if origin == "model" else {}
+    return {"strategy": origin, "note": program.note, **told, **state, **paid, "around_id": key}
+
+
+def _first_report(
+    base: str, log: Sequence[Stamped], suite: Suite, store: Store
+) -> dict[str, str]:
+    """The address of the first program's report, under the tests that are left."""
+    names = {test.name for test in suite.all}
+    for entry in log:
+        if isinstance(entry.event, Judged) and entry.event.report.solution == base:
+            report: Report = entry.event.report
+            left = tuple(one for one in report.verdicts if one.test in names or one.aside)
+            return {"report_id": store.put(report.model_copy(update={"verdicts": left}))}
+    return {}

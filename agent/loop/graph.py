@@ -1,0 +1,334 @@
+"""The graph: which step follows which, the wrapper that logs steps, and the engine over a file of
+checkpoints. Only this module imports LangGraph, which takes long. A step writes `finished` before
+it returns; one that is run again writes a new attempt of the same task."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import aiosqlite
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Command, Send
+
+from agent.core.domain import Report
+from agent.core.events import Step, StepFinished, StepStarted, Waiting
+from agent.core.sqlite import PATIENCE_S, make_shrinking
+from agent.core.state import State, Suite
+from agent.iteration.context import Context
+from agent.iteration.iterations import side_by_side
+from agent.loop.steps.critique import critique
+from agent.loop.steps.diagnose import diagnose
+from agent.loop.steps.execute import arbitrate, execute
+from agent.loop.steps.finish import finish
+from agent.loop.steps.gate import ask, gate, help_, permit
+from agent.loop.steps.inspect import inspect, simplify
+from agent.loop.steps.learn import learn
+from agent.loop.steps.prove import prove
+from agent.loop.steps.recall import recall
+from agent.loop.steps.repair import attempt, generate, repair
+from agent.loop.steps.select import select
+from agent.loop.steps.specify import attack, branch, specify
+from agent.propose.arbitration import in_dispute
+from agent.propose.roles import ARBITER
+from agent.report.waiting import ForStep
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
+Node = Callable[[State, Context], Awaitable[State]]
+
+BARE: frozenset[Step] = frozenset({"permit", "ask", "help", "gate", "finish"})
+
+
+def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
+    """The node with its start, end and time in the log. A bare one writes neither: nothing may
+    happen before an interrupt, or after a run's last event."""
+
+    async def run_step(state: State, runtime: Runtime[Context]) -> State:
+        task = runtime.execution_info.task_id if runtime.execution_info else step
+        emit = runtime.context.writer(task)
+        if step in BARE:
+            return await node(state, replace(runtime.context, emit=emit))
+        iteration = state.get("iteration", 0)
+        started = time.monotonic()
+        emit(StepStarted(step=step, iteration=iteration))
+        update = await node(state, replace(runtime.context, emit=emit))
+        wall_ms = (time.monotonic() - started) * 1e3
+        emit(StepFinished(step=step, iteration=iteration, wall_ms=round(wall_ms, 3)))
+        return update
+
+    return run_step
+
+
+# Ways on. They are coroutines, since LangGraph calls plain functions in other threads.
+
+
+async def first_step(state: State) -> str:
+    """A fork has a program and a suite already."""
+    return "branch" if "solution_id" in state else "recall"
+
+
+async def after_recall(state: State) -> str:
+    if state.get("outcome"):
+        return "finish"
+    return "execute" if state.get("recalled") else "specify"
+
+
+async def after_specify(state: State, runtime: Runtime[Context]) -> str:
+    if "base_id" in state:
+        return "attack"
+    return "permit" if runtime.context.asks_leave else "generate"
+
+
+async def after_execute(state: State, runtime: Runtime[Context]) -> str:
+    """A derived test that alone fails is judged itself first."""
+    ctx = runtime.context
+    report = ctx.store.get(state["report_id"], Report)
+    suite = ctx.store.get(state["suite_id"], Suite)
+    disputed = in_dispute(suite, report) and not any(one.fails for one in report.trusted)
+    judged = ctx.settings.enable_arbitration and ctx.plan.of(ARBITER.name) is not None
+    if disputed and judged and ctx.task.text:
+        return "arbitrate"
+    return after_verdict(report, ctx)
+
+
+async def after_arbitrate(state: State, runtime: Runtime[Context]) -> str:
+    return after_verdict(runtime.context.store.get(state["report_id"], Report), runtime.context)
+
+
+def after_verdict(report: Report, ctx: Context) -> str:
+    if not report.passed:
+        return "diagnose"
+    return "simplify" if ctx.settings.enable_simplifier else "critique"
+
+
+def next_iteration(state: State, runtime: Runtime[Context]) -> str | list[Send]:
+    """The step that repairs: a search, or a model; several times side by side in a tournament."""
+    match state["approach"]:
+        case "search":
+            return "repair"
+        case "tournament":
+            count = side_by_side(runtime.context)
+            return [Send("attempt", {**state, "place": place}) for place in range(count)]
+        case _:
+            return "attempt"
+
+
+async def after_permit(state: State, runtime: Runtime[Context]) -> str | list[Send]:
+    """To whom leave was asked for."""
+    if state.get("outcome"):
+        return "finish"
+    if "base_id" not in state:
+        return "generate"
+    return "diagnose" if state.get("escalated") else next_iteration(state, runtime)
+
+
+def needs_leave(state: State, runtime: Runtime[Context]) -> bool:
+    """Whether a model is asked next, and a person first whether it may be."""
+    asked = state["approach"] != "search" and not state.get("permitted")
+    return asked and runtime.context.asks_leave
+
+
+def over(state: State, runtime: Runtime[Context]) -> str:
+    """To the end, but first to a person where every way was tried and there is one."""
+    tried = state.get("stopped") in ("iterations", "stuck", "no_model")
+    reviews = runtime.context.settings.autonomy_level != "full_auto"
+    return "help" if tried and reviews and not state.get("helped") else "finish"
+
+
+async def after_help(state: State, runtime: Runtime[Context]) -> str:
+    """On to what a person has said."""
+    if state["asking"]:
+        return "help"
+    if state.get("edited"):
+        return "execute"
+    if state.get("outcome"):
+        return "finish"
+    return "permit" if needs_leave(state, runtime) else "diagnose"
+
+
+async def after_diagnose(state: State, runtime: Runtime[Context]) -> str | list[Send]:
+    """Repairs, unless no edit could help or no further round is tried."""
+    if state.get("outcome"):
+        return over(state, runtime)
+    return "permit" if needs_leave(state, runtime) else next_iteration(state, runtime)
+
+
+async def after_select(state: State, runtime: Runtime[Context]) -> str | list[Send]:
+    if state.get("outcome"):
+        return over(state, runtime)
+    if state.get("taken"):
+        return "ask"
+    if needs_leave(state, runtime):
+        return "permit"
+    return "diagnose" if state.get("escalated") else next_iteration(state, runtime)
+
+
+async def after_critique(state: State, runtime: Runtime[Context]) -> str:
+    if state.get("outcome"):
+        return "finish"
+    if state.get("objected"):
+        return "execute"
+    return "inspect" if runtime.context.settings.enable_security_check else "prove"
+
+
+async def after_ask(state: State) -> str:
+    return "ask" if state["asking"] else "execute"
+
+
+async def after_gate(state: State, runtime: Runtime[Context]) -> str:
+    """On to what a person has decided."""
+    if state.get("outcome"):
+        return "finish"
+    if state["asking"]:
+        return "gate"
+    if state.get("edited"):
+        return "execute"
+    if not state.get("escalated"):
+        return "learn"
+    return "permit" if needs_leave(state, runtime) else "diagnose"
+
+
+STEPS: dict[Step, tuple[Node, str, Callable[..., Awaitable[object]] | None]] = {
+    "recall": (recall, "finish execute specify", after_recall),
+    "branch": (branch, "execute", None),
+    "specify": (specify, "attack permit generate", after_specify),
+    "permit": (permit, "finish generate diagnose repair attempt", after_permit),
+    "generate": (generate, "attack", None),
+    "attack": (attack, "execute", None),
+    "execute": (execute, "arbitrate simplify critique diagnose", after_execute),
+    "arbitrate": (arbitrate, "simplify critique diagnose", after_arbitrate),
+    "diagnose": (diagnose, "permit help repair attempt finish", after_diagnose),
+    "repair": (repair, "select", None),
+    "attempt": (attempt, "select", None),
+    "select": (select, "finish permit help diagnose ask repair attempt", after_select),
+    "ask": (ask, "ask execute", after_ask),
+    "help": (help_, "finish help execute permit diagnose", after_help),
+    "simplify": (simplify, "critique", None),
+    "critique": (critique, "finish execute inspect prove", after_critique),
+    "inspect": (inspect, "prove", None),
+    "prove": (prove, "gate", None),
+    "gate": (gate, "finish gate execute permit diagnose learn", after_gate),
+    "learn": (learn, "finish", None),
+    "finish": (finish, END, None),
+}
+"""Each step with what may follow it, and what chooses among several."""
+
+
+def build_graph() -> StateGraph[State, Context]:
+    """The graph, not yet compiled."""
+    graph: StateGraph[State, Context] = StateGraph(State, context_schema=Context)
+    graph.add_conditional_edges(START, first_step, ["recall", "branch"])
+    for step, (node, following, chosen) in STEPS.items():
+        # LangGraph's node type is wider than ours.
+        graph.add_node(step, cast(Any, logged(step, node)))
+        if chosen is None:
+            graph.add_edge(step, following)
+        else:
+            graph.add_conditional_edges(step, cast(Any, chosen), following.split())
+    return graph
+
+
+@cache
+def compiled() -> CompiledStateGraph[State, Context, State, State]:
+    """The graph, compiled once in a process: that takes longer than a step does."""
+    return build_graph().compile()
+
+
+class Engine:
+    """The graph at work over a file of checkpoints; use from the event loop that opened it."""
+
+    def __init__(self, saver: AsyncSqliteSaver) -> None:
+        self._saver = saver
+        self._graph = compiled().copy({"checkpointer": saver})
+
+    async def run(
+        self, run: str, context: Context, answer: ForStep | None
+    ) -> AsyncIterator[Waiting]:
+        """Runs steps until the last one, or until one asks; yields what is asked."""
+        given: State | Command[Any] | None = None
+        if answer is not None:
+            given = Command(resume={answer.interrupt: dict(answer.value)})
+        elif not await self.state(run):
+            given = context.start
+        async for chunk in self._graph.astream(
+            cast(Any, given),  # the graph's input type is its state; resuming has others
+            _config(run),
+            context=context,
+            stream_mode="updates",
+            durability="sync",
+        ):
+            for asked in cast("dict[str, Any]", chunk).get("__interrupt__", ()):
+                yield Waiting.model_validate({"interrupt": asked.id, **asked.value})
+
+    async def state(self, run: str) -> State:
+        """A run's state after its last step; empty where it did not begin."""
+        return cast(State, (await self._graph.aget_state(_config(run))).values)
+
+    async def state_with(self, run: str, solution: str) -> State:
+        """A run's newest state in which it stood at that program; empty where it never did."""
+        async for kept in self._graph.aget_state_history(_config(run)):
+            if kept.values.get("solution_id") == solution:
+                return cast(State, kept.values)
+        return {}
+
+    async def next_steps(self, run: str) -> tuple[str, ...]:
+        """The steps that come next."""
+        return (await self._graph.aget_state(_config(run))).next
+
+    async def forget(self, run: str) -> None:
+        """Deletes a run's steps."""
+        await self._saver.adelete_thread(run)
+        for pragma in ("incremental_vacuum", "wal_checkpoint(truncate)"):
+            await self._saver.conn.execute_fetchall(f"pragma {pragma}")
+
+
+class _Saver(AsyncSqliteSaver):
+    """Numbers versions by integers: the library's own names take up half of a checkpoint."""
+
+    def get_next_version(self, current: Any, channel: None) -> Any:  # as the library types it
+        return 1 if current is None else current + 1
+
+
+def _config(run: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": run}, "recursion_limit": 200}
+
+
+@asynccontextmanager
+async def open_engine(checkpoints: Path) -> AsyncIterator[Engine]:
+    """The graph over this file, which only LangGraph's saver writes."""
+    await asyncio.to_thread(make_shrinking, checkpoints)
+    async with aiosqlite.connect(checkpoints, timeout=PATIENCE_S) as connection:
+        await connection.execute("pragma synchronous=normal")
+        await connection.execute("pragma secure_delete=on")
+        saver = _Saver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=()))
+        await saver.setup()
+        yield Engine(saver)
+
+
+def diagram() -> str:
+    """The graph as a Mermaid flow chart, drawn from the wiring itself."""
+    drawn = compiled().get_graph()
+    edges = [
+        f"    {edge.source.strip('_')} {'-.->' if edge.conditional else '-->'} "
+        f"{edge.target.strip('_')}"
+        for edge in drawn.edges
+    ]
+    order = {step: place for place, step in enumerate(["start", *STEPS])}
+    edges.sort(key=lambda edge: order[edge.split()[0]])
+    return "\n".join(["flowchart TD", *edges]) + "\n"
+
+
+if __name__ == "__main__":
+    print(diagram(), end="")

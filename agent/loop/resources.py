@@ -1,0 +1,215 @@
+"""What all runs of a session share. LangGraph, which takes long to import, is loaded in a thread by
+the first run.
+
+Steps are uploaded to LangSmith only with `LANGCHAIN_TRACING_V2=true` and `LANGCHAIN_API_KEY`,
+whatever else LangGraph reads. Names, times and order of steps are uploaded, and of an error its
+class; the rest only where `content` is wanted, without secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.core.settings import BadSettings, Settings, data_folder
+from agent.iteration.context import PROMPTS
+from agent.iteration.models import OWNER, Models
+from agent.log.bus import EventBus
+from agent.log.store import Store
+from agent.memory.visitors import Memories
+from agent.propose.rules import rules
+from llm import BadPrompt, Connection, Provider, RulesProvider, open_provider
+from llm.asking.prompts import Prompts
+from llm.redaction import Redactor
+from sandbox import OwnedSandbox, Sandbox, open_sandbox
+
+if TYPE_CHECKING:
+    from langsmith import Client
+
+    from agent.loop.graph import Engine
+
+PROJECT = "self-healing-agent"
+ENDPOINT = "https://api.smith.langchain.com"
+_ENDPOINTS = ("LANGCHAIN_ENDPOINT", "LANGSMITH_ENDPOINT")
+_LAST_S = 5.0
+_OBSOLETE = ("LANGCHAIN_TRACING", "LANGCHAIN_HANDLER")
+_OFF = {"", "0", "false", "False"}
+_CLASS = re.compile(r"[A-Za-z_]\w*")
+
+
+class LazyEngine:
+    """The graph over its file of checkpoints, opened once by the first who needs it."""
+
+    def __init__(self, checkpoints: Path, files: AsyncExitStack) -> None:
+        self._checkpoints = checkpoints
+        self._files = files
+        self._opening: asyncio.Task[Engine] | None = None
+
+    def begin(self) -> asyncio.Task[Engine]:
+        """Begins to load it, where nobody did yet."""
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._opened(), name="load the engine")
+        return self._opening
+
+    async def get(self) -> Engine:
+        """The engine, once it is there."""
+        # Whoever is cancelled while waiting takes it from nobody else.
+        return await asyncio.shield(self.begin())
+
+    async def close(self) -> None:
+        """Waits for what was begun, so that `files` closes it."""
+        if self._opening is not None:
+            await asyncio.gather(self._opening, return_exceptions=True)
+
+    async def _opened(self) -> Engine:
+        os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+        graph = await asyncio.to_thread(import_module, ".graph", __package__)
+        engine: Engine = await self._files.enter_async_context(
+            graph.open_engine(self._checkpoints)
+        )
+        return engine
+
+
+@dataclass(frozen=True)
+class Uploads:
+    """Whether and where the steps of runs are uploaded."""
+
+    client: Client | None = None
+    project: str = PROJECT
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Holds for all that is run within the block, and for no other code of the process."""
+        from langsmith.run_helpers import tracing_context
+
+        # No parent: it would bring the client of whoever traces the program that we are part of.
+        with tracing_context(
+            enabled=self.client is not None, client=self.client, parent=False, replicas=[],
+            project_name=self.project if self.client is not None else None,
+        ):
+            yield
+
+    def close(self) -> None:
+        """Sends what waits, for a few seconds at most, and ends the client's threads."""
+        if self.client is not None:
+            self.client.close(timeout=_LAST_S)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What all runs of a session share."""
+
+    settings: Settings
+    models: Models
+    sandbox: Sandbox
+    store: Store
+    memories: Memories
+    bus: EventBus
+    rules: Provider
+    prompts: Prompts
+    uploads: Uploads
+    engine: LazyEngine
+    notices: tuple[str, ...]
+
+    def sandbox_of(self, visitor: str, run: str) -> Sandbox:
+        """The sandbox for a run, where all who share an address take turns as one."""
+        place = run if visitor == OWNER else self.models.crowds.place(visitor)
+        return OwnedSandbox(self.sandbox, place)
+
+
+@asynccontextmanager
+async def open_resources(
+    settings: Settings, sandbox: Callable[[], Sandbox] | None,
+    provider: Callable[[Connection], Provider] = open_provider,
+) -> AsyncIterator[Resources]:
+    """Opens them in the running event loop, and closes them at the end. Raises: BadSettings,
+    BadPrices, SandboxError."""
+    try:
+        prompts = Prompts(PROMPTS, settings.prompts)
+    except BadPrompt as error:
+        raise BadSettings(f"HEAL_PROMPTS: {error}") from error
+    jail = sandbox() if sandbox else open_sandbox(settings.sandbox, settings.environment or None)
+    folder, warning = data_folder(settings)
+    async with AsyncExitStack() as files:
+        models = Models(settings, provider)
+        steps = uploads(
+            settings.environment, content=settings.trace_content,
+            redactor=lambda: models.logs.redactor,
+        )
+        files.callback(steps.close)
+        store = Store(folder / "runs.db")
+        files.callback(store.close)
+        memories = Memories(folder)
+        files.callback(memories.close)
+        engine = LazyEngine(folder / "checkpoints.db", files)
+        try:
+            yield Resources(
+                settings, models, jail, store, memories, EventBus(store),
+                RulesProvider(rules(settings.drafts)), prompts, steps, engine,
+                tuple(filter(None, (warning, memories.owner.notice))),
+            )
+        finally:
+            await engine.close()
+
+
+def uploads(
+    environment: Mapping[str, str], *, content: bool = False,
+    redactor: Callable[[], Redactor] = Redactor,
+) -> Uploads:
+    """What the environment asks for; `redactor` knows the current keys. Raises: BadSettings."""
+    wanted = environment.get("LANGCHAIN_TRACING_V2", "").strip().lower() == "true"
+    key = environment.get("LANGCHAIN_API_KEY", "").strip()
+    if not (wanted and key):
+        obsolete = [name for name in _OBSOLETE if environment.get(name, "") not in _OFF]
+        if obsolete:
+            # LangGraph raises a bare RuntimeError in the first step of each run.
+            raise BadSettings(
+                f"{obsolete[0]} belongs to a tracing that LangChain no longer has, and LangGraph "
+                "refuses to run with it: unset it"
+            )
+        return Uploads()
+    from langsmith import Client
+    from langsmith.utils import LangSmithError
+
+    try:
+        client = Client(
+            api_url=upload_address(environment),
+            api_key=key,
+            hide_inputs=not content,
+            hide_outputs=not content,
+            anonymizer=_cleaning(Redactor([key]), redactor, content),
+            omit_traced_runtime_info=True,
+            tracing_mode="langsmith",
+        )
+    except LangSmithError as error:
+        raise BadSettings(f"LangSmith cannot be used: {error}") from error
+    return Uploads(client, environment.get("LANGCHAIN_PROJECT", "").strip() or PROJECT)
+
+
+def upload_address(environment: Mapping[str, str]) -> str:
+    """Where uploads go: LangSmith's own server, or the one that is named."""
+    named = (environment.get(name, "").strip() for name in _ENDPOINTS)
+    return next(filter(None, named), ENDPOINT)
+
+
+def _cleaning(
+    own: Redactor, of_the_moment: Callable[[], Redactor], content: bool
+) -> Callable[[dict[str, Any]], dict[str, Any]]:  # the client's own signature
+    def cleaned(part: dict[str, Any]) -> dict[str, Any]:
+        if part.keys() == {"error"} and not content:
+            # `NameError("...")Traceback ...`: what is quoted in it may be the program.
+            found = _CLASS.match(str(part["error"]))
+            return {"error": found[0] if found else "error"}
+        redactor = of_the_moment()
+        return {
+            redactor.text(own.text(name)): redactor.value(own.value(value))
+            for name, value in part.items() if not name.startswith("LANG")
+        }
+
+    return cleaned

@@ -1,0 +1,122 @@
+"""Critique: a review before a program is kept, without its verdict. What nobody reviewed is not
+kept; an objection counts once it is a test that was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.core.domain import Report, RunOutcome, Solution, TestCase
+from agent.core.events import Critiqued
+from agent.core.state import State, Suite
+from agent.iteration.context import Context
+from agent.iteration.strategies import say_enough
+from agent.loop.steps.specify import announce, derived_test, is_asked
+from agent.propose.arbitration import stands_in
+from agent.propose.roles import CRITIC, Critique, Objection, ask_if_it_answers
+from agent.propose.wording import tests_of
+from llm.asking.answers import FILE
+from llm.errors import OverBudget
+
+
+async def critique(state: State, ctx: Context) -> State:
+    """Asks the critic about a program that was written or changed, once for each."""
+    before = ctx.store.get(state["base_id"], Solution)
+    after = ctx.store.get(state["solution_id"], Solution)
+    is_as_submitted = after.files == before.files and ctx.task.solution is not None
+    if is_as_submitted or state.get("reviewed") == state["solution_id"]:
+        return {}
+    report = ctx.store.get(state["report_id"], Report)
+    suite = ctx.store.get(state["suite_id"], Suite)
+    # What few tests let pass is read beside the words, where there are any.
+    is_thin = bool(ctx.task.text) and not say_enough(suite.oracle)
+    free = (ctx.free(state) and not is_thin) or not ctx.settings.enable_critic
+    update: State = {"reviewed": state["solution_id"], "objection": ""}
+    try:
+        answer = await ask_if_it_answers(
+            ctx,
+            CRITIC,
+            {
+                "task": ctx.task.text, "code": _text_of(after, before),
+                "tests": tests_of(ctx.task, suite.oracle),
+                "repair": after.diff(before),
+            },
+            {
+                "before_solution": before, "after_solution": after,
+                "crash_only": not report.oracle,
+            },
+            free=free,
+            without="A program that nobody reviewed is not kept.",
+        )
+    except OverBudget as error:
+        if ctx.pauses:
+            raise
+        return update | _unreviewed(ctx, "budget", str(error))
+    if answer is None:
+        return update | _unreviewed(ctx, "model_failed", "the critic gave no answer")
+    if answer.approve:
+        ctx.emit(Critiqued(verdict="approve", note=answer.note))
+        return update
+    if free or ctx.plan.of(CRITIC.name) is None:
+        return update | _refused_by_rule(ctx, answer)
+    return update | _objected(state, ctx, suite, answer)
+
+
+def _unreviewed(ctx: Context, outcome: RunOutcome, why: str) -> State:
+    ctx.emit(Critiqued(verdict="unreviewed", note=why))
+    return {
+        "outcome": outcome, "stopped": "critic", "reason": f"it could not be reviewed: {why}",
+    }
+
+
+def _refused_by_rule(ctx: Context, answer: Critique) -> State:
+    """A rule has seen a changed test or a deliberate end removed."""
+    ctx.emit(Critiqued(verdict="reject", note=answer.note))
+    return {
+        "outcome": "unresolved", "stopped": "critic",
+        "reason": f"the critic rejected the repair: {answer.note}",
+    }
+
+
+def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> State:
+    """The suite with a test for each objection that quotes the task."""
+    fresh = _tests_of(answer.objections, ctx.task.text, suite)
+    if not fresh:
+        ctx.emit(Critiqued(verdict="object", note=answer.note))
+        return {"objection": answer.note}
+    ctx.emit(Critiqued(
+        verdict="reject", note=answer.note, tests=tuple(test.name for test in fresh),
+    ))
+    announce(ctx, fresh)
+    said = f"A reviewer of a program that was tried says: {answer.note}"
+    rounds = ctx.rounds(state).with_note(said)
+    grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
+    return {
+        "suite_id": ctx.store.put(grown), "rounds_id": ctx.store.put(rounds),
+        "objection": "", "objected": True,
+    }
+
+
+def _tests_of(
+    objections: Sequence[Objection], words: str, suite: Suite
+) -> tuple[TestCase, ...]:
+    names = {test.name for test in suite.all}
+    codes = {test.code for test in suite.all}
+    found: dict[str, TestCase] = {}
+    for one in objections:
+        test = derived_test(one.call, one.expected, words)
+        if test is not None and stands_in(one.quote, words) and (
+            test.name not in names and test.code not in codes
+            and not is_asked(one.call, suite.all)
+        ):
+            found[test.name] = test
+    return tuple(found.values())
+
+
+def _text_of(after: Solution, before: Solution) -> str:
+    """The program; of several files the changed ones, each after a line with its path."""
+    if len(after.files) == 1:
+        return after.text
+    shown = after.changed_from(before) or after.changed_from(before.model_copy(
+        update={"files": ()}
+    ))
+    return "\n".join(f"{FILE}{one.path}\n{one.after}" for one in shown)

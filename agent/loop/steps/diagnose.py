@@ -1,0 +1,162 @@
+"""Diagnose: where and why it fails, from the real run; or why no edit could help."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from agent.core.domain import Diagnosis, Report, Solution, SuspiciousLine, TestCase
+from agent.core.events import Diagnosed, Notice, Recalled
+from agent.core.state import State, Suite, is_repaired
+from agent.iteration.context import Context
+from agent.iteration.escalation import UNSURE
+from agent.iteration.flakiness import RUNS, together_words
+from agent.iteration.iterations import by_diagnosis, first_or_next
+from agent.iteration.strategies import is_guess
+from agent.memory import FailureKey, MemoryFault, failure_description
+from agent.propose.exploration import allowed_looks, looked_around, looking_tools
+from agent.propose.roles import DEBUGGER, RootCause, ask_if_it_answers
+from agent.propose.wording import (
+    failures,
+    is_one_file,
+    named_suspects,
+    numbered,
+    shown_files,
+    suspects,
+    suspects_of,
+    tests,
+    tests_of,
+)
+from agent.search.localisation import suspicious_lines
+from agent.search.precheck.cases import by_case
+from agent.search.precheck.tracing import hanging, trace
+from agent.target.failures.causes import classify
+
+
+async def diagnose(state: State, ctx: Context) -> State:
+    """Classifies the failure, blames lines by coverage, and asks the debugger."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    solution = ctx.store.get(state["solution_id"], Solution)
+    report = suite.seen_of(ctx.store.get(state["report_id"], Report))
+    failing = {verdict.test for verdict in report.failing}
+    if is_repaired(state) and failing and failing <= {*suite.flaky}:
+        names = [name for name in suite.flaky if name in failing]
+        return {
+            "outcome": "unresolved",
+            "reason": "the repair passes every steady test, but "
+            f"{', '.join(names)} still fails in some of {RUNS} runs",
+        }
+    found = await asyncio.to_thread(classify, report, ctx.task, solution)
+    if found.fixable and not found.blamed and ctx.task.project is None:
+        tests, told = by_case(suite.visible, report)
+        seen = await trace(
+            solution, tests, ctx.task, ctx.sandbox, hanging=hanging(tests, told), report=told,
+            together=bool(suite.together),
+        )
+        ctx.screenings.watched(solution, tests, seen)
+        lines = await asyncio.to_thread(suspicious_lines, seen, solution.text)
+        found = found.model_copy(update={"blamed": lines})
+    if found.fixable and failing & {*suite.together}:
+        words = together_words([name for name in suite.together if name in failing])
+        found = found.model_copy(update={"cause": f"{words}; {found.cause}"})
+    if found.fixable:
+        answer = await _asked(ctx, state, suite, solution, report, _shown(
+            ctx, solution, report, found,
+            [test for test in suite.visible if test.name in failing],
+        ), found)
+        if answer is not None:
+            found = combined(found, answer, solution.text, one_file=len(solution.files) == 1)
+    ctx.emit(Diagnosed(
+        iteration=state["iteration"], diagnosis=found, solution=solution.id
+    ))
+    if state["iteration"] == 0 and not state.get("paid"):
+        _remind(ctx, state, found, solution)
+    update: State = {"diagnosis_id": ctx.store.put(found)}
+    if not found.fixable:
+        return update | {"outcome": "not_fixable", "reason": found.cause}
+    if "approach" not in state or state.get("taken"):
+        return update | first_or_next({**state, **update}, ctx)
+    if found.suggests or (state["approach"] == "minimal" and found.confidence < UNSURE):
+        update["approach"] = by_diagnosis({**state, **update}, ctx)
+    return update
+
+
+async def _asked(
+    ctx: Context, state: State, suite: Suite, solution: Solution, report: Report,
+    shown: dict[str, str], found: Diagnosis,
+) -> RootCause | None:
+    """What the debugger says, by tools where it can; no model is paid before a free search
+    failed."""
+    searches = ctx.settings.enable_search and not is_guess(ctx.task, suite.oracle)
+    free = searches and not state.get("paid", False)
+    without = "The run goes on with what was seen by running the program."
+    looks, most_seen = (0, 0) if free else await allowed_looks(ctx)
+    if looks:
+        tools = looking_tools(ctx, solution, suite, report, most_seen)
+        return await looked_around(ctx, shown, tools, looks, most_seen, without=without)
+    return await ask_if_it_answers(
+        ctx, DEBUGGER, shown, {"found": found}, free=free, without=without
+    )
+
+
+def _shown(
+    ctx: Context, solution: Solution, report: Report, found: Diagnosis, cases: Sequence[TestCase]
+) -> dict[str, str]:
+    told = {"task": ctx.task.text, "failures": failures(report)}
+    if is_one_file(ctx.task, solution):
+        return told | {
+            "code": numbered(solution.text), "tests": tests(cases),
+            "suspects": suspects(found.blamed),
+        }
+    suspected = suspects_of(ctx.log(), solution)
+    return told | {
+        "code": shown_files(solution, suspected, numbers=True), "tests": tests_of(ctx.task, cases),
+        "suspects": named_suspects(suspected),
+    }
+
+
+def combined(
+    found: Diagnosis, answer: RootCause, text: str, *, one_file: bool = True
+) -> Diagnosis:
+    """The findings by rule with the debugger's; a model alone cannot end a run, and its lines count
+    for one file only."""
+    if answer == RootCause.of(found):
+        return found
+    lines = text.split("\n") if one_file else []
+    sure = answer.confidence / 100
+    known = {one.line: one for one in found.blamed}
+    named = [
+        known.get(line, SuspiciousLine(line=line, suspicion=sure, text=lines[line - 1].strip()))
+        for line in dict.fromkeys(answer.lines) if line <= len(lines)
+    ]
+    doubts = () if answer.fixable else ("the debugger thinks that no edit of it can help",)
+    return found.model_copy(update={
+        "category": answer.category, "cause": answer.cause, "confidence": sure,
+        "evidence": (
+            *found.evidence, f"seen by rule: {found.cause}", *filter(None, [answer.evidence]),
+            *doubts,
+        ),
+        "suggests": None if answer.strategy == "any" else answer.strategy,
+        "blamed": (*named, *(one for one in found.blamed if one not in named)),
+    })
+
+
+def _remind(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution) -> None:
+    if not ctx.settings.enable_cross_session_memory:
+        return
+    failure = ctx.store.get(state["failure_id"], FailureKey) if "failure_id" in state else None
+    symptom = failure_description(diagnosis, failure, solution.text)
+    try:
+        lessons = ctx.memory.lessons_for(symptom, ctx.task.project.root if ctx.task.project else "")
+    except MemoryFault as error:
+        ctx.emit(Notice(level="warning", text=f"{error} The run goes on without it."))
+        return
+    if lessons:
+        one = len(lessons) == 1
+        words = "a lesson of earlier failures comes" if one else (
+            f"{len(lessons)} lessons of earlier failures come"
+        )
+        ctx.emit(Recalled(
+            hit=False, note=f"{words} to mind",
+            lessons=tuple(lesson.text for lesson in lessons),
+        ))

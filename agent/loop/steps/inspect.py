@@ -1,0 +1,68 @@
+"""Inspect and simplify, off by default: risky calls of a written program are named, and what cannot
+run is removed."""
+
+from __future__ import annotations
+
+from agent.core.domain import Report, Solution
+from agent.core.events import CodeWritten, Judged, Notice
+from agent.core.state import State, Suite
+from agent.iteration.context import Context
+from agent.search.inspection.dead_code import without_dead_code
+from agent.search.inspection.risky import risks
+
+
+async def inspect(state: State, ctx: Context) -> State:
+    """Names each risky call; a new one is a doubt about the proof."""
+    solution = ctx.store.get(state["solution_id"], Solution)
+    submitted = ctx.task.solution or Solution(files=(), entry=solution.entry)
+    fresh = []
+    for file in solution.changed_from(submitted):
+        known = {one.call for one in risks(file.before)}
+        for one in risks(file.after):
+            told = f"{file.path}:{one.line}: `{one.call}` {one.why}"
+            ctx.emit(Notice(level="warning", text=f"Risky: {told}."))
+            if one.call not in known:
+                fresh.append(told)
+    return {"risk": f"it brings a risky call, {fresh[0]}" if fresh else ""}
+
+
+async def simplify(state: State, ctx: Context) -> State:
+    """Takes the shorter program where it passes the whole suite, and all that passed before."""
+    solution = ctx.store.get(state["solution_id"], Solution)
+    suite = ctx.store.get(state["suite_id"], Suite)
+    if solution.origin == "user" or suite.flaky:
+        return {}
+    shorter = _shorter(solution, ctx.task.solution)
+    if shorter.files == solution.files:
+        return {}
+    before = ctx.store.get(state["report_id"], Report)
+    report = suite.ruled(await ctx.judge(shorter, suite.all))
+    passed = {one.name for one in before.verdicts if one.passed}
+    if not report.passed or not passed <= {one.name for one in report.verdicts if one.passed}:
+        ctx.emit(Notice(level="info", text=(
+            "The program without what seems never to run fails a test: it stays as it was."
+        )))
+        return {}
+    iteration = state["iteration"]
+    ctx.emit(CodeWritten(iteration=iteration, solution=shorter))
+    ctx.emit(Judged(iteration=iteration, report=report))
+    ctx.emit(Notice(level="info", text=(
+        f"What can never run was left out:\n{shorter.diff(solution).rstrip()}"
+    )))
+    key = ctx.store.put(shorter)
+    update: State = {"solution_id": key, "report_id": ctx.store.put(report), "note": shorter.note}
+    if ctx.task.solution is None and state["base_id"] == state["solution_id"]:
+        update["base_id"] = key  # a first draft is still one
+    return update
+
+
+def _shorter(solution: Solution, submitted: Solution | None) -> Solution:
+    texts = {
+        one.path: text
+        for one in solution.changed_from(submitted or Solution(files=(), entry=solution.entry))
+        if (text := without_dead_code(one.after, one.before)) != one.after
+    }
+    if not texts:
+        return solution
+    note = f"{solution.note}, without what can never run".lstrip(", ")
+    return solution.with_texts({solution.entry: solution.text, **texts}, note=note)

@@ -1,0 +1,121 @@
+"""Learn: what helped is written down after it is proven, with how it was proven."""
+
+from __future__ import annotations
+
+from agent.core.domain import Alternatives, CompetingPatches, Diagnosis, Lesson, Solution
+from agent.core.events import LessonLearned, Notice
+from agent.core.state import State, is_repaired
+from agent.iteration.context import Context
+from agent.memory import (
+    FailureKey,
+    Fix,
+    MemoryFault,
+    failure_description,
+    is_local,
+    project_key,
+)
+from agent.memory.fixes import OWN, VerdictStatus, of_project
+from agent.propose.roles import MEMORY_SUMMARISER, Summary, ask_if_it_answers
+from agent.search.ranking.question import question
+from llm.errors import NeedsKey, OverBudget
+
+LARGE = "what helped is no small edit, which alone is kept"
+FROM_WORDS = "the run began with words, and so with no failure by which it would be found again"
+SEVERAL_FILES = "an edit of a program of several files is kept of a project alone"
+LONG = "the program is too long, or no text for a file"
+
+
+async def learn(state: State, ctx: Context) -> State:
+    """Stores the fix under the failure it healed, and a lesson; only of what counts as healed or
+    was accepted. A recalled fix is stored only for another failure."""
+    if not is_repaired(state) or state["proof"] == "E0":
+        return {}
+    if state["confidence"] < ctx.settings.require_confidence and not state.get("accepted"):
+        return {}
+    if not (ctx.learn and ctx.settings.enable_cross_session_memory):
+        return {}
+    try:
+        if state["strategy"] != "memory" and "diagnosis_id" in state:
+            await _write_lesson(state, ctx)
+        elif state.get("transferred"):
+            _store_fix(state, ctx, state["transferred"])
+    except MemoryFault as error:
+        ctx.emit(Notice(level="warning", text=f"{error} What helped is not remembered."))
+    return {}
+
+
+async def _write_lesson(state: State, ctx: Context) -> None:
+    diagnosis = ctx.store.get(state["diagnosis_id"], Diagnosis)
+    base = ctx.store.get(state["base_id"], Solution)
+    failure = ctx.store.get(state["failure_id"], FailureKey) if "failure_id" in state else None
+    unkept = _store_fix(state, ctx, state["note"])
+    if unkept:
+        ctx.emit(Notice(level="info", text=f"The edit is not kept as a fix: {unkept}."))
+    summary = await _summary(state, ctx, diagnosis, not unkept)
+    if summary is None:
+        return
+    lesson = Lesson(text=summary.text, category=summary.category)
+    project = ctx.task.project
+    ctx.memory.learn(
+        lesson, failure_description(diagnosis, failure, base.text),
+        origin=of_project(project.root) if project is not None else OWN,
+    )
+    ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=not unkept))
+
+
+async def _summary(
+    state: State, ctx: Context, diagnosis: Diagnosis, stored: bool
+) -> Summary | None:
+    """The lesson in words; no cap and no missing key holds the run up for it."""
+    without = "What helped is kept as an edit, not in words." if stored else "Nothing is learned."
+    try:
+        return await ask_if_it_answers(
+            ctx,
+            MEMORY_SUMMARISER,
+            {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
+            free=not state.get("paid", False),  # what a search found is told by rule
+            without=without,
+        )
+    except (OverBudget, NeedsKey) as error:
+        ctx.emit(Notice(
+            level="warning", text=f"{error}. {without}", role=MEMORY_SUMMARISER.name
+        ))
+        return None
+
+
+def _status(
+    state: State, ctx: Context, base: Solution
+) -> tuple[VerdictStatus, CompetingPatches | None]:
+    if state.get("open_id"):
+        return "open", ctx.store.get(state["open_id"], CompetingPatches)
+    if state["strategy"] != "search":
+        return "unknown", None  # nobody has looked for others
+    if not state.get("rivals_id"):
+        return "settled", None
+    others = ctx.store.get(state["rivals_id"], Alternatives)
+    return "open", question(others, base) if others.calls else None
+
+
+def _store_fix(state: State, ctx: Context, note: str) -> str:
+    """Keeps the fix where it is a small edit of each file; else says why not."""
+    base = ctx.store.get(state["base_id"], Solution)
+    changed = ctx.store.get(state["solution_id"], Solution).changed_from(base)
+    project = ctx.task.project
+    if "failure_id" not in state:
+        return FROM_WORDS
+    if not changed or not all(is_local(one.before, one.after) for one in changed):
+        return LARGE
+    if project is None and len(base.files) != 1:
+        return SEVERAL_FILES
+    first, *others = changed
+    fix = Fix.made(
+        ctx.store.get(state["failure_id"], FailureKey), first.before, first.after,
+        state["proof"], note, *_status(state, ctx, base),
+        confidence=1.0 if state.get("accepted") else state["confidence"],
+        project="" if project is None else project_key(project),
+        path="" if project is None else first.path, others=tuple(others),
+    )
+    if fix is None:
+        return LONG
+    ctx.memory.remember(fix)
+    return ""

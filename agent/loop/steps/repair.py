@@ -1,0 +1,99 @@
+"""Generate, repair and attempt: a first program from words, a search without a model around the
+program that fails, and one repair by a model, several side by side in a tournament."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agent.core.events import CodeWritten, Judged, Notice
+from agent.core.settings import GENERATOR
+from agent.core.state import Iterations, State, Suite, Try
+from agent.iteration.context import Context
+from agent.iteration.iterations import attempt_of, is_small, least_s, may_ask
+from agent.iteration.strategies import by_search
+from agent.propose.drafting import compared
+from agent.propose.rewriting import one_try
+from agent.propose.several_files import drafted
+from llm.errors import OverBudget
+
+
+async def repair(state: State, ctx: Context) -> State:
+    """Searches; the program found has passed the judge under the visible tests."""
+    tried = attempt_of(state, ctx)
+    proposal = await by_search(tried, ctx)
+    if proposal.partial is not None:
+        number, nearer = state["iteration"] + 1, proposal.partial
+        ctx.emit(CodeWritten(iteration=number, solution=nearer))
+        ctx.emit(Judged(iteration=number, report=await ctx.judge(nearer, tried.tests)))
+    update: State = {
+        "candidates": state.get("candidates", 0) + proposal.candidates,
+        "proposed_id": "", "proposed_rivals_id": "",
+    }
+    if proposal.solution is None:
+        return update | {"reason": proposal.why}
+    others = proposal.alternatives
+    return update | {
+        "proposed_id": ctx.store.put(proposal.solution),
+        "proposed_rivals_id": "" if others is None else ctx.store.put(others),
+    }
+
+
+async def attempt(state: State, ctx: Context) -> State:
+    """Asks the generator for one repair, which is judged at once."""
+    rounds = ctx.rounds(state)
+    place = state.get("place", 0)
+    if may_ask(ctx):
+        bound = ctx.seconds_left - least_s(ctx) if state["approach"] == "tournament" else None
+        found = await _bounded(state, ctx, rounds, place, bound)
+    else:
+        found = Try(fault="no time was left to ask the generator", candidates=0)
+    return {"candidates_now": [
+        {"round": state["iteration"] + 1, "place": place, "try_id": ctx.store.put(found)}
+    ]}
+
+
+async def _bounded(
+    state: State, ctx: Context, rounds: Iterations, place: int, seconds: float | None
+) -> Try:
+    """One repair within these seconds; in a tournament a late or capped answer must not cost the
+    others."""
+    try:
+        async with asyncio.timeout(seconds) as clock:
+            return await one_try(
+                attempt_of(state, ctx), ctx, state["approach"], rounds.told, place
+            )
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        fault, capped = "the generator gave no repair in time to judge it", False
+    except OverBudget as error:
+        if seconds is None or ctx.pauses:
+            raise
+        fault, capped = str(error), True
+    ctx.emit(Notice(level="info", role=GENERATOR, text=f"In a tournament {fault}."))
+    return Try(fault=fault, is_models_fault=True, candidates=0, capped=capped)
+
+
+SCRIPTED = (
+    "No model has written this program: it is a scripted first draft, with a bug in it, that comes "
+    "with the demo task."
+)
+
+
+async def generate(state: State, ctx: Context) -> State:
+    """Asks the generator for a program."""
+    scripted = ctx.plan.of(GENERATOR) is None
+    solution = await drafted(ctx, "draft" if scripted else "model")
+    if scripted:
+        ctx.emit(Notice(level="info", text=SCRIPTED))
+    ctx.emit(CodeWritten(iteration=0, solution=solution))
+    update: State = {}
+    suite = ctx.store.get(state["suite_id"], Suite)
+    if is_small(ctx) and len(solution.files) == 1 and suite.oracle:
+        first, (solution, estimate) = solution, await compared(ctx, solution, suite.oracle)
+        if solution is not first:
+            ctx.emit(CodeWritten(iteration=0, solution=solution))
+        if estimate is not None:
+            update["written_id"] = ctx.store.put(estimate)
+    key = ctx.store.put(solution)
+    return {**update, "base_id": key, "solution_id": key}

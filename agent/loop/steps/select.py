@@ -1,0 +1,196 @@
+"""Select: takes the best of an iteration, or decides what comes next. One that comes nearer is what
+the next goes on from; any other is reported to it."""
+
+from __future__ import annotations
+
+from agent.core.domain import Alternatives, Report, Solution, Strategy
+from agent.core.events import Ambiguous, Judged, Notice, Outdone, Searched
+from agent.core.loops import aside
+from agent.core.settings import GENERATOR
+from agent.core.state import Iteration, Iterations, State, Suite, Try
+from agent.iteration.confirmed_tests import with_doubts
+from agent.iteration.context import Context, propose
+from agent.iteration.escalation import NoMore
+from agent.iteration.iterations import (
+    begun,
+    counted,
+    fingerprint,
+    go_on,
+    may_ask,
+    signature,
+    stopped,
+    time_is_over,
+)
+from agent.iteration.remembered_fix import RecalledFix, apply_recalled_fix
+from agent.iteration.tournament import held
+from agent.propose.predictions import predicted
+from agent.search.ranking.question import question
+
+
+async def select(state: State, ctx: Context) -> State:
+    """Takes what the round has brought, and counts it."""
+    if state["approach"] == "search":
+        return with_doubts(state, ctx, await _after_search(state, ctx))
+    return with_doubts(state, ctx, await _after_attempts(state, ctx))
+
+
+async def _after_search(state: State, ctx: Context) -> State:
+    key = state["proposed_id"]
+    if not key and state.get("reserve_id"):
+        return _from_reserve(state, ctx)
+    if key:
+        rivals = state["proposed_rivals_id"]
+        solution = ctx.store.get(key, Solution)
+        others = ctx.store.get(rivals, Alternatives) if rivals else None
+        suite = ctx.store.get(state["suite_id"], Suite)
+        if others is not None:
+            solution, others = await predicted(ctx, suite, solution, others)
+        program = await aside(fingerprint, solution)
+        return counted(state, ctx, Iteration(approach="search", program=program)) | (
+            _taken(state, ctx, solution, others)
+        )
+    if _out_of_time(ctx):
+        return time_is_over(ctx)
+    return _next(state, ctx, Iteration(approach="search", told=state.get("reason", "")))
+
+
+async def _after_attempts(state: State, ctx: Context) -> State:
+    number = state["iteration"] + 1
+    tries = [
+        ctx.store.get(one["try_id"], Try) for one in state["candidates_now"]
+        if one["round"] == number
+    ]
+    capped = next((one.fault for one in tries if one.capped), "")
+    tries = [one for one in tries if one.candidates]
+    if not tries and capped:
+        return {"outcome": "budget", "reason": capped}
+    if not tries:
+        return time_is_over(ctx)  # nobody was asked
+    base = ctx.store.get(state["base_id"], Solution)
+    tried = sum(one.candidates for one in tries)
+    state = {**state, "candidates": state.get("candidates", 0) + tried}
+    suite = ctx.store.get(state["suite_id"], Suite)
+    best = await held(ctx, tries, base, suite.oracle)
+    faults = [one for one in tries if one.is_models_fault]
+    if len(faults) == len(tries):
+        return _next(state, ctx, Iteration(
+            approach=state["approach"], told=faults[0].fault,
+        ), fault=faults[0].fault) | {"candidates": state["candidates"]}
+    chosen = best.chosen
+    for one in tries:
+        if one is chosen:
+            continue
+        if one.fault:
+            _told(ctx, one)
+        if one.solution is not None and one.report is not None:
+            ctx.emit(Outdone(
+                iteration=number, by=one.by, diff=one.solution.diff(base),
+                passed=one.report.score[0], total=len(one.report.oracle),
+            ))
+    before = ctx.store.get(state["report_id"], Report)
+    solution = chosen.solution or ctx.store.get(state["solution_id"], Solution)
+    found = Iteration(
+        approach=state["approach"], program=await aside(fingerprint, solution),
+        signature=signature(chosen.report), better=_nearer(chosen, before, ctx),
+        told="\n\n".join(dict.fromkeys(
+            _told_of(one, base) for one in tries if not one.is_models_fault
+        )),
+    )
+    if chosen.solution is not None and chosen.report is not None and chosen.report.passed:
+        solution, others = chosen.solution, best.others
+        if others is not None:
+            solution, others = await predicted(ctx, suite, solution, others)
+        update = counted(state, ctx, found) | _taken(state, ctx, solution, others)
+    else:
+        _told(ctx, chosen)
+        update = _next(state, ctx, found, chosen)
+    return update | {"candidates": state["candidates"]}
+
+
+def _told(ctx: Context, one: Try) -> None:
+    role = GENERATOR if one.is_models_fault else ""
+    ctx.emit(Notice(level="info", text=f"A repair by {one.by} {one.fault}.", role=role))
+
+
+def _told_of(one: Try, base: Solution) -> str:
+    """Its change, and in the last line what was wrong with it."""
+    diff = one.solution.diff(base) if one.solution is not None else ""
+    return f"{diff}\n{' '.join(one.fault.split())}".strip()
+
+
+def _taken(
+    state: State, ctx: Context, solution: Solution, others: Alternatives | None
+) -> State:
+    number = state["iteration"] + 1
+    base = ctx.store.get(state["base_id"], Solution)
+    strategy: Strategy = "search" if state["approach"] == "search" else "model"
+    propose(ctx.emit, number, strategy, solution, base)
+    asked = question(others, base) if others is not None else None
+    if asked is not None:
+        ctx.emit(Ambiguous(iteration=number, rivals=asked))
+    return {
+        "solution_id": ctx.store.put(solution), "note": solution.note, "strategy": strategy,
+        "rivals_id": "" if others is None else ctx.store.put(others),
+        "caveat": "", "others_fit": False, "open_id": "", "taken": True,
+    }
+
+
+def _next(
+    state: State, ctx: Context, found: Iteration, chosen: Try | None = None, *, fault: str = ""
+) -> State:
+    update = counted(state, ctx, found)
+    if fault:
+        return update | {
+            "outcome": "model_failed", "stopped": "model",
+            "reason": f"the generator brought no repair: {fault}",
+        }
+    if chosen is not None and chosen.solution is not None and chosen.report is not None:
+        number = state["iteration"] + 1
+        base = ctx.store.get(state["base_id"], Solution)
+        propose(ctx.emit, number, "model", chosen.solution, base)
+        ctx.emit(Judged(iteration=number, report=chosen.report))
+        if found.better:
+            update |= {
+                "solution_id": ctx.store.put(chosen.solution),
+                "report_id": ctx.store.put(chosen.report),
+            }
+    rounds = ctx.store.get(update["rounds_id"], Iterations)
+    following = go_on(state, ctx, rounds)
+    if isinstance(following, NoMore):
+        return update | stopped(ctx, following.why, found)
+    return update | begun(state, ctx, following, found)
+
+
+def _nearer(chosen: Try, before: Report, ctx: Context) -> bool:
+    """Whether a program passes more tests than the one before, and all that the first passed."""
+    report = chosen.report
+    if chosen.solution is None or report is None:
+        return False
+    passing = {one.name for one in report.verdicts if one.passed}
+    first = ctx.first_report
+    lost = {one.name for one in first.trusted if one.passed} - passing if first else set()
+    seen = {one.test for one in report.verdicts}
+    known = sum(one.passed for one in before.oracle if one.test in seen)
+    lost = {name for name in lost if any(one.name == name for one in report.verdicts)}
+    return not lost and report.score[0] > known
+
+
+def _from_reserve(state: State, ctx: Context) -> State:
+    """Takes the remembered program, as the search found none; it was chosen by all tests, so none
+    is held out."""
+    suite = ctx.store.get(state["suite_id"], Suite).shown()
+    base = ctx.store.get(state["base_id"], Solution)
+    found = ctx.store.get(state["reserve_id"], RecalledFix)
+    return apply_recalled_fix(ctx, base, found, state["iteration"] + 1) | {
+        "suite_id": ctx.store.put(suite), "reserve_id": "", "escalated": False, "taken": True,
+    }
+
+
+def _out_of_time(ctx: Context) -> bool:
+    """Whether the run's time, and not its budget, ended the search."""
+    searches = [entry.event for entry in ctx.log() if isinstance(entry.event, Searched)]
+    cut_after = searches[-1].cut_after if searches else None
+    early = cut_after is not None and cut_after < ctx.settings.search_s
+    return (early and not may_ask(ctx)) or ctx.seconds_left <= 0
+
+

@@ -1,0 +1,273 @@
+"""Specify, attack and branch: what the program must do is frozen before any repair, and a part of
+it held out."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import builtins
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+from agent.core.domain import (
+    HOLD_OUT_FROM,
+    VETOING_ORIGINS,
+    Example,
+    Property,
+    Raises,
+    Report,
+    Solution,
+    TestCase,
+    counted,
+)
+from agent.core.events import CodeWritten, Judged, Notice, TestInfo, TestsFrozen
+from agent.core.state import State, Suite, is_repaired
+from agent.core.trees import expression, is_call, is_literal, plain, readable
+from agent.iteration.context import Context
+from agent.propose import wording
+from agent.propose.roles import QA_ADVERSARY, SPEC_TESTER, ask_if_it_answers
+from agent.target.parsing import BUILTIN_NAMES
+from agent.target.test_analysis.calls import calls_made, makes_new_calls
+from agent.target.test_analysis.claims import fixes_a_value
+from agent.target.test_analysis.held_out import contains_test, file_without_test
+
+RAISED = re.compile(r"raises (\w+)")
+UNSTEADY = {
+    "id", "hash", "object", "input", "open", "print", "globals", "locals", "vars", "dir", "exec",
+    "eval", "compile", "exit", "quit", "breakpoint", "help", "memoryview", "__import__",
+}
+"""Builtins that no derived test calls."""
+MAX_PARTED = 12
+
+
+def announce(ctx: Context, tests: Sequence[TestCase]) -> None:
+    """Tells readers of tests that join the suite, or are held out of it, where there are any."""
+    if tests:
+        ctx.emit(TestsFrozen(tests=tuple(
+            TestInfo(name=test.name, origin=test.origin, code=test.code) for test in tests
+        )))
+
+
+async def specify(state: State, ctx: Context) -> State:
+    """Adds examples derived from the words, then holds one trusted test out."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    fresh = await _from_words(ctx, suite.visible, free=ctx.free(state))
+    announce(ctx, fresh)
+    visible = (*suite.visible, *fresh)
+    grown = suite.model_copy(update={"visible": visible})
+    if ctx.settings.hold_out and "report_id" in state:
+        grown = await asyncio.to_thread(
+            hold_out, grown, ctx.store.get(state["report_id"], Report),
+            ctx.store.get(state["solution_id"], Solution), ctx.answered,
+        )
+    elif ctx.settings.hold_out and ctx.task.solution is None:
+        grown = held_of_derived(grown)
+    announce(ctx, grown.held_out)
+    return {"suite_id": ctx.store.put(grown)}
+
+
+def held_of_derived(suite: Suite) -> Suite:
+    """Holds a derived test out, where enough are left; it shows nothing above E0."""
+    derived = [test for test in suite.visible if test.origin == "spec"]
+    if len(derived) < HOLD_OUT_FROM:
+        return suite
+    held = derived[-1]
+    return suite.model_copy(update={
+        "visible": tuple(test for test in suite.visible if test is not held), "held_out": (held,),
+    })
+
+
+async def _from_words(
+    ctx: Context, known: tuple[TestCase, ...], *, free: bool
+) -> tuple[TestCase, ...]:
+    if not ctx.task.text or not ctx.settings.enable_spec_tests:
+        return ()
+    answer = await ask_if_it_answers(
+        ctx, SPEC_TESTER, {"task": ctx.task.text}, free=free,
+        without="The run goes on with the tests that it has.",
+    )
+    given = answer.examples if answer is not None else ()
+    made = [derived_test(one.call, one.expected, ctx.task.text) for one in given]
+    tests = [test for test in made if test is not None]
+    told: dict[str, set[str]] = {}
+    for test in tests:
+        told.setdefault(test.call, set()).add(test.code)
+    usable = [
+        test for test in tests
+        if len(told[test.call]) == 1 and not is_asked(test.call, known)
+    ]
+    if len(usable) < len(given):
+        ctx.emit(Notice(level="info", text=(
+            f"Of {counted(len(given), 'example')} that the spec tester made up beside yours, "
+            f"{len(given) - len(usable)} cannot be used: asked already, contradictory, or no plain "
+            "call with a value."
+        )))
+    codes = {test.code for test in known}
+    fresh = {test.code: test for test in usable if test.code not in codes}
+    return tuple(fresh.values())
+
+
+def is_asked(call: str, tests: Iterable[TestCase]) -> bool:
+    """Whether a trusted test asks a call already."""
+    asks = re.compile(rf"(?<!\w){re.escape(call)}")
+    return any(
+        asks.search(f"{test.code}\n{ast.unparse(readable(test.code))}")
+        for test in tests if test.origin in VETOING_ORIGINS
+    )
+
+
+def derived_test(call: str, expected: str, words: str) -> Example | Raises | None:
+    """A test derived from a task's words; `None` where it has no literal value or calls what they
+    do not name."""
+    if not is_stated(call, words):
+        return None
+    asked = plain(call)
+    raised = RAISED.fullmatch(expected.strip())
+    if raised is not None:
+        exception = raised.group(1)
+        if exception not in BUILTIN_NAMES:
+            return None
+        return Raises(
+            name=f"{asked} raises {exception}", origin="spec", call=asked, exception=exception
+        )
+    value = expression(expected)
+    if value is None or not is_literal(value):
+        return None
+    wanted = plain(expected)
+    return Example(name=f"{asked} == {wanted}", origin="spec", call=asked, expected=wanted)
+
+
+def is_stated(code: str, words: str) -> bool:
+    """Whether an expression calls something that the words name, and nothing that they do not."""
+    call = expression(code)
+    if call is None:
+        return False
+    stated = {*re.findall(r"\w+", words)}
+    bound = {
+        node.id if isinstance(node, ast.Name) else node.arg for node in ast.walk(call)
+        if isinstance(node, ast.arg)
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    }
+    used = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
+    own = (used & stated) - {*vars(builtins)} - bound
+    steady = {*vars(builtins)} - UNSTEADY
+    return bool(own) and used <= (stated - UNSTEADY) | steady | bound
+
+
+def hold_out(
+    suite: Suite, report: Report, program: Solution, answered: Collection[str] = ()
+) -> Suite:
+    """Holds a trusted test out, the last failing one where several fail. It must fix a value and
+    ask what no other asks; one failing test stays visible. Flaky, vacuous and `answered` tests are
+    left."""
+    if suite.together:
+        return suite.model_copy(update={"unheld": "together"})
+    names = {verdict.test for verdict in report.failing} - {*suite.flaky}
+    showing = {verdict.test for verdict in report.verdicts if verdict.shows}
+    trusted = [
+        test
+        for test in suite.visible
+        if test.origin in VETOING_ORIGINS and test.name in (names | showing) - {*suite.flaky}
+    ]
+    failing = [test for test in trusted if test.name in names]
+    if len(trusted) < HOLD_OUT_FROM or not failing:
+        return suite
+    if not any(fixes_a_value(test) for test in suite.visible if test.name in names):
+        return suite.model_copy(update={"unheld": "no value"})
+    passing = [test for test in trusted if test.name not in names]
+    candidates = (*reversed(failing if len(failing) > 1 else []), *reversed(passing))
+    chosen = _distinguishing(
+        [one for one in candidates if one.name not in answered], suite, program
+    )
+    if chosen is None:
+        return suite.model_copy(update={"unheld": "known"})
+    test, others = chosen
+    return suite.model_copy(update={
+        "visible": others,
+        "held_out": (test.model_copy(update={"origin": "held-out"}),),
+        "held_passed": test.name not in names,
+    })
+
+
+def _distinguishing(
+    candidates: Collection[TestCase], suite: Suite, program: Solution
+) -> tuple[TestCase, tuple[TestCase, ...]] | None:
+    """The first that fixes a value and asks what no other does, with the others without its
+    text."""
+    asking = Counter(call for test in suite.visible for call in calls_made(test, program))
+    tries = MAX_PARTED
+    for test in candidates:
+        if not fixes_a_value(test):
+            continue
+        others = tuple(one for one in suite.visible if one is not test)
+        if not _of_a_file(test):
+            if any(asking[call] == 1 for call in calls_made(test, program)):
+                return test, others
+        elif tries:
+            tries -= 1
+            parted = _without_text(others, test, program)
+            if parted is not None and makes_new_calls(test, parted, program):
+                return test, parted
+    return None
+
+
+def _without_text(
+    others: Sequence[TestCase], test: TestCase, program: Solution
+) -> tuple[TestCase, ...] | None:
+    """The other tests without its text; `None` where that is in the program's own file."""
+    if test.kind != "script" or contains_test(test.code, test.node, program.text):
+        return None
+    rest = file_without_test(test.code, test.node)
+    return None if rest is None else tuple(
+        one.model_copy(update={"code": rest}) if _of_a_file(one) and one.code == test.code else one
+        for one in others
+    )
+
+
+def _of_a_file(test: TestCase) -> bool:
+    return test.kind == "script" and bool(test.node)
+
+
+async def branch(state: State, ctx: Context) -> State:
+    """Logs what the fork has from its parent: tests, the first program, and where it starts."""
+    announce(ctx, ctx.store.get(state["suite_id"], Suite).all)
+    ctx.emit(CodeWritten(iteration=0, solution=ctx.store.get(state["base_id"], Solution)))
+    if "report_id" in state:
+        ctx.emit(Judged(iteration=0, report=ctx.store.get(state["report_id"], Report)))
+    if is_repaired(state):
+        ctx.emit(CodeWritten(iteration=0, solution=ctx.store.get(state["solution_id"], Solution)))
+    return {}
+
+
+async def attack(state: State, ctx: Context) -> State:
+    """Adds calls that must return at all; nobody knows yet what they should return."""
+    # A project's own suite decides, and its pytest knows no calls beyond that.
+    if not ctx.settings.enable_adversarial_tests or ctx.task.project is not None:
+        return {}
+    suite = ctx.store.get(state["suite_id"], Suite)
+    solution = ctx.store.get(state["solution_id"], Solution)
+    answer = await ask_if_it_answers(
+        ctx,
+        QA_ADVERSARY,
+        {
+            "code": solution.text, "task": ctx.task.text,
+            "tests": wording.tests(suite.visible),
+        },
+        {"test_cases": suite.visible},
+        free=ctx.free(state),
+        without="No adversarial calls are added.",
+    )
+    if answer is None:
+        return {}
+    names = {test.name for test in suite.all}
+    calls = dict.fromkeys(plain(one.call) for one in answer.calls if is_call(one.call))
+    fresh: tuple[TestCase, ...] = tuple(
+        Property(name=f"{call} returns", origin="adversarial", call=call, predicate="True")
+        for call in calls if f"{call} returns" not in names
+    )
+    if not fresh:
+        return {}
+    announce(ctx, fresh)
+    grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
+    return {"suite_id": ctx.store.put(grown)}

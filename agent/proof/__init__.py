@@ -1,0 +1,1 @@
+"""Gathers the evidence for a repair, and how likely it is right."""

@@ -1,0 +1,108 @@
+"""A first program from words by a small model, compared with further drafts of its own.
+
+Of programs that pass the two or three examples of a task, a small model's are right about every
+second time. Independent drafts that also answer other calls alike are right far more often.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from agent.core.domain import Diagnosis, Estimate, Report, Solution, TestCase
+from agent.core.events import Notice
+from agent.core.state import Try
+from agent.core.trees import parse
+from agent.iteration.context import Context
+from agent.iteration.strategies import Attempt
+from agent.iteration.tournament import Winner, held
+from agent.proof.confidence import of_a_draft
+from agent.propose.rewriting import WARM, around
+from agent.propose.roles import SMALL_GENERATOR, ask_generator, program_for
+from agent.search.ranking.question import question
+from llm import LlmError
+
+MAX_DRAFTS = 6
+"""Drafts that are asked for until one passes the examples, or a search mends the first: a small
+model finds a right program more often in a fresh draft than by repairing one that fails."""
+FURTHER = 2
+"""Drafts that are asked for after one that passes, until two behave alike."""
+FIRST_SEED = 100
+"""Other seeds than those of later repairs have."""
+LEAST_LEFT = 0.5
+"""The part of a run's seconds below which no further draft is asked for."""
+
+
+async def compared(
+    ctx: Context, first: Solution, tests: tuple[TestCase, ...],
+) -> tuple[Solution, Estimate | None]:
+    """The draft that most drafts agree with, and how likely it is right.
+
+    Args:
+        first: The model's likeliest draft, of one file.
+        tests: The trusted examples.
+
+    Returns:
+        The draft and its estimate. Where no draft passes, it is the one that passes most
+        examples, without an estimate: it is to be repaired.
+    """
+    report = await ctx.judge(first, tests)
+    tries = [Try(solution=first, report=report, candidates=1)]
+    if not report.passed and (repaired := await _repaired(ctx, first, tests, report)) is not None:
+        report = await ctx.judge(repaired, tests)
+        tries.insert(0, Try(solution=repaired, report=report, candidates=1))
+    best, unsure = Winner(tries[0]), ""
+    left = FURTHER if report.passed else MAX_DRAFTS - 1
+    seed = FIRST_SEED
+    while left and not (report.passed and best.votes > 1):
+        if ctx.seconds_left < ctx.settings.budget_s * LEAST_LEFT:
+            break
+        seed, left = seed + 1, left - 1
+        try:
+            words = {"task": ctx.task.text}
+            text, *_ = await ask_generator(
+                ctx, "draft", words, program_for(words), WARM, prompt=SMALL_GENERATOR, seed=seed
+            )
+        except LlmError as error:  # a cap too: the run goes on with the draft that it has
+            unsure = f"no other draft could be compared with it ({error})"
+            continue
+        unsure = ""
+        other = first.with_text(text, origin="model", parent=first.parent)
+        found = await ctx.judge(other, tests)
+        left = min(left, FURTHER) if found.passed else left
+        tries.append(Try(solution=other, report=found, candidates=1))
+        best = await held(ctx, tries, first, tests, [_strange(one.code) for one in tests])
+        report = best.chosen.report or report
+    solution = best.chosen.solution or first
+    if not report.passed:
+        return solution, None
+    asked = question(best.others, first) if best.others is not None else None
+    if asked is not None:
+        own, another = asked.behaviours[:2]
+        unsure = (
+            f"another draft passes your examples too, and {another.outcome} for {asked.call}, "
+            f"where this one {own.outcome}"
+        )
+        ctx.emit(Notice(level="warning", text=(
+            f"{unsure[0].upper()}{unsure[1:]}. Add an example that says which is right."
+        )))
+    return solution, of_a_draft(best.votes > 1, unsure)
+
+
+async def _repaired(
+    ctx: Context, draft: Solution, tests: tuple[TestCase, ...], report: Report
+) -> Solution | None:
+    """A failing draft with a small edit that makes it pass, or `None`. The search for it is cheaper
+    than another draft; the result counts as one draft, so another must agree with it."""
+    diagnosis = Diagnosis(category="wrong_result", cause="the draft fails an example")
+    attempt = Attempt(draft, tests, report, diagnosis)
+    found, _ = await around(attempt, ctx, draft, report)
+    return None if found is None else found.model_copy(update={"origin": "model", "estimate": None})
+
+
+def _strange(code: str) -> str:
+    """A test with a full stop behind each text, as examples seldom show other characters."""
+    tree = parse(code)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value += "."
+    return ast.unparse(tree)

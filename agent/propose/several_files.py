@@ -1,0 +1,127 @@
+"""Programs of several files: written by a model, and repaired by edits in any of them; in a project
+a search goes on around a repair that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Literal
+
+from agent.core.domain import File, Project, Solution, SuspectFile
+from agent.iteration.context import Context
+from agent.iteration.iterations import is_small
+from agent.iteration.strategies import Attempt, failing_nodes
+from agent.propose.roles import SMALL_GENERATOR, ask_for_code, ask_generator
+from agent.search.project.suite import open_suite
+from agent.target.environment import standard_modules
+from agent.target.repository.tree import is_test_code
+from agent.target.task import PASTED
+from agent.tools.errors import BadPath
+from agent.tools.workspace import inside
+from agent.verify.project.suite_run import laid
+from llm import BadReply
+from llm.asking.answers import edited_files, edits_by_file, files_of
+
+MAX_FILES = 20
+"""Files of one draft."""
+SUFFIXES = (".py", ".json", ".csv", ".txt", ".toml", ".yaml")
+MAX_TRACED = 3
+MAX_VALUES = 12
+MAX_NAMED = 10
+
+
+async def drafted(ctx: Context, origin: Literal["model", "draft"]) -> Solution:
+    """A first program for the task's words, of one file or several; raises an `LlmError`."""
+
+    def read(text: str) -> dict[str, str]:
+        found = {path or PASTED: code for path, code in files_of(text).items()}
+        if len(found) > MAX_FILES:
+            raise BadReply(f"{len(found)} files are too many; {MAX_FILES} are allowed")
+        for path in found:
+            if wrong := _no_place(path, found):
+                raise BadReply(wrong)
+        return found
+
+    words = {"task": ctx.task.text}
+    if is_small(ctx):
+        texts = {PASTED: await ask_for_code(ctx, "draft", words, prompt=SMALL_GENERATOR)}
+    else:
+        texts, *_ = await ask_generator(ctx, "draft", words, read)
+    return Solution(
+        files=tuple(File(path=path, text=text) for path, text in texts.items()),
+        entry=next(iter(texts)), origin=origin,
+    )
+
+
+def _no_place(path: str, files: Collection[str]) -> str:
+    """Why a drafted file cannot be called so; empty where it can."""
+    try:
+        plain = inside(path) == path
+    except BadPath as error:
+        return str(error)
+    parts = PurePosixPath(path)
+    if not plain or parts.suffix not in SUFFIXES:
+        return f"{path} is no plain path of a file; write {', '.join(SUFFIXES)} alone"
+    if is_test_code(path):
+        return f"{path} is called as tests or settings are; write the program alone"
+    if parts.parts[0].removesuffix(".py") in standard_modules():
+        return f"{path} would stand in the place of a module of Python's own; call it otherwise"
+    if path == next(iter(files)) and parts.suffix != ".py":
+        return f"{path} stands first, and is no module; begin with the one that the words name"
+    if any(str(above) in files for above in parts.parents):
+        return f"{path} cannot be: {parts.parent} is a file"
+    return ""
+
+
+async def edited_solution(
+    solution: Solution, ctx: Context, question: Mapping[str, str],
+    temperature: float | None = None,
+) -> Solution:
+    """The program with one answer's edits made; raises an `LlmError`."""
+    project = ctx.task.project
+
+    def read(text: str) -> dict[str, str]:
+        edits = edits_by_file(text)
+        texts = {file.path: file.text for file in solution.files}
+        there = {file.path for file in ctx.task.support}
+        editable = tuple(texts) if project is None else project.editable
+        for path in edits:
+            if path not in editable or path not in texts:
+                raise BadReply(_refusal(path, path in there, editable))
+        return edited_files(texts, edits)
+
+    texts, *_ = await ask_generator(ctx, "edit_files", question, read, temperature)
+    return solution.with_texts(texts, origin="model")
+
+
+def _refusal(path: str, is_there: bool, editable: Sequence[str]) -> str:
+    why = "is not to be edited: a test, settings, or left out by the user" if is_there else (
+        "is no file of this program"
+    )
+    files = ", ".join(editable[:MAX_NAMED])
+    more = " and others" if len(editable) > MAX_NAMED else ""
+    return f"{path} {why}; these may be edited: {files}{more}"
+
+
+async def values_seen(
+    attempt: Attempt, ctx: Context, project: Project, suspect: SuspectFile
+) -> list[str]:
+    """What variables of the likeliest file held where failing tests went wrong."""
+    if project.command:
+        return []
+    nodes = failing_nodes(attempt.tests, attempt.report)
+    async with open_suite(
+        laid(ctx.task, attempt.solution), project, ctx.task.sites, ctx.sandbox
+    ) as suite:
+        numbers = [number for number, node in enumerate(suite.nodes) if node in nodes]
+        numbers = numbers[:MAX_TRACED]
+        if not numbers or suspect.file not in suite.loaded:
+            return []
+        trace = await suite.trace(suspect.file, numbers)
+        told = []
+        for number, seen in zip(numbers, trace.tests, strict=True):
+            place = f"{suspect.file}, line {seen.line}" if seen.line else suspect.file
+            shown = ", ".join(f"{name} = {value}" for name, value in seen.values[:MAX_VALUES])
+            if shown:
+                told.append(f"{place}, in {suite.nodes[number]}: {shown}")
+    return told

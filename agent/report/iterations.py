@@ -1,0 +1,177 @@
+"""The programs that a run has judged, and two runs side by side; from their logs alone, pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.core.domain import Approach, Report, Solution, VerdictStatus, unified
+from agent.core.events import IterationEnded, Stamped, fold_attempts
+from agent.report.result import Result, document, fold
+from agent.report.timeline import Column
+from agent.target.errors import BadInput
+
+SIDE = (
+    "run_id", "parent", "outcome", "proof", "strategy", "iterations", "calls", "tokens", "cost_usd",
+    "seconds",
+)
+
+
+class UnknownIteration(BadInput, LookupError):
+    """A run has judged no program in that iteration; the message says which there are."""
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One program that was judged, as it was judged last."""
+
+    iteration: int
+    approach: Approach | Literal[""]
+    solution: Solution
+    report: Report
+    parent: int | None
+    diff: str
+
+    @property
+    def by(self) -> str:
+        """Who made it: `user`, `memory`, `search`, `model` or `draft`; its note says more."""
+        return self.solution.origin
+
+    @property
+    def passed(self) -> int:
+        return self.report.score[0]
+
+    @property
+    def of(self) -> int:
+        return len(self.report.oracle)
+
+    @property
+    def document(self) -> dict[str, object]:
+        """It as one JSON document."""
+        return {
+            "iteration": self.iteration, "approach": self.approach or None, "by": self.by,
+            "note": self.solution.note, "passed": self.passed, "of": self.of,
+            "passes": self.report.passed, "parent": self.parent, "diff": self.diff,
+            "files": {file.path: file.text for file in self.solution.files},
+            "tests": [
+                {"id": one.name, "origin": one.origin, "standing": one.standing, "got": one.got}
+                for one in self.report.verdicts
+            ],
+        }
+
+
+def iterations(log: Iterable[Stamped]) -> tuple[Iteration, ...]:
+    """The programs that a run has judged, in order; one iteration may have several."""
+    log = tuple(log)
+    approaches = {
+        entry.event.iteration: entry.event.approach for entry in fold_attempts(log)
+        if isinstance(entry.event, IterationEnded)
+    }
+    columns = fold(log).columns
+    return tuple(
+        Iteration(
+            column.iteration, "" if column.parent is None else approaches.get(column.iteration, ""),
+            column.solution, column.report,
+            None if column.parent is None else columns[column.parent].iteration,
+            changed(columns, place),
+        )
+        for place, column in enumerate(columns) if column.solution is not None
+    )
+
+
+def changed(columns: Sequence[Column], place: int, since: int | None = None) -> str:
+    """What a program changes of another judged one, by default of the one it was made from."""
+    column = columns[place]
+    other = column.parent if since is None else since
+    base = None if other is None else columns[other].solution
+    return "" if column.solution is None or base is None else column.solution.diff(base)
+
+
+def program_of(log: Iterable[Stamped], iteration: int) -> Iteration:
+    """The program that stood at the end of an iteration; raises `UnknownIteration`."""
+    found = iterations(log)
+    chosen = [one for one in found if one.iteration == iteration]
+    if not chosen:
+        known = ", ".join(str(one) for one in sorted({one.iteration for one in found}))
+        raise UnknownIteration(
+            f"No program was judged in iteration {iteration}; "
+            + (f"there is {known}." if known else "that run has judged none.")
+        )
+    return chosen[-1]
+
+
+@dataclass(frozen=True)
+class Differing:
+    """A test that came out otherwise in two runs; a standing is `None` where it was not run."""
+
+    name: str
+    left: VerdictStatus | None
+    right: VerdictStatus | None
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """Two runs side by side."""
+
+    left: Result
+    right: Result
+    related: str
+    diff: str
+    differing: tuple[Differing, ...]
+
+    @property
+    def document(self) -> dict[str, object]:
+        """It as one JSON document."""
+        return {
+            "left": _side(self.left), "right": _side(self.right), "related": self.related or None,
+            "diff": self.diff,
+            "tests": [
+                {"id": one.name, "left": one.left, "right": one.right} for one in self.differing
+            ],
+        }
+
+
+def _side(result: Result) -> dict[str, object]:
+    told = document(result)
+    return {name: told[name] for name in SIDE}
+
+
+def compared(left: Iterable[Stamped], right: Iterable[Stamped]) -> RunComparison:
+    """Two runs, by how they ended and what their tests say of the programs they leave."""
+    one, other = fold(left), fold(right)
+    before, after = dict(one.files), dict(other.files)
+    return RunComparison(
+        one, other, _related(one, other),
+        "".join(
+            unified(path, before.get(path, ""), after.get(path, ""))
+            for path in sorted(before.keys() | after.keys())
+        ),
+        differing(one.report, other.report),
+    )
+
+
+def differing(left: Report | None, right: Report | None) -> tuple[Differing, ...]:
+    """The tests that came out otherwise in one report than in another."""
+    before, after = (
+        {verdict.name: verdict.standing for verdict in side.verdicts} if side is not None else {}
+        for side in (left, right)
+    )
+    return tuple(
+        Differing(name, before.get(name), after.get(name)) for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    )
+
+
+def _related(left: Result, right: Result) -> str:
+    for child, other in ((right, left), (left, right)):
+        parent = child.parent
+        if parent is not None and parent.run == other.run_id:
+            side = "right" if child is right else "left"
+            return f"the {side} one is a fork of the other at iteration {parent.iteration}"
+    ours, theirs = left.parent, right.parent
+    if ours is not None and theirs is not None and ours.run == theirs.run:
+        return (
+            f"both are forks of {ours.run}, at iterations {ours.iteration} and {theirs.iteration}"
+        )
+    return ""

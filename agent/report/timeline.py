@@ -1,0 +1,210 @@
+"""The steps of a run, its conversations with models, and its tests over all judged programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from string import ascii_lowercase
+
+from agent.core.domain import Diagnosis, Origin, Report, Solution, Verdict
+from agent.core.events import (
+    Diagnosed,
+    Event,
+    FellBack,
+    Judged,
+    ModelAsked,
+    ModelCalled,
+    ModelFailed,
+    Searched,
+    Stamped,
+    Step,
+    StepFinished,
+    StepStarted,
+    TestInfo,
+)
+
+ORIGIN_ORDER: tuple[Origin, ...] = (
+    "user", "doctest", "task", "urged", "confirmed", "spec", "contested", "held-out", "adversarial",
+)
+
+
+@dataclass(frozen=True)
+class TimelineStep:
+    """One step of the run, running until its time is known."""
+
+    step: Step
+    iteration: int
+    task: str
+    wall_ms: float | None = None
+    events: tuple[Event, ...] = ()
+
+    @property
+    def search(self) -> Searched | None:
+        """How far its search has come, where it has one."""
+        return next((one for one in self.events if isinstance(one, Searched)), None)
+
+
+Timeline = tuple[TimelineStep, ...]
+SUBMITTED = "brought"
+"""The key of the program that the user submitted."""
+
+
+@dataclass(frozen=True)
+class ModelQuestion:
+    """One question to a model: what was asked, and what came of it."""
+
+    asked: ModelAsked | None
+    ended: ModelCalled | ModelFailed | None
+
+
+Talk = tuple[ModelQuestion | FellBack, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One judged state of the program."""
+
+    label: str
+    iteration: int
+    report: Report
+    solution: Solution | None = None
+    parent: int | None = None
+    diagnosis: Diagnosis | None = None
+
+
+@dataclass(frozen=True)
+class TestHistory:
+    """One test over the whole run; a cell is `None` where it was not run."""
+
+    name: str
+    origin: Origin
+    code: str
+    cells: tuple[Verdict | None, ...]
+
+    @property
+    def latest(self) -> Verdict | None:
+        """The last verdict that this test got."""
+        return next((cell for cell in reversed(self.cells) if cell is not None), None)
+
+    def regressed_at(self, index: int) -> bool:
+        """Whether the test fails in this column and passed in an earlier one."""
+        cell = self.cells[index]
+        if cell is None or not cell.fails:
+            return False
+        return any(earlier is not None and earlier.passed for earlier in self.cells[:index])
+
+
+def with_event(timeline: Timeline, stamped: Stamped) -> Timeline:
+    """The timeline after one more event, which belongs to its own task's step, else to the last."""
+    event = stamped.event
+    if isinstance(event, StepStarted):
+        return (*timeline, TimelineStep(event.step, event.iteration, stamped.task))
+    own = [n for n, one in enumerate(timeline) if one.task == stamped.task]
+    if isinstance(event, StepFinished):
+        own = [n for n in own if timeline[n].step == event.step]
+        return _with(timeline, own[-1], wall_ms=event.wall_ms) if own else timeline
+    if not timeline:
+        return timeline
+    index = own[-1] if own else len(timeline) - 1
+    before = timeline[index].events
+    if isinstance(event, Searched):
+        before = tuple(one for one in before if not isinstance(one, Searched))
+    return _with(timeline, index, events=(*before, event))
+
+
+def _with(timeline: Timeline, index: int, **changes: object) -> Timeline:
+    changed = replace(timeline[index], **changes)  # type: ignore[arg-type]  # fields of a step
+    return (*timeline[:index], changed, *timeline[index + 1 :])
+
+
+def with_call(talk: Talk, event: ModelAsked | ModelCalled | ModelFailed | FellBack) -> Talk:
+    """The conversations after one more event."""
+    match event:
+        case FellBack():
+            return (*talk, event)
+        case ModelAsked():
+            return (*talk, ModelQuestion(event, None))
+    for index, one in enumerate(talk):
+        if (
+            isinstance(one, ModelQuestion)
+            and one.asked is not None
+            and one.asked.call == event.call
+        ):
+            return (*talk[:index], replace(one, ended=event), *talk[index + 1 :])
+    return (*talk, ModelQuestion(None, event))
+
+
+def with_diagnosis(columns: tuple[Column, ...], event: Diagnosed) -> tuple[Column, ...]:
+    """The judged programs, the last that was looked at with why it fails."""
+    places = [
+        index for index, column in enumerate(columns)
+        if event.solution in ("", column.report.solution)
+    ]
+    if not places:
+        return columns
+    at = places[-1]
+    found = replace(columns[at], diagnosis=event.diagnosis)
+    return (*columns[:at], found, *columns[at + 1 :])
+
+
+def with_report(
+    columns: tuple[Column, ...], event: Judged, programs: Mapping[str, Solution]
+) -> tuple[Column, ...]:
+    """The judged programs after one more report; one judged again in its iteration keeps its
+    column."""
+    for index, column in enumerate(columns):
+        if (column.report.solution, column.iteration) == (event.report.solution, event.iteration):
+            again = replace(column, report=with_excluded(event.report, column.report))
+            return (*columns[:index], again, *columns[index + 1 :])
+    submitted = None if columns else programs.get(SUBMITTED)
+    solution = programs.get(event.report.solution, submitted)
+    label = _label(columns, event.iteration, solution.origin if solution is not None else "user")
+    named = [
+        index for index, one in enumerate(columns)
+        if solution is not None and one.report.solution == solution.parent
+    ]
+    parent = (named[-1] if named else 0) if columns else None  # the first, where it was not judged
+    return (*columns, Column(label, event.iteration, event.report, solution, parent))
+
+
+def _label(columns: tuple[Column, ...], iteration: int, origin: str) -> str:
+    """By its iteration, with a letter where that has several."""
+    if not columns:
+        return "draft" if origin in ("draft", "model") else "before"
+    name = f"try {iteration}" if iteration else "memory" if origin == "memory" else "start"
+    others = sum(one.label.startswith(name) for one in columns if one.iteration == iteration)
+    return f"{name}{ascii_lowercase[min(others, 25)] if others else ''}"
+
+
+def with_excluded(report: Report, *others: Report) -> Report:
+    """A report with what others have set aside, where it does not judge that itself."""
+    judged = {verdict.name for verdict in report.verdicts}
+    aside = {
+        verdict.name: verdict for other in others for verdict in other.verdicts
+        if verdict.aside and verdict.name not in judged
+    }
+    return report.model_copy(update={"verdicts": (*report.verdicts, *aside.values())})
+
+
+def rows(tests: tuple[TestInfo, ...], columns: tuple[Column, ...]) -> Iterator[TestHistory]:
+    """Tests by origin; within one, in the order in which they joined the suite."""
+    announced = {test.name: test for test in tests}
+    place = {name: index for index, name in enumerate(announced)}
+    cells: dict[tuple[str, str], list[Verdict | None]] = {}
+    origins: dict[tuple[str, str], Origin] = {}
+    for index, column in enumerate(columns):
+        for verdict in column.report.verdicts:
+            key = (verdict.test, verdict.name)
+            cells.setdefault(key, [None] * len(columns))[index] = verdict
+            origins.setdefault(key, verdict.origin)
+    judged = {test for test, _ in cells}
+    for name in announced.keys() - judged:
+        cells[name, name] = [None] * len(columns)
+        origins[name, name] = announced[name].origin
+
+    def order(key: tuple[str, str]) -> tuple[int, int]:
+        return ORIGIN_ORDER.index(origins[key]), place.get(key[0], len(place))
+
+    for key in sorted(cells, key=order):
+        code = announced[key[0]].code if key[0] in announced else ""
+        yield TestHistory(key[1], origins[key], code, tuple(cells[key]))

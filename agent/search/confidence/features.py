@@ -1,0 +1,139 @@
+"""What is measured of a patch that passes its tests, to estimate how likely it is right.
+
+Each feature is a number; their weights stand in `coefficients.toml`. Pure: whatever takes running
+(answers to probing calls, how many candidates were tried) is given.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.core.trees import readable_nodes
+from agent.search.confidence.naturalness import added
+from agent.search.inspection.dead_code import dead_statements
+from agent.search.inspection.doubts import dropped_calls, unread_names
+from agent.search.inspection.widening import dropped_guards
+from agent.search.program import Function
+from agent.search.values import Candidate
+
+Features = Mapping[str, float]
+
+_NEUTRAL: dict[str, tuple[type[ast.operator], ...]] = {
+    "0": (ast.Add, ast.Sub), "1": (ast.Mult, ast.Div, ast.FloorDiv, ast.Pow),
+}
+"""Operators whose result is their left side, given this right one."""
+_JUMPS = (ast.Pass, ast.Continue, ast.Break)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known of a failing program apart from its patches."""
+
+    program: str
+    tests: tuple[str, ...]
+    """The code of each test; empty where only a crash is known."""
+    base_answers: tuple[str, ...] = ()
+    """What the program gives for each probing call."""
+
+
+def features_of(patches: Sequence[Candidate], now: Situation) -> list[dict[str, float]]:
+    """The features of each of some patches that all pass the tests of a program, in their order.
+
+    Args:
+        patches: All that are known to pass; they compete with each other.
+        now: The program, its tests, and its answers to the calls that the patches were probed with.
+    """
+    shared = {"patches": math.log(len(patches)), **_size(now.program)}
+    return [
+        {
+            **shared, "tried before": math.log1p(one.tried),
+            "reported mistake": float("reported mistake" in one.operators),
+            "known mistake": float("known mistake" in one.operators),
+            "changed": _changed(now.base_answers, one.answers), **_text(now.program, one.text),
+        }
+        for one in patches
+    ]
+
+
+def _size(text: str) -> dict[str, float]:
+    """How much code there is to be wrong, of which the tests may see little."""
+    nodes = readable_nodes(text)
+    return {
+        "lines": math.log1p(sum(bool(line.strip()) for line in text.splitlines())),
+        "functions": math.log1p(sum(isinstance(one, Function) for one in nodes)),
+    }
+
+
+def _changed(before: Sequence[str], after: Sequence[str]) -> float:
+    """The share of results that change, of probing calls to which the original gave a value."""
+    known = [(old, new) for old, new in zip(before, after, strict=False) if _is_value(old)]
+    return sum(old != new for old, new in known) / max(1, len(known))
+
+
+def _is_value(answer: str) -> bool:
+    return answer not in ("", "~") and not answer.startswith("!")
+
+
+def _text(before: str, after: str) -> dict[str, float]:
+    """What the two texts show."""
+    chances = added(before, after)
+    return {
+        "added": math.log1p(len(chances)), "suspicious": float(min(3, _suspicious(before, after))),
+        "usual on average": sum(chances) / len(chances) if chances else 0.0,
+    }
+
+
+def _suspicious(before: str, after: str) -> int:
+    """How many things a patch brings in that a reviewer would reject: code that cannot run, caught
+    exceptions that are ignored, operations without effect, calls and guards that are gone, names
+    that nothing reads."""
+    return (
+        max(0, _dead(after) - _dead(before)) + max(0, _swallowed(after) - _swallowed(before))
+        + len({*_vacuous(after)} - {*_vacuous(before)}) + len(dropped_calls(before, after))
+        + len(dropped_guards(before, after)) + len(unread_names(before, after))
+    )
+
+
+def _dead(text: str) -> int:
+    return sum(1 for _ in dead_statements(text))
+
+
+def _swallowed(text: str) -> int:
+    """Handlers that only go on, or give a constant."""
+    return sum(
+        isinstance(node, ast.ExceptHandler) and all(
+            isinstance(one, _JUMPS) or (
+                isinstance(one, ast.Return) and isinstance(one.value, ast.Constant | None)
+            ) for one in node.body
+        ) for node in readable_nodes(text)
+    )
+
+
+def _vacuous(text: str) -> Iterator[str]:
+    """Operations without an effect: constants in conditions, equal operands, `+ 0`, `* 1`."""
+    for node in readable_nodes(text):
+        match node:
+            case ast.BoolOp(values=values):
+                idle = _equal(values) or any(isinstance(one, ast.Constant) for one in values)
+            case ast.Compare(left=left, comparators=others):
+                sides = [left, *others]
+                idle = _equal(sides) or all(isinstance(one, ast.Constant) for one in sides)
+            case ast.BinOp(left=left, right=right, op=op):
+                idle = isinstance(op, _NEUTRAL.get(ast.unparse(right), ())) or (
+                    _equal([left, right]) and not isinstance(op, ast.Add | ast.Mult)
+                )
+            case ast.IfExp(test=test) | ast.If(test=test):
+                idle = isinstance(test, ast.Constant)
+            case ast.Assign(targets=[target], value=value):
+                idle = ast.unparse(target) == ast.unparse(value)
+            case _:
+                continue
+        if idle:
+            yield ast.unparse(node)
+
+
+def _equal(nodes: Sequence[ast.expr]) -> bool:
+    return len(nodes) > len({ast.dump(one) for one in nodes})

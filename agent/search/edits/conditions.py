@@ -1,0 +1,173 @@
+"""Conditions put where none was, or extended; cheaper where they told failing runs from passing
+ones while the tests ran."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from heapq import nsmallest
+from operator import itemgetter
+
+from agent.search.edits.constants import NEUTRAL
+from agent.search.evidence import both, either, worth
+from agent.search.program import (
+    AND,
+    NOT,
+    NUMBERS,
+    SEQUENCES,
+    Function,
+    Program,
+    Splice,
+    parameters,
+)
+from agent.search.program.blocks import (
+    SIMPLE,
+    ends_the_program,
+    in_loop,
+    indented,
+    is_docstring,
+    lines_of,
+    opening,
+)
+
+MAX_CONDITIONS = 400
+"""What is asked at one place."""
+_LOOSE = re.compile(r"\b(or|and|if|lambda)\b")
+_CONTAINERS = frozenset({"list", "str", "tuple", "set", "dict"})
+MAX_LEFT_BY = 80
+"""Conditions under which a way out is tried."""
+
+
+def condition(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A condition with a further part, or another condition."""
+    returned = isinstance(program.parents.get(node), ast.Return)
+    if not program.is_tested(node) and not (returned and program.type_of(node) == {"bool"}):
+        return
+    if isinstance(program.parents.get(node), ast.BoolOp | ast.UnaryOp):
+        return
+    text = program.code(node)
+    extra = 0.5 * returned
+    line = program.statement(node).lineno
+    moments, before = program.moments(line), program.held(text, line)
+    for atom, cost in atoms(program, node):
+        if atom == text:
+            continue
+        part = f"({atom})" if _LOOSE.search(atom) else atom
+        now = program.held(atom, line)
+        narrow = 4.8 + cost + extra + worth(before, both(before, now), moments)
+        wide = 4.8 + cost + extra + worth(before, either(before, now), moments)
+        yield program.replace(node, f"{program.grouped(node, NOT)} and {part}", narrow)
+        yield program.replace(node, f"{program.grouped(node, AND)} or {part}", wide)
+        yield program.replace(node, f"{part} and {program.grouped(node, NOT)}", narrow + 0.3)
+        yield program.replace(node, atom, 5.0 + cost + extra + worth(before, now, moments))
+
+
+def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
+    """An answer for a special parameter, before anything else is done."""
+    first = opening(program, node)
+    if first is None:
+        return
+    for name in parameters(node, keywords=False):
+        if name in ("self", "cls"):
+            continue
+        tests = [f"not {name}"]
+        if program.may_be(name, NUMBERS):
+            tests += [f"{name} < 0", f"{name} <= 0", f"{name} == 0", f"{name} == 1", f"{name} < 2"]
+        if program.may_be(name, frozenset({"list", "str", "tuple"})):
+            tests += [f"len({name}) == 1", f"len({name}) < 2"]
+        if program.may_be(name, frozenset({"NoneType"})):
+            tests.append(f"{name} is None")
+        for test in tests:
+            for position, answer in enumerate((*NEUTRAL, name, "1", "-1", "{}")):
+                yield program.insert_before(
+                    first, [f"if {test}:", f"{program.step}return {answer}"],
+                    4.4 + 0.05 * position,
+                )
+
+
+def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """A statement done only under a condition, or a way out before it."""
+    if not isinstance(node, SIMPLE) or not program.alone(node) or is_docstring(node):
+        return
+    if program.scope(node) is program.tree or ends_the_program(node):
+        return
+    start, end = program.whole_lines(node)
+    inner = indented(lines_of(program, node), program.indent(node) + program.step)
+    leaves = ["continue", "break"] if in_loop(program, node) else []
+    leaves += ["return False", "return True", "return None"]
+    line = node.lineno
+    moments = program.moments(line)
+    never, always = (False,) * len(moments), (True,) * len(moments)
+    for place, (test, cost) in enumerate(atoms(program, node)):
+        now = program.held(test, line)
+        head = f"{program.indent(node)}if {test}:{program.newline}"
+        kept = 5.4 + cost + worth(always, now, moments)
+        yield Splice(start, end, head + inner, kept, node.lineno)
+        if cost < 0.7 and place < MAX_LEFT_BY:
+            left = 5.8 + cost + worth(never, now, moments)
+            for leave in leaves:
+                yield program.insert_before(node, [f"if {test}:", f"{program.step}{leave}"], left)
+
+
+def atoms(program: Program, node: ast.expr | ast.stmt) -> list[tuple[str, float]]:
+    """Conditions that could be asked at a place, with how far-fetched each is, the likeliest first.
+
+    Many names in reach make thousands, none of which is likely.
+    """
+    return nsmallest(MAX_CONDITIONS, _atoms(program, node), key=itemgetter(1))
+
+
+def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, float]]:
+    names = program.variables(node)
+    numbers = [one for one in program.constants(node, int) if isinstance(one, int)]
+    divisors = [near for one in numbers if 1 < one < 100 for near in (one, one + 1)][:4]
+    scope = program.scope(node)
+    asked = [one.name for one in program.askers if one is not scope]
+    for text in program.conditions(scope):
+        if len(text) < 60:
+            yield text, 0.0
+    for name in names:
+        seen = program.seen(name)
+        if not program.reads.get(name) and program.may_be(name, _CONTAINERS):
+            # What was prepared and is never looked at was meant to be asked.
+            for other in names:
+                places = ("", "[0]", "[1]", "[-1]") if program.may_be(other, SEQUENCES) else ("",)
+                for place in places if other != name else ():
+                    yield f"{other}{place} in {name}", 0.1
+                    yield f"{other}{place} not in {name}", 0.1
+        yield f"not {name}", 0.2
+        yield name, 0.4
+        if not seen or "NoneType" in seen:
+            yield f"{name} is None", 0.5
+            yield f"{name} is not None", 0.5
+        if not seen or seen & NUMBERS:
+            for test in ("> 0", "== 0", "< 0", ">= 0", "== 1", "> 1", "!= 0", "<= 0", "<= 1"):
+                yield f"{name} {test}", 0.6
+            for other in names:
+                if other != name and program.may_be(other, NUMBERS):
+                    for sign in ("<", "<=", "==", "!="):
+                        yield f"{name} {sign} {other}", 0.9
+        if seen & {"list", "str", "tuple", "set", "dict"}:
+            for other in names:
+                if other != name:
+                    yield f"{other} in {name}", 0.7
+                    yield f"{other} not in {name}", 0.7
+            for test in ("== 0", "== 1", "> 1"):
+                yield f"len({name}) {test}", 0.9
+        if seen & {"int"}:
+            for divisor in dict.fromkeys((2, *divisors)):
+                yield f"{name} % {divisor} == 0", 0.9
+                yield f"{name} % {divisor} != 0", 0.9
+        for function in asked:
+            yield f"{function}({name})", 0.8
+            yield f"not {function}({name})", 0.9
+        if "str" in seen:
+            for test in ("isdigit()", "isalpha()", "isupper()", "islower()"):
+                yield f"{name}.{test}", 0.9
+        plain = {"int", "float", "str", "list", "tuple", "dict", "set", "bool"}
+        if not seen or not seen <= plain:
+            for attribute in program.attributes:
+                yield f"{name}.{attribute}", 0.9
+                yield f"not {name}.{attribute}", 0.9
+                yield f"{name}.{attribute} is None", 0.9

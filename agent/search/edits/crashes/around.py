@@ -1,0 +1,72 @@
+"""What a crash's line offers: its nodes, ways out before them, and conditions around them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TypeVar
+
+from agent.core.trees import parse
+from agent.search.edits.constants import NEUTRAL
+from agent.search.program import BUILTINS, NOT, Program, Splice, names_in
+from agent.search.program.blocks import in_loop, is_elif
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
+def nodes_on(program: Program, kind: type[_Node], line: int | None) -> Iterator[_Node]:
+    """Nodes of a kind, on a line if there is one."""
+    for node in ast.walk(program.tree):
+        if isinstance(node, kind) and node not in program.hidden:
+            first = getattr(node, "lineno", None)
+            last = getattr(node, "end_lineno", None)
+            if line is None or (first is not None and last is not None and first <= line <= last):
+                yield node
+
+
+def ways_out(program: Program, node: ast.AST, test: str, cost: float) -> Iterator[Splice]:
+    """`if test: return …` before the node's statement."""
+    statement = program.statement(node)
+    if is_settled(test):
+        return
+    if not program.alone(statement) or is_elif(program, statement):
+        return
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        return
+    leaves = ["continue", "break"] if in_loop(program, statement) else []
+    if program.scope(node) is not program.tree:
+        leaves += [f"return {neutral}" for neutral in NEUTRAL] + ["return -1"]
+    for rank, leave in enumerate(leaves):
+        yield program.insert_before(
+            statement, [f"if {test}:", f"{program.step}{leave}"], cost + 0.02 * rank
+        )
+
+
+def only_if(program: Program, node: ast.AST, test: str, cost: float) -> Iterator[Splice]:
+    """The node's statement done only if `test` holds, or its condition extended by it."""
+    statement = program.statement(node)
+    if is_settled(test):
+        return
+    if isinstance(statement, ast.If | ast.While):
+        condition = program.grouped(statement.test, NOT)
+        yield program.replace(statement.test, f"{test} and {condition}", cost)
+        yield program.replace(
+            statement.test, f"not ({test}) or {program.grouped(statement.test, 3)}", cost + 0.2
+        )
+        return
+    simple = isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr)
+    if simple and statement.lineno == statement.end_lineno and program.alone(statement):
+        indent = program.indent(statement)
+        start, end = program.whole_lines(statement)
+        line = program.between(start, end).lstrip()
+        head = f"{indent}if {test}:{program.newline}{indent}{program.step}"
+        yield Splice(start, end, head + line, cost + 0.3, statement.lineno)
+
+
+def is_settled(test: str) -> bool:
+    """Whether a condition reads no variable, so that it always or never holds."""
+    try:
+        tree = parse(f"({test}\n)")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return {*names_in(tree)} <= BUILTINS

@@ -1,0 +1,238 @@
+"""Edits where a value is of the wrong type, not there, not taken, or never comes."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator
+
+from agent.search.edits.constants import quoted
+from agent.search.edits.crashes.around import is_settled, nodes_on, only_if, ways_out
+from agent.search.program import ATOM, NOT, Program, Splice, names_in
+from agent.search.program.blocks import is_elif
+from agent.search.values import Crash
+
+_TAKERS = (
+    ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.AugAssign, ast.Return, ast.For, ast.Assign,
+)
+"""What takes a value that may have to be converted."""
+
+
+def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
+    """Values of the wrong type converted, calls for indices, missing arguments."""
+    message = crash.message
+    for node in nodes_on(program, ast.expr, crash.line):
+        context = getattr(node, "ctx", None)
+        if isinstance(node, ast.Slice | ast.Starred) or isinstance(context, ast.Store | ast.Del):
+            continue
+        parent = program.parents.get(node)
+        if crash.line is None and not isinstance(parent, ast.Return):
+            continue  # it arose elsewhere, with what came from here
+        called = program.is_called(node)
+        if not called and isinstance(parent, _TAKERS):
+            yield from _converted(program, node, message)
+        if "not callable" in message and isinstance(node, ast.Call):
+            yield from _uncalled(program, node)
+        is_value = isinstance(node, ast.Attribute) or (
+            isinstance(node, ast.Name) and node.id in program.functions
+        )
+        if is_value and not called:
+            yield program.replace(node, f"{program.code(node)}()", 1.2)
+        if isinstance(node, ast.Subscript) and "not subscriptable" in message:
+            inner = program.code(node.slice)
+            yield program.replace(node, f"{program.code(node.value)}({inner})", 0.8)
+        if isinstance(node, ast.Name | ast.Attribute) and "NoneType" in message:
+            text = program.code(node)
+            yield from ways_out(program, node, f"{text} is None", 2.6)
+            yield program.replace(node, f"({text} or 0)", 2.2)
+            yield program.replace(node, f"({text} or [])", 2.4)
+    if "positional argument" in message or "required" in message:
+        yield from _missing_arguments(program)
+
+
+def _converted(program: Program, node: ast.expr, message: str) -> Iterator[Splice]:
+    """A value as another type has it: by a function, a method, or its first element."""
+    text, parent = program.code(node), program.parents.get(node)
+    for cast in ("str", "int", "float", "list", "tuple", "len", "sum"):
+        likely = f"not {cast}" in message or cast in ("str", "int")
+        if cast == "str" and "concatenate str" in message:
+            likely = not isinstance(node, ast.Constant)
+        yield program.replace(node, f"{cast}({text})", 1.4 if likely else 2.0)
+    base = program.grouped(node, ATOM)
+    for view in (".encode()", ".decode()", "[0]", ".items()", ".values()"):
+        yield program.replace(node, base + view, 2.2)
+    iterated = isinstance(parent, ast.For) and parent.iter is node
+    yield program.replace(node, f"range({text})", 0.6 if iterated else 2.4)
+    yield program.replace(node, f"range(len({text}))", 0.8 if iterated else 2.4)
+
+
+def _uncalled(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """An index, a value or a product in place of a call."""
+    given = ", ".join(program.code(one) for one in node.args)
+    function = program.code(node.func)
+    yield program.replace(node, f"{function}[{given}]", 0.6)
+    yield program.replace(node, function, 0.8)
+    yield program.replace(node, f"{function} * ({given})", 1.2)
+
+
+def _missing_arguments(program: Program) -> Iterator[Splice]:
+    """A missing argument."""
+    for call in nodes_on(program, ast.Call, None):
+        if program.crash and program.crash.line not in (None, call.lineno):
+            continue
+        opening = program.data.find(b"(", program.end(call.func)) + 1
+        given = [program.code(one) for one in call.args]
+        if call.keywords:
+            continue
+        for i in range(len(given) + 1):
+            for name in (*program.variables(call), "0", "1", "[]", "''", "None"):
+                text = ", ".join([*given[:i], name, *given[i:]])
+                yield Splice(opening, program.end(call) - 1, text, 2.4, call.lineno)
+
+
+def outside(program: Program, crash: Crash) -> Iterator[Splice]:
+    """An index out of range: a bound one too far, a condition, or a way out before it."""
+    yield from _bounds(program)
+    for node in nodes_on(program, ast.Subscript, crash.line):
+        if isinstance(node.slice, ast.Slice):
+            continue
+        base, place = program.code(node.value), program.grouped(node.slice, 6)
+        if isinstance(node.ctx, ast.Load) and not is_settled(f"{place}, {base}"):
+            value = program.grouped(node, 2)
+            for neutral in ("None", "0", "''"):
+                yield program.replace(
+                    node, f"{value} if {place} < len({base}) else {neutral}", 3.2
+                )
+        yield from only_if(program, node, f"{place} < len({base})", 2.6)
+        yield from only_if(program, node, base, 2.8)
+        yield from ways_out(program, node, f"not {program.grouped(node.value, NOT)}", 2.2)
+        yield from ways_out(program, node, f"{place} >= len({base})", 2.6)
+    for call in nodes_on(program, ast.Call, crash.line):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("pop", "popleft"):
+            base = program.code(call.func.value)
+            yield from only_if(program, call, base, 1.6)
+            yield from ways_out(program, call, f"not {base}", 2.0)
+
+
+def _bounds(program: Program) -> Iterator[Splice]:
+    """Loops that go one too far: `range(n + 1)`, `while i <= n`."""
+    for node in ast.walk(program.tree):
+        match node:
+            case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[*_, stop])):
+                if isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add):
+                    yield program.replace(stop, program.code(stop.left), 0.4)
+                elif not isinstance(stop, ast.UnaryOp):
+                    yield program.replace(stop, f"{program.grouped(stop, 10)} - 1", 1.6)
+            case ast.While(test=ast.Compare(ops=[ast.LtE()]) as test):
+                between = program.between(program.end(test.left), program.start(
+                    test.comparators[0]))
+                at = program.end(test.left) + between.encode().find(b"<=")
+                yield Splice(at, at + 2, "<", 0.4, test.lineno)
+
+
+def missing_key(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A key that is not there: `get`, an initial value, or a way out."""
+    for node in nodes_on(program, ast.Subscript, crash.line):
+        if isinstance(node.slice, ast.Slice):
+            continue
+        base, key = program.code(node.value), program.code(node.slice)
+        statement = program.statement(node)
+        if isinstance(statement, ast.AugAssign) and statement.target is node:
+            sign = program.between(program.end(node), program.start(statement.value))
+            sign = sign.strip().removesuffix("=")
+            value = program.grouped(statement.value, 11)
+            for neutral in ("0", "[]", "''", "1"):
+                text = f"{base}[{key}] = {base}.get({key}, {neutral}) {sign} {value}"
+                yield program.replace_statement(statement, text, 0.4)
+        if isinstance(node.ctx, ast.Load):
+            for rank, neutral in enumerate(("0", "None", "[]", "''", "{}", "False", "1")):
+                yield program.replace(node, f"{base}.get({key}, {neutral})", 0.8 + 0.05 * rank)
+            yield program.replace(node, f"{base}.get({key})", 0.82)
+            parent = program.parents.get(node)
+            if isinstance(parent, ast.Attribute):
+                for neutral in ("[]", "set()", "{}"):
+                    yield program.replace(node, f"{base}.setdefault({key}, {neutral})", 0.7)
+            missing = crash.message.strip("'\"")
+            # The key may be written where the dictionary is made, outside this function.
+            keys = {
+                one.value for one in nodes_on(program, ast.Constant, None)
+                if isinstance(one.value, str) and one.value != missing
+            }
+            for other in difflib.get_close_matches(missing, sorted(keys), 3, 0.6):
+                if isinstance(node.slice, ast.Constant):
+                    yield program.replace(node.slice, quoted(other, key), 0.3)
+        if program.alone(statement) and not is_elif(program, statement):
+            for neutral in ("0", "[]", "set()", "''", "{}"):
+                lines = [f"if {key} not in {base}:", f"{program.step}{base}[{key}] = {neutral}"]
+                yield program.insert_before(statement, lines, 1.4)
+        yield from ways_out(program, node, f"{key} not in {base}", 2.2)
+        yield from only_if(program, node, f"{key} in {base}", 1.8)
+
+
+def zero_division(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A division by zero: an answer for the empty case."""
+    for node in nodes_on(program, ast.BinOp, crash.line):
+        if not isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
+            continue
+        divisor, whole = program.code(node.right), program.code(node)
+        for neutral in ("0", "0.0", "None", "1"):
+            if not is_settled(divisor):
+                yield program.replace(node, f"{whole} if {divisor} else {neutral}", 1.2)
+        yield from ways_out(program, node, f"not {program.grouped(node.right, NOT)}", 1.4)
+        yield from only_if(program, node, divisor, 2.0)
+
+
+def bad_value(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A value that cannot be taken: cleaned, converted by another function, or skipped."""
+    for node in nodes_on(program, ast.Call, crash.line):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        given = [program.code(one) for one in node.args]
+        if name == "int" and len(given) == 1:
+            yield program.replace(node, f"int(float({given[0]}))", 1.2)
+            yield program.replace(node, f"float({given[0]})", 1.6)
+        if name in ("int", "float") and len(given) == 1:
+            base = program.grouped(node.args[0], ATOM)
+            yield program.replace(node, f"{name}({base}.strip())", 1.6)
+            yield program.replace(node, f"{name}({given[0]} or 0)", 1.4)
+            yield from ways_out(program, node, f"not {given[0]}", 2.0)
+            yield from ways_out(program, node, f"not {base}.isdigit()", 2.2)
+        if name in ("max", "min") and len(given) == 1:
+            for neutral in ("0", "None"):
+                yield program.replace(node, f"{name}({given[0]}, default={neutral})", 0.8)
+            yield from ways_out(program, node, f"not {given[0]}", 1.4)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("remove", "index") and given:
+            base = program.code(node.func.value)
+            yield from only_if(program, node, f"{given[0]} in {base}", 1.2)
+            yield from ways_out(program, node, f"{given[0]} not in {base}", 1.8)
+            if node.func.attr == "index":
+                yield program.replace(node, f"{base}.find({given[0]})", 1.6)
+
+
+def endless(program: Program, crash: Crash) -> Iterator[Splice]:
+    """A loop that does not end: a step towards its end."""
+    for loop in nodes_on(program, ast.While, None):
+        tested = [one for one in names_in(loop.test) if one in program.variables(loop)]
+        last = loop.body[-1]
+        if not program.alone(last) or last.lineno == loop.lineno:
+            continue
+        indent = program.indent(loop.body[0])
+        steps = []
+        for name in tested:
+            seen = program.seen(name)
+            if not seen or seen & {"int", "float"}:
+                steps += [f"{name} += 1", f"{name} -= 1", f"{name} //= 2", f"{name} //= 10"]
+            if not seen or seen & {"list", "set", "dict"}:
+                steps.append(f"{name}.pop()")
+            if seen & {"list", "str"}:
+                steps.append(f"{name} = {name}[1:]")
+            for attribute in program.attributes:
+                steps.append(f"{name} = {name}.{attribute}")
+        for step in steps:
+            yield program.insert_after(last, [step], 2.4, indent)
+            for inner in ast.walk(loop):
+                if not isinstance(inner, ast.If) or not program.alone(inner.body[-1]):
+                    continue
+                if inner.body[-1].lineno > inner.lineno:
+                    yield program.insert_after(inner.body[-1], [step], 3.0)
+                    yield program.insert_before(inner.body[-1], [step], 3.0)
+        yield program.insert_after(last, ["break"], 3.2, indent)

@@ -1,0 +1,148 @@
+"""Edits that put something into an expression: one off, an operand, a donor, a neutral value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from agent.search.edits.constants import is_indexing
+from agent.search.program import ATOM, NUMBERS, SEQUENCES, Program, Splice
+
+_PLACES = (
+    ast.Compare, ast.Slice, ast.BinOp, ast.Subscript, ast.Call, ast.Return, ast.Assign,
+    ast.AugAssign, ast.keyword,
+)
+
+
+def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """One more or one less."""
+    kinds = program.type_of(node)
+    parent = program.parents.get(node)
+    if isinstance(node, ast.Constant | ast.Lambda) or (kinds and not kinds & NUMBERS):
+        return
+    if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+        return  # another number, not `-1 - 1`
+    if not isinstance(parent, _PLACES) or program.is_called(node):
+        return
+    if isinstance(parent, ast.Subscript) and node is parent.value:
+        return
+    indexes = is_indexing(parent)
+    cost = 1.8 if indexes else 2.4 if isinstance(parent, ast.Compare | ast.Return) else 3.0
+    cost += 0.7 * (not kinds) + 2.0 * isinstance(node, ast.Compare | ast.BoolOp)
+    match parent:
+        case ast.BinOp(op=ast.FloorDiv() | ast.Mod(), left=divided, right=ast.Constant(value=by)):
+            # What is counted from one is brought to start at zero before it is divided.
+            if divided is node and isinstance(by, int) and by > 2:
+                cost = 1.8
+    text = program.grouped(node, 10)
+    for shift, undone in (("+ 1", ast.Sub), ("- 1", ast.Add)):
+        match node:
+            case ast.BinOp(left=left, op=op, right=ast.Constant(value=1)) if isinstance(op, undone):
+                yield program.replace(node, program.code(left), cost)  # `n - 1 + 1` is `n`
+            case _:
+                yield program.replace(node, f"{text} {shift}", cost)
+
+
+def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A further operand."""
+    parent = program.parents.get(node)
+    if isinstance(node, ast.Compare | ast.BoolOp | ast.Lambda) or isinstance(
+        parent, ast.Attribute | ast.Expr
+    ):
+        return
+    if program.is_called(node):
+        return
+    kinds, text = program.type_of(node), program.code(node)
+    names = program.variables(node)
+    if not kinds or kinds & NUMBERS:
+        added, times = program.grouped(node, 10), program.grouped(node, 11)
+        numbers = [repr(v) for v in program.constants(node, int) if v not in (0, 1, -1)][:4]
+        known = [name for name in names if program.may_be(name, NUMBERS) and name != text]
+        sized = [
+            f"len({name})" for name in names if program.seen(name) & (SEQUENCES | {"dict", "set"})
+        ]
+        for other in (*known, *numbers, *sized):
+            yield program.replace(node, f"{added} + {other}", 5.0)
+            yield program.replace(node, f"{added} - {other}", 5.0)
+            yield program.replace(node, f"{times} * {other}", 5.6)
+            yield program.replace(node, f"{other} - {program.grouped(node, 11)}", 5.6)
+        if not isinstance(node, ast.Constant):
+            for other in dict.fromkeys(("2", *numbers)):
+                for sign in ("*", "//", "%", "/"):
+                    yield program.replace(node, f"{times} {sign} {other}", 5.5)
+                yield program.replace(node, f"{program.grouped(node, ATOM)} ** {other}", 5.5)
+            for other in known:
+                yield program.replace(node, f"{times} % {other}", 6.0)
+                yield program.replace(node, f"max({text}, {other})", 6.0)
+                yield program.replace(node, f"min({text}, {other})", 6.0)
+    if kinds & SEQUENCES:
+        joined = program.grouped(node, 10)
+        for other in names:
+            if program.seen(other) & kinds and other != text:
+                yield program.replace(node, f"{joined} + {other}", 5.0)
+                yield program.replace(node, f"{other} + {program.grouped(node, 11)}", 5.2)
+            if "list" in kinds and other != text:
+                yield program.replace(node, f"{joined} + [{other}]", 5.2)
+                yield program.replace(node, f"[{other}] + {program.grouped(node, 11)}", 5.2)
+
+
+def donor(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """Another expression of the same function."""
+    parent = program.parents.get(node)
+    if isinstance(parent, ast.Expr | ast.Attribute) or program.is_called(node):
+        return
+    kinds, text = program.type_of(node), program.code(node)
+    for other, source in program.expressions(program.scope(node)):
+        if other == text or (isinstance(source, ast.Name) and isinstance(node, ast.Name)):
+            continue
+        if isinstance(source, ast.Constant) and isinstance(node, ast.Constant):
+            continue
+        cost = 4.6 + 0.4 * isinstance(node, ast.Constant) - 0.3 * (type(source) is type(node))
+        there = program.type_of(source)
+        if kinds and there:
+            cost += -0.4 if kinds & there else 1.4
+        if abs(len(other) - len(text)) > 25:
+            cost += 0.5
+        yield program.replace(node, other, cost)
+
+
+def simpler(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A variable or a neutral constant in place of an expression."""
+    parent = program.parents.get(node)
+    if isinstance(parent, ast.Expr) or program.is_called(node):
+        return
+    if isinstance(node, ast.Call | ast.BinOp | ast.Attribute | ast.Subscript):
+        for name in program.variables(node):
+            yield program.replace(node, name, 4.0)
+            if program.seen(name) & NUMBERS and not isinstance(parent, ast.Attribute):
+                yield program.replace(node, f"-{name}", 5.0)
+    if not isinstance(node, ast.Constant) and isinstance(
+        parent, ast.Assign | ast.Return | ast.Call | ast.AugAssign | ast.Compare | ast.Subscript
+    ):
+        kinds = program.type_of(node)
+        for text in ("0", "1", "[]", "''", "True", "False", "None", "-1"):
+            if not kinds or text not in ("0", "1", "-1") or kinds & NUMBERS:
+                yield program.replace(node, text, 5.0)
+
+
+def converted(program: Program, node: ast.Name) -> Iterator[Splice]:
+    """Another variable, seen as a value of the type that is wanted here."""
+    own = program.seen(node.id)
+    if not isinstance(node.ctx, ast.Load) or program.is_called(node) or not own:
+        return
+    for name in program.variables(node):
+        seen = program.seen(name)
+        if name == node.id:
+            continue
+        unread = 0.8 * (not program.reads.get(name))
+        views: tuple[str, ...] = ()
+        if own & NUMBERS and "str" in seen:
+            views = ("int", "len", "ord")
+        elif own & NUMBERS and seen & {"list", "tuple", "set", "dict"}:
+            views = ("len", "sum", "max", "min")
+        elif "str" in own and seen & NUMBERS:
+            views = ("str",)
+        elif "list" in own and seen & {"str", "tuple", "set"}:
+            views = ("list", "sorted")
+        for view in views:
+            yield program.replace(node, f"{view}({name})", 4.8 - unread)

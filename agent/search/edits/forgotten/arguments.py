@@ -1,0 +1,79 @@
+"""What a call or a class was to be given: arguments at hand, another base."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from agent.search.edits.calls import given_arguments, named_arguments, replaced_call
+from agent.search.edits.classes import fields_of
+from agent.search.program import Function, Program, Splice, parameters
+
+MAX_EXCEPTIONS, MAX_CALLS = 8, 6
+
+
+def at_hand(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """An argument left to its default though a variable of its name is at hand, and one that
+    other calls of the same function are given."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    given, named = given_arguments(program, node), named_arguments(program, node)
+    words = {one.arg for one in node.keywords}
+    if None in words or any(isinstance(one, ast.Starred) for one in node.args):
+        return
+    variables, fields = {*program.variables(node)}, {*fields_of(program, node)}
+    for function in program.defined:
+        names = parameters(function, keywords=False)
+        if function.name != name and not (function.name == "__init__" and _is_of(
+            program, function, name
+        )):
+            continue
+        names = names[1:] if names[:1] in (["self"], ["cls"]) else names
+        left = [*names[len(given):], *(one.arg for one in function.args.kwonlyargs)]
+        for one in left:
+            if one in words:
+                continue
+            for value in (one, f"self.{one}"):
+                if value in variables or (value == f"self.{one}" and one in fields):
+                    yield replaced_call(program, node, given, [*named, f"{one}={value}"], 2.4)
+                    if one == left[0] and not named:
+                        yield replaced_call(program, node, [*given, value], named, 2.4)
+    found: dict[str, None] = {}
+    for other in program.calls[program.code(node.func)]:
+        if other is not node:
+            found.update(
+                (f"{one.arg}={program.code(one.value)}", None)
+                for one in other.keywords if one.arg and one.arg not in words
+            )
+    for text in [*found][:MAX_CALLS]:
+        if "\n" not in text:
+            yield replaced_call(program, node, given, [*named, text], 2.8)
+
+
+def _is_of(program: Program, function: Function, name: str) -> bool:
+    owner = program.parents.get(function)
+    return isinstance(owner, ast.ClassDef) and owner.name == name
+
+
+def base(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
+    """Another base of an exception, or one more."""
+    if len(node.bases) != 1 or not isinstance(node.bases[0], ast.Name):
+        return
+    own = node.bases[0].id
+    if not own.endswith(("Error", "Exception", "Warning")):
+        return
+    above = [one for one in _exceptions(program, own) if one != node.name]
+    for place, name in enumerate(above):
+        yield program.replace(node.bases[0], name, 3.0 + 0.1 * place)
+        yield program.replace(node.bases[0], f"{own}, {name}", 3.1 + 0.1 * place)
+
+
+def _exceptions(program: Program, own: str) -> list[str]:
+    """Exceptions that a text knows, and those that programs mostly mean."""
+    known = [
+        one.name for one in program.nodes if isinstance(one, ast.ClassDef)
+        and any("Error" in program.code(each) or "Exception" in program.code(each)
+                for each in one.bases)
+    ]
+    known += [name for name in program.imported if name.endswith(("Error", "Exception"))]
+    common = ["ValueError", "KeyError", "TypeError", "LookupError"]
+    return [one for one in dict.fromkeys((*known, *common)) if one != own][:MAX_EXCEPTIONS]

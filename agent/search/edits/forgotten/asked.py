@@ -1,0 +1,143 @@
+"""What a condition or a value was to depend on too: what may be absent, names that nobody reads,
+further fields, and in which spelling or up to which mark text is compared."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from agent.search.edits.calls import given_arguments, named_arguments, replaced_call
+from agent.search.edits.classes import fields_of
+from agent.search.edits.constants import quoted
+from agent.search.program import ATOM, NOT, NUMBERS, Program, Splice
+
+MAX_MARKS, MAX_FIELDS = 4, 8
+_LOOKED_UP = frozenset({"get", "index", "find", "count", "add", "append", "setdefault", "pop",
+                        "fromkeys", "fullmatch", "match", "search"})
+_SPELLINGS = (".lower()", ".casefold()", ".strip()", ".upper()")
+
+
+def there(program: Program, node: ast.Compare) -> Iterator[Splice]:
+    """A comparison of what may be absent, asked where it is there."""
+    if len(node.ops) != 1 or isinstance(node.ops[0], ast.Is | ast.IsNot):
+        return
+    text = program.code(node)
+    around = program.code(program.statement(node)) if program.is_tested(node) else text
+    equal = isinstance(node.ops[0], ast.Eq | ast.NotEq)
+    for side in (node.left, node.comparators[0]):
+        if not isinstance(side, ast.Name | ast.Attribute):
+            continue
+        name = program.code(side)
+        if f"{name} is " in around:
+            continue
+        cost = 2.2 if "NoneType" in program.type_of(side) else 3.2 + 0.4 * equal
+        yield program.replace(node, f"{name} is not None and {text}", cost)
+        yield program.replace(node, f"{name} is None or {text}", cost + 0.4)
+
+
+def unread(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A name that the function binds and nobody reads: it was to be used."""
+    names = program.unread(node)
+    parent = program.parents.get(node)
+    if not names or isinstance(parent, ast.Expr | ast.Attribute):
+        return
+    for name in names:
+        if isinstance(node, ast.Call) and len(node.args) < 4:
+            given, named = given_arguments(program, node), named_arguments(program, node)
+            yield replaced_call(program, node, [*given, name], named, 2.8)
+            yield replaced_call(program, node, given, [*named, f"{name}={name}"], 3.0)
+        if program.is_tested(node):
+            whole = program.grouped(node, NOT)
+            for text, cost in (("{} and {}", 2.6), ("{} and not {}", 2.7), ("{} or {}", 2.8)):
+                yield program.replace(node, text.format(whole, name), cost)
+        elif program.is_called(node):
+            continue
+        elif not program.type_of(node) or program.type_of(node) & NUMBERS:
+            for sign, cost in (("+", 2.6), ("-", 2.6), ("*", 3.0)):
+                text = program.grouped(node, 10 if sign != "*" else 11)
+                yield program.replace(node, f"{text} {sign} {name}", cost)
+
+
+def spelling(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """Text in one spelling where it is compared, looked up or gathered."""
+    kinds = program.type_of(node)
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+        return
+    if (kinds and "str" not in kinds) or not _is_looked_up(program, node):
+        return
+    text = program.grouped(node, ATOM)
+    mixed = any(word != word.lower() for word in program.words)
+    blank = any(word != word.strip() for word in program.words)
+    for place, view in enumerate(_SPELLINGS):
+        told = blank if view == ".strip()" else mixed
+        if view in text or (isinstance(node, ast.Call) and text.endswith(_SPELLINGS)):
+            continue
+        cost = 2.8 + 0.1 * place + 0.3 * (not kinds) + 0.6 * (not told)
+        yield program.replace(node, text + view, cost)
+
+
+def _is_looked_up(program: Program, node: ast.expr) -> bool:
+    match program.parents.get(node):
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq() | ast.In() | ast.NotIn()]):
+            return True
+        case ast.Subscript(slice=place):
+            return place is node
+        case ast.Call(func=ast.Attribute(attr=attr)):
+            return attr in _LOOKED_UP
+        case ast.ListComp(elt=made) | ast.SetComp(elt=made) | ast.GeneratorExp(elt=made):
+            return made is node
+        case ast.DictComp(key=made):
+            return made is node
+        case ast.Assign() as statement:
+            return statement.value is node and isinstance(node, ast.Subscript | ast.Attribute)
+    return False
+
+
+def whole_part(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """A beginning that must end where a part does: `/ab` is not in the folder `/a`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=base, attr="startswith"), args=[given],
+                      keywords=[]) if isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
+            text, part = program.grouped(base, ATOM), program.code(given)
+        case _:
+            return
+    for place, mark in enumerate(_marks(program)):
+        cost = 2.6 + 0.1 * place
+        begins = f"{text}.startswith({part} + {mark})"
+        yield program.replace(node, f"{text} == {part} or {begins}", cost)
+        yield program.replace(node, begins, cost + 0.3)
+
+
+def _marks(program: Program) -> list[str]:
+    """Marks that stand between parts of names, those first that the text has as strings."""
+    found = Counter(
+        one.value for one in program.nodes
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        and len(one.value) == 1 and not one.value.isalnum() and not one.value.isspace()
+    )
+    most = [mark for mark, _ in found.most_common(MAX_MARKS)]
+    return [quoted(mark, '"') for mark in dict.fromkeys((*most, "/", "."))][: MAX_MARKS + 1]
+
+
+def field_added(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A further field of the object counted in."""
+    if not isinstance(program.parents.get(node), ast.Return | ast.Assign | ast.Compare):
+        return
+    match node:
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult()):
+            pass
+        case ast.Call(func=ast.Name(id="sum" | "len" | "int" | "round" | "max" | "min")):
+            pass
+        case ast.Attribute(value=ast.Name(id="self")):
+            pass
+        case _:
+            return
+    kinds = program.type_of(node)
+    if kinds and not kinds & NUMBERS:
+        return
+    own = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    text = program.grouped(node, 10)
+    for name in [one for one in fields_of(program, node) if one not in own][:MAX_FIELDS]:
+        yield program.replace(node, f"{text} + self.{name}", 3.0)
+        yield program.replace(node, f"{text} - self.{name}", 3.2)

@@ -1,0 +1,248 @@
+"""State that is kept from one test to the next and should not be: what all objects or calls share,
+what is used up, what is handed out and changed by others. Proposed only where tests fail together.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from agent.search.edits.constants import together
+from agent.search.edits.functions import changes
+from agent.search.program import Function, Program, Splice, names_in, parameters
+from agent.search.program.blocks import block_of, opening
+
+_MADE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_MAKING = frozenset({
+    "list", "dict", "set", "deque", "defaultdict", "Counter", "OrderedDict", "bytearray",
+})
+USED_UP = frozenset({"map", "filter", "zip", "iter", "reversed", "enumerate"})
+_ENDLESS = frozenset({"cycle", "count"})
+_PURE = (
+    ast.Name, ast.Attribute, ast.Tuple, ast.Subscript, ast.Constant, ast.JoinedStr, ast.Call,
+)
+
+
+def of_each_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
+    """A container that all objects of a class share, made anew for each."""
+    if node.decorator_list:
+        return
+    made = next((
+        one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"
+    ), None)
+    for one in node.body:
+        target, value = _bound(one)
+        if value is None or not _lasts(value) or not program.alone(one):
+            continue
+        uses = [each for each in ast.walk(node) if _is_own(each, target)]
+        is_set = any(isinstance(getattr(each, "ctx", None), ast.Store) for each in uses)
+        is_shared = changes(node.body, f"self.{target}") and not is_set
+        if not uses or not (program.together or is_shared):
+            continue
+        start, end = program.whole_lines(one)
+        field = f"self.{target} = {program.code(value)}"
+        indent = program.indent(one)
+        if made is None and not node.bases:
+            text = (
+                f"{indent}def __init__(self):{program.newline}"
+                f"{indent}{program.step}{field}{program.newline}"
+            )
+            yield Splice(start, end, text, 0.0, one.lineno)
+        first = opening(program, made) if made is not None else None
+        if first is not None and first.lineno > one.lineno:
+            place = program.whole_lines(first)[0]
+            rest = program.between(end, place)
+            text = f"{rest.lstrip(program.newline)}{program.indent(first)}{field}{program.newline}"
+            yield Splice(start, place, text, 0.0, one.lineno)
+
+
+def begun_in_each_call(program: Program, node: Function) -> Iterator[Splice]:
+    """What stands at the top of the module and is used up or filled by calls, begun by each."""
+    first = opening(program, node)
+    if not program.together or first is None:
+        return
+    own = names_in(node)
+    for name, value in _tops(program).items():
+        if name not in own or _binds(node, name) or _is_memo(program, node, name):
+            continue
+        users = {
+            program.scope(one) for one in program.nodes
+            if isinstance(one, ast.Name) and one.id == name
+        }
+        is_used_up = changes([node], name) or not is_container(value)
+        if users <= {node, program.tree} and is_used_up:
+            yield program.insert_before(first, [f"{name} = {program.code(value)}"], 1.0)
+
+
+def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
+    """A parameter that the key under which answers are kept lacks."""
+    rest = node.args.kwarg.arg if node.args.kwarg else ""
+    given = [*_given(node), *filter(None, [rest])]
+    for memo in _tables(program, node):
+        keys = _keys(program, node, memo)
+        if len({program.code(one) for one in keys}) != 1 or not _gives(program, node, memo):
+            continue
+        key = keys[0]
+        told = [*keys]
+        for one in ast.walk(node):
+            match one:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    if isinstance(key, ast.Name) and name == key.id and name not in given:
+                        told = [value]
+        known = {"self", "cls", *names_in(*told)}
+        missing = [name for name in given if name not in known]
+        missing = [f"tuple(sorted({one}.items()))" if one == rest else one for one in missing]
+        for names in [missing, *([one] for one in missing if len(missing) > 1)]:
+            if names and all(isinstance(one, _PURE) for one in told):
+                edits = [
+                    (program.start(one), program.end(one), _joined(program, one, names))
+                    for one in told
+                ]
+                line = min(one.lineno for one in told)
+                yield together(program, edits, 0.3 * (names is not missing), line)
+
+
+def given_back(program: Program, node: ast.Expr) -> Iterator[Splice]:
+    """What stands behind a `yield`, done however that ends."""
+    block = block_of(program, node)
+    rest = block[block.index(node) + 1 :]
+    scope = program.scope(node)
+    is_context = isinstance(scope, Function) and any(
+        "contextmanager" in program.code(one) for one in scope.decorator_list
+    )
+    if not (program.together or is_context) or not isinstance(node.value, ast.Yield) or not rest:
+        return
+    if isinstance(program.parents.get(node), ast.Try) or not program.alone(node):
+        return
+    indent, step, newline = program.indent(node), program.step, program.newline
+    start, middle = program.whole_lines(node)
+    end = program.whole_lines(rest[-1])[1]
+    inner = [step + line for line in program.between(middle, end).splitlines(keepends=True)]
+    text = (
+        f"{indent}try:{newline}{step}{program.between(start, middle)}"
+        f"{indent}finally:{newline}{''.join(inner)}"
+    )
+    yield Splice(start, end, text, 0.0, node.lineno)
+
+
+def _bound(node: ast.stmt) -> tuple[str, ast.expr | None]:
+    """The one name that a statement binds, and to what."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return name, value
+        case ast.AnnAssign(target=ast.Name(id=name), value=value):
+            return name, value
+    return "", None
+
+
+def _tops(program: Program) -> dict[str, ast.expr]:
+    """Containers and what can be used up, at the top of the module."""
+    found = (_bound(one) for one in program.tree.body)
+    return {
+        name: value for name, value in found
+        if value is not None and _lasts(value)
+    }
+
+
+def _lasts(value: ast.expr) -> bool:
+    """Whether a value is filled or used up by those who share it."""
+    return is_container(value) or isinstance(value, ast.GeneratorExp) or (
+        called(value) in USED_UP | _ENDLESS
+    )
+
+
+def is_container(value: ast.expr) -> bool:
+    return isinstance(value, _MADE) or called(value) in _MAKING
+
+
+def called(value: ast.expr) -> str:
+    match value:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name
+    return ""
+
+
+def _is_own(node: ast.AST, name: str) -> bool:
+    return (
+        isinstance(node, ast.Attribute) and node.attr == name
+        and isinstance(node.value, ast.Name) and node.value.id == "self"
+    )
+
+
+def _binds(node: Function, name: str) -> bool:
+    """Whether a function has a name for itself, or declares it the module's."""
+    return name in _given(node) or any(
+        (isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load))
+        or (isinstance(one, ast.Global) and name in one.names)
+        for one in ast.walk(node)
+    )
+
+
+def _given(node: Function) -> list[str]:
+    """The names of a function's parameters."""
+    rest = node.args.vararg
+    return [*parameters(node), *([rest.arg] if rest else [])]
+
+
+def _tables(program: Program, node: Function) -> list[str]:
+    """Tables outside of a function, into which it puts something under a key."""
+    found = {
+        program.code(one.value): None for one in ast.walk(node)
+        if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store)
+    }
+    around = program.scope(node)
+    outside = {
+        name for one in getattr(around, "body", ()) for name, value in [_bound(one)]
+        if value is not None and is_container(value)
+    }
+    return [
+        text for text in found
+        if text.startswith("self.") or (text in outside | {*_tops(program)} and not (
+            _binds(node, text)
+        ))
+    ]
+
+
+def _is_memo(program: Program, node: Function, name: str) -> bool:
+    """Whether a function looks a key up in a table and puts what is missing there."""
+    return name in _tables(program, node) and bool(_keys(program, node, name))
+
+
+def _keys(program: Program, node: Function, memo: str) -> list[ast.expr]:
+    """Where a function names keys of a table, in their order; none if it asks for none of them
+    before it puts one in."""
+    found: list[ast.expr] = [one.slice for one in _subscripts(program, node, memo)]
+    asked: list[ast.expr] = []
+    for one in ast.walk(node):
+        match one:
+            case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()], comparators=[table]):
+                asked += [key] if program.code(table) == memo else []
+            case ast.Call(func=ast.Attribute(value=table, attr="get"), args=[key, *_]):
+                asked += [key] if program.code(table) == memo else []
+    return sorted([*found, *asked], key=program.start) if asked else []
+
+
+def _gives(program: Program, node: Function, memo: str) -> bool:
+    """Whether a function answers with what a table holds."""
+    return any(
+        isinstance(one, ast.Return) and one.value is not None
+        and program.code(one.value).startswith((f"{memo}[", f"{memo}.get("))
+        for one in ast.walk(node)
+    )
+
+
+def _subscripts(program: Program, node: Function, memo: str) -> list[ast.Subscript]:
+    return [
+        one for one in ast.walk(node)
+        if isinstance(one, ast.Subscript) and program.code(one.value) == memo
+    ]
+
+
+def _joined(program: Program, key: ast.expr, names: list[str]) -> str:
+    """A key with names beside what it has."""
+    inside = isinstance(program.parents.get(key), ast.Subscript)
+    if isinstance(key, ast.Tuple):
+        text = ", ".join([*(program.code(one) for one in key.elts), *names])
+    else:
+        text = ", ".join([program.code(key), *names])
+    return text if inside else f"({text})"

@@ -1,0 +1,86 @@
+"""Edits of loops and what is counted in rounds: order, again, what is left at the end."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from agent.search.program import Function, Program, Splice, names_in
+from agent.search.program.blocks import is_elif, is_generator
+
+_GROWS = frozenset({"append", "extend", "add", "update", "insert"})
+
+
+def order(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """What is gone through in another order."""
+    parent = program.parents.get(node)
+    if not isinstance(parent, ast.For | ast.comprehension) or parent.iter is not node:
+        return
+    called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    if called == "range":
+        yield program.replace(node, f"reversed({program.code(node)})", 3.0)
+    if called in ("range", "reversed", "sorted", "zip", "enumerate"):
+        return
+    text = program.code(node)
+    yield program.replace(node, f"reversed({text})", 2.8)
+    yield program.replace(node, f"sorted({text})", 3.0)
+
+
+def again(program: Program, node: ast.If) -> Iterator[Splice]:
+    """A condition that is asked until it no longer holds: `while` for `if`."""
+    if node.orelse or is_elif(program, node) or not (
+        {*names_in(node.test)} & {*names_in(*node.body, context=ast.Store)}
+    ):
+        return
+    start = program.start(node)
+    yield Splice(start, start + 2, "while", 2.4, node.lineno)
+
+
+def left_over(program: Program, node: ast.For | ast.While) -> Iterator[Splice]:
+    """What a loop has gathered and not handed on when it ends."""
+    if not program.alone(node):
+        return
+    scope = program.scope(node)
+    gathered = {*names_in(*node.body, context=ast.Store)} | {
+        one.func.value.id for one in ast.walk(node)
+        if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)
+        and one.func.attr in _GROWS and isinstance(one.func.value, ast.Name)
+    }
+    handed: dict[str, ast.expr] = {}
+    for statement in ast.walk(node):
+        if not isinstance(statement, ast.Expr):
+            continue
+        match statement.value:
+            case ast.Yield(value=ast.expr() as value):
+                handed[program.code(statement)] = value
+            case ast.Call(func=ast.Attribute(attr="append" | "add" | "extend"), args=[value]):
+                handed[program.code(statement)] = value
+            case ast.Call(func=ast.Name(), args=[value, *_]):
+                handed[program.code(statement)] = value
+    seen: set[str] = set()
+    for text, value in handed.items():
+        for name in sorted({*names_in(value)} & gathered):
+            if isinstance(value, ast.Name):
+                seen.add(name)
+            lines = [f"if {name}:", f"{program.step}{text}"]
+            yield program.insert_after(node, lines, 2.8)
+            yield program.insert_after(node, [text], 3.0)
+    if isinstance(scope, Function) and is_generator(scope):
+        for name in sorted(gathered - seen)[:6]:
+            lines = [f"if {name}:", f"{program.step}yield {name}"]
+            yield program.insert_after(node, lines, 2.9)
+
+
+def rounds(program: Program, node: ast.BinOp) -> Iterator[Splice]:
+    """What is counted from one, round after round; a quotient rounded up."""
+    left, right = program.code(node.left), program.grouped(node.right, 12)
+    if isinstance(node.op, ast.Mod) and not isinstance(node.left, ast.Constant):
+        near = program.grouped(node.left, 10)
+        yield program.replace(node, f"({near} - 1) % {right} + 1", 2.6)
+        if isinstance(node.left, ast.BinOp):
+            yield program.replace(node, f"({near} + 1) % {right} - 1", 3.4)
+    elif isinstance(node.op, ast.FloorDiv):
+        up = f"-(-{program.grouped(node.left, 13)} // {right})"
+        yield program.replace(node, up, 2.8)
+        if isinstance(node.right, ast.Constant | ast.Name | ast.Attribute):
+            yield program.replace(node, f"({left} + {right} - 1) // {right}", 3.0)

@@ -1,0 +1,169 @@
+"""Steps that programs forget: a way out where there is nothing to work on, a condition that another
+block has, a variable or a field to set back."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from agent.search.edits.classes import class_of
+from agent.search.edits.constants import NEUTRAL
+from agent.search.evidence import worth
+from agent.search.program import BUILTINS, NUMBERS, Function, Program, Splice, names_in, parameters
+from agent.search.program.blocks import (
+    SIMPLE,
+    block_of,
+    ends_the_program,
+    in_loop,
+    indented,
+    is_docstring,
+    is_elif,
+    is_generator,
+    lines_of,
+    simple_statements,
+)
+
+MAX_NAMES, MAX_ANSWERS, MAX_LINES = 4, 8, 3
+_JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+
+
+def early(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """A way out before a statement that has nothing to work on."""
+    scope = program.scope(node)
+    if not isinstance(node, (*SIMPLE, ast.For, ast.While)) or not program.alone(node):
+        return
+    if not isinstance(scope, Function) or is_docstring(node) or ends_the_program(node):
+        return
+    asked: ast.AST = node.iter if isinstance(node, ast.For) else node
+    variables = {*program.variables(node)}
+    names = [
+        one for one in names_in(asked, context=ast.Load)
+        if one in variables and one not in ("self", "cls")
+    ]
+    fields = dict.fromkeys(
+        program.code(one) for one in ast.walk(asked)
+        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+        and one.value.id == "self" and not isinstance(program.parents.get(one), ast.Call)
+    )
+    line = node.lineno
+    moments = program.moments(line)
+    answers = _answers(program, node, scope)
+    for name in [*names, *fields][:MAX_NAMES]:
+        kinds = program.seen(name)
+        tests = [f"not {name}"]
+        if "NoneType" in kinds:
+            tests.append(f"{name} is None")
+        if kinds & NUMBERS:
+            tests.append(f"{name} < 0")
+        for far, test in enumerate(tests):
+            use = worth((False,) * len(moments), program.held(test, line), moments)
+            for place, answer in enumerate(answers):
+                cost = 3.6 + 0.1 * far + 0.06 * place + 0.6 * use
+                yield program.insert_before(node, [f"if {test}:", f"{program.step}{answer}"], cost)
+
+
+def _answers(program: Program, node: ast.stmt, scope: Function) -> list[str]:
+    """How a function may end early: as it does elsewhere, or with what it was given."""
+    found = ["continue", "break"] if in_loop(program, node) else []
+    if is_generator(scope):
+        return [*found, "return"]
+    returned = [
+        one.value for one in ast.walk(scope)
+        if isinstance(one, ast.Return) and one.value is not None and one is not node
+    ]
+    found += [f"return {program.code(one)}" for one in returned
+              if isinstance(one, ast.Constant | ast.Name)]
+    given = parameters(scope, keywords=False)
+    found += [f"return {given[0]}"] if given else []
+    found += [f"return {value}" for value in NEUTRAL] if returned else ["return"]
+    return [*dict.fromkeys(found)][:MAX_ANSWERS]
+
+
+def block(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """A short condition with what it guards, done at the start of another block too, or at its
+    end."""
+    parent, scope = program.parents.get(node), program.scope(node)
+    if scope is program.tree or not isinstance(parent, ast.If | ast.For | ast.While | Function):
+        return
+    around = block_of(program, node)
+    if not program.alone(node) or is_docstring(node) or is_elif(program, node):
+        return
+    for one in ast.walk(scope):
+        if not isinstance(one, ast.If) or one in around or node in ast.walk(one):
+            continue
+        assert one.end_lineno is not None
+        if one.orelse or is_elif(program, one) or one.end_lineno - one.lineno >= MAX_LINES:
+            continue
+        text = indented(lines_of(program, one), program.indent(node))
+        start, end = program.whole_lines(node)
+        if around[0] is node and not isinstance(parent, Function):
+            yield Splice(start, start, text, 3.2, node.lineno)
+        if around[-1] is node and not isinstance(node, ast.Return | ast.Raise | ast.Continue):
+            yield Splice(end, end, text, 3.4, node.lineno)
+
+
+def reset(program: Program, node: ast.Continue | ast.Break | ast.Return) -> Iterator[Splice]:
+    """A variable set back before a jump, as it is elsewhere in the function."""
+    scope = program.scope(node)
+    if not program.alone(node):
+        return
+    for text in dict.fromkeys(
+        program.code(one) for one in ast.walk(scope)
+        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
+        and isinstance(one.value, ast.Constant | ast.List | ast.Dict)
+    ):
+        if "\n" not in text:
+            yield program.insert_before(node, [text], 3.0)
+
+
+def restarted(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """A field that has been handed on, or lies beside one that is begun anew, begun anew as the
+    constructor begins it."""
+    method, owner = program.scope(node), class_of(program, node)
+    if not isinstance(node, SIMPLE) or isinstance(node, _JUMPS) or not program.alone(node):
+        return
+    if owner is None or not isinstance(method, Function) or method.name == "__init__":
+        return
+    handed = {
+        program.code(one) for one in ast.walk(node)
+        if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load)
+    }
+    known = {"self", *program.functions, *program.imported, *BUILTINS}
+    for constructor in owner.body:
+        if not isinstance(constructor, ast.FunctionDef) or constructor.name != "__init__":
+            continue
+        begun = [
+            one for one in simple_statements(constructor)
+            if isinstance(one, ast.Assign) and one.lineno == one.end_lineno
+        ]
+        kept = {
+            one.value.id for one in begun if isinstance(one.value, ast.Name)
+            and program.code(one.targets[0]) == f"self.{one.value.id}"
+        }
+        beside = _begins(program, node, begun)
+        set_here = {
+            program.code(one) for one in ast.walk(method)
+            if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)
+        }
+        for one in begun:
+            field = program.code(one.targets[0])
+            if field not in handed and (not beside or field in {*set_here, beside}):
+                continue
+            if {*names_in(one)} <= known | kept:
+                value = program.code(one.value)
+                for name in kept.intersection(names_in(one.value)):
+                    value = re.sub(rf"(?<![\w.]){name}\b", f"self.{name}", value)
+                cost = 1.2 if beside else 3.2
+                yield program.insert_after(node, [f"{field} = {value}"], cost)
+
+
+def _begins(program: Program, node: ast.stmt, begun: Sequence[ast.Assign]) -> str:
+    """The field that a statement begins anew, as the constructor does; empty for any other."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=field, attr="clear"))):
+            return program.code(field)
+        case ast.Assign(targets=[field]):
+            own = ast.unparse(node)
+            return program.code(field) if any(ast.unparse(one) == own for one in begun) else ""
+    return ""

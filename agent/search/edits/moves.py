@@ -1,0 +1,193 @@
+"""Edits of where statements stand: dropped, moved, repeated, out of their branch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from agent.search.program import NUMBERS, SEQUENCES, Program, Splice
+from agent.search.program.blocks import (
+    COMPOUND,
+    DEFINITIONS,
+    SIMPLE,
+    block_of,
+    ends_the_program,
+    in_loop,
+    indented,
+    is_docstring,
+    is_elif,
+    lines_of,
+    neighbour,
+    simple_statements,
+)
+
+
+def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """A statement taken away; a deliberate `raise` or exit never is."""
+    if isinstance(node, (*DEFINITIONS, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)):
+        return
+    if ends_the_program(node) or not program.alone(node) or is_elif(program, node):
+        return
+    block = block_of(program, node)
+    start, end = program.whole_lines(node)
+    single = node.lineno == node.end_lineno
+    real = [one for one in block if not is_docstring(one)]
+    text = "" if len(real) > 1 or block is program.tree.body else (
+        f"{program.indent(node)}pass{program.newline}"
+    )
+    if any(isinstance(inner, ast.Raise) or ends_the_program(inner) for inner in ast.walk(node)):
+        return
+    # A branch that is left with nothing to do was there for something.
+    yield Splice(start, end, text, (3.2 if single else 4.2) + 1.2 * bool(text), node.lineno)
+    after = neighbour(program, node, 1)
+    if after is not None and type(after) is type(node) and len(real) > 2 and program.alone(after):
+        yield Splice(start, program.whole_lines(after)[1], "", 4.4, node.lineno)
+
+
+def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """A statement exchanged with the next, or moved out of or into its block."""
+    if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
+        return
+    start, end = program.whole_lines(node)
+    own = lines_of(program, node)
+    after = neighbour(program, node, 1)
+    if after is not None and not isinstance(after, DEFINITIONS) and program.alone(after):
+        _, stop = program.whole_lines(after)
+        between = program.between(end, program.whole_lines(after)[0])
+        text = lines_of(program, after) + between + own
+        yield Splice(start, stop, text, 3.4, node.lineno)
+    if isinstance(node, SIMPLE):
+        block, parent = block_of(program, node), program.parents[node]
+        if isinstance(parent, COMPOUND) and block[-1] is node and len(block) > 1:
+            # Out of the block: the statement comes after its whole owner.
+            owner_end = program.whole_lines(parent)[1]
+            text = program.between(end, owner_end) + indented(own, program.indent(parent))
+            yield Splice(start, owner_end, text, 3.0, node.lineno)
+        if isinstance(parent, COMPOUND) and block[0] is node and len(block) > 1:
+            owner_start = program.whole_lines(parent)[0]
+            outer = indented(own, program.indent(parent))
+            text = outer + program.between(owner_start, start)
+            yield Splice(owner_start, end, text, 3.4, node.lineno)
+        before = neighbour(program, node, -1)
+        if isinstance(before, COMPOUND) and program.alone(before):
+            # Into the block before, and into the last block inside that.
+            at: ast.stmt = before
+            while isinstance(at, COMPOUND):
+                inner = (getattr(at, "orelse", None) or at.body)[-1]
+                inner_indent = program.indent(inner)
+                yield Splice(start, end, indented(own, inner_indent), 3.0, node.lineno)
+                at = inner
+
+
+def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """A simple statement of the same function done here too, or one step of a counter."""
+    if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
+        return
+    scope = program.scope(node)
+    if scope is program.tree or is_docstring(node):
+        return
+    texts = {program.code(one): 4.6 for one in simple_statements(scope) if one is not node}
+    names = program.variables(node)
+    for name in names:
+        seen = program.seen(name)
+        if seen & {"int", "float"}:
+            for text in (f"{name} += 1", f"{name} -= 1", f"{name} = 0"):
+                texts.setdefault(text, 5.2)
+        if "list" in seen:
+            for text in (f"{name}.sort()", f"{name}.reverse()", f"{name} = []", f"{name}.pop()"):
+                texts.setdefault(text, 5.5)
+        if "str" in seen:
+            texts.setdefault(f"{name} = ''", 5.5)
+        for other_name in names:
+            if other_name == name:
+                continue
+            there = program.seen(other_name)
+            if seen & there:
+                texts.setdefault(f"{name} = {other_name}", 5.6)
+            if seen & there & {"int", "float", "str"}:
+                texts.setdefault(f"{name} += {other_name}", 5.8)
+            if "list" in seen:
+                texts.setdefault(f"{name}.append({other_name})", 5.4)
+                if there & SEQUENCES:
+                    texts.setdefault(f"{name}.append({other_name}[-1])", 5.8)
+                    texts.setdefault(f"{name}.append({other_name}[0])", 5.9)
+            if "set" in seen:
+                texts.setdefault(f"{name}.add({other_name})", 5.4)
+            if seen & {"list", "set"}:
+                texts.setdefault(f"{name}.remove({other_name})", 5.4)
+            if "dict" in seen:
+                texts.setdefault(f"{name}.pop({other_name}, None)", 5.6)
+    last = block_of(program, node)[-1] is node
+    for text, cost in texts.items():
+        yield program.insert_before(node, [text], cost)
+        if last and not isinstance(node, ast.Return | ast.Raise | ast.Break | ast.Continue):
+            yield program.insert_after(node, [text], cost)
+
+
+def repeated(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """A statement's twin after it: the same for another variable."""
+    if not isinstance(node, SIMPLE) or not program.alone(node) or is_docstring(node):
+        return
+    if program.scope(node) is program.tree or node.lineno != node.end_lineno:
+        return
+    if isinstance(node, ast.Return | ast.Break | ast.Continue):
+        return
+    for text, cost in twins(program, node):
+        yield program.insert_after(node, [text], cost)
+
+
+def twins(program: Program, node: ast.stmt) -> Iterator[tuple[str, float]]:
+    """A statement's text with one of its variables replaced by another of the same type."""
+    names: dict[str, list[ast.Name]] = {}
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and one not in program.hidden:
+            names.setdefault(one.id, []).append(one)
+    variables = program.variables(node)
+    start = program.start(node)
+    own = program.code(node).encode()
+    for name, places in names.items():
+        if name not in variables:
+            continue
+        for other in variables:
+            if other == name or other in names:
+                continue
+            seen, there = program.seen(name), program.seen(other)
+            if seen and there and not seen & there:
+                continue
+            text = own
+            for place in sorted(places, key=program.start, reverse=True):
+                at = program.start(place) - start
+                text = text[:at] + other.encode() + text[at + len(name.encode()) :]
+            stored = any(isinstance(place.ctx, ast.Store) for place in places)
+            unread = not program.reads.get(other)
+            yield text.decode(), 4.2 + 0.6 * (not seen or not there) - 0.6 * stored - 0.4 * unread
+
+
+def otherwise(program: Program, node: ast.If) -> Iterator[Splice]:
+    """What is done when a condition does not hold, where nothing was."""
+    last = node.body[-1]
+    if node.orelse or not program.alone(last) or last.lineno == node.lineno:
+        return
+    scope = program.scope(node)
+    if scope is program.tree:
+        return
+    texts: dict[str, float] = {}
+    for one in node.body:
+        if isinstance(one, SIMPLE) and one.lineno == one.end_lineno:
+            for text, cost in twins(program, one):
+                texts.setdefault(text, cost + 0.4)
+    for other in simple_statements(scope):
+        jumps = isinstance(other, ast.Break | ast.Continue)
+        if other not in node.body and not (jumps and not in_loop(program, node)):
+            texts.setdefault(program.code(other), 4.8)
+    for name in program.variables(node):
+        if program.seen(name) & NUMBERS:
+            for text in (f"{name} += 1", f"{name} -= 1", f"{name} = 0"):
+                texts.setdefault(text, 5.2)
+    for text in ("break", "continue") if in_loop(program, node) else ():
+        texts.setdefault(text, 5.0)
+    for text in ("return False", "return True", "return None"):
+        texts.setdefault(text, 5.4)
+    indent = program.indent(node)
+    for text, cost in texts.items():
+        yield program.insert_after(last, ["else:", f"{program.step}{text}"], cost, indent)

@@ -1,0 +1,127 @@
+"""Edits of what a single statement does: assigned, returned, gone on with, attempted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from agent.search.edits.library import HANDLED
+from agent.search.program import Program, Splice
+from agent.search.program.blocks import SIMPLE, in_loop, indented, is_docstring, lines_of
+
+
+def assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
+    """An augmented assignment, a maximum, or a return in place of an assignment."""
+    if len(node.targets) != 1:
+        return
+    first, value = node.targets[0], program.code(node.value)
+    target = program.code(first)
+    if isinstance(first, ast.Tuple):
+        if isinstance(node.value, ast.Tuple) and len(first.elts) == len(node.value.elts):
+            pairs = [
+                f"{program.code(one)} = {program.code(other)}"
+                for one, other in zip(first.elts, node.value.elts, strict=True)
+            ]
+            if program.alone(node):
+                joint = program.newline + program.indent(node)
+                yield program.replace_statement(node, joint.join(pairs), 4.0)
+                yield program.replace_statement(node, joint.join(reversed(pairs)), 4.0)
+        return
+    if isinstance(node.value, ast.UnaryOp) and isinstance(node.value.op, ast.UAdd | ast.USub):
+        # `x =+ 1` is a misspelt `x += 1`.
+        sign = "+" if isinstance(node.value.op, ast.UAdd) else "-"
+        operand = program.code(node.value.operand)
+        yield program.replace_statement(node, f"{target} {sign}= {operand}", 1.6)
+    for sign, cost in (("+", 2.8), ("-", 3.2), ("*", 3.4), ("|", 5.0), ("//", 5.0)):
+        yield program.replace_statement(node, f"{target} {sign}= {value}", cost)
+    yield program.replace_statement(node, f"{target} = max({target}, {value})", 4.0)
+    yield program.replace_statement(node, f"{target} = min({target}, {value})", 4.0)
+    if program.scope(node) is not program.tree:
+        yield program.replace_statement(node, f"return {value}", 4.4)
+
+
+def expression(program: Program, node: ast.Expr) -> Iterator[Splice]:
+    """A computed value that was thrown away: returned or assigned."""
+    value = node.value
+    if isinstance(value, ast.Constant | ast.Yield | ast.YieldFrom):
+        return
+    text = program.code(value)
+    if program.scope(node) is not program.tree:
+        yield program.replace_statement(node, f"return {text}", 3.2)
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
+            yield program.replace_statement(node, f"{name} = {text}", 3.8)
+        case ast.Compare(left=left, ops=[_], comparators=[new]):
+            text = f"{program.code(left)} = {program.code(new)}"
+            yield program.replace_statement(node, text, 1.6)
+
+
+def jump(program: Program, node: ast.Break | ast.Continue | ast.Pass) -> Iterator[Splice]:
+    """Another way to go on, or a return."""
+    words = ["break", "continue", "pass"]
+    if program.scope(node) is not program.tree:
+        words += ["return", "return True", "return False", "return None"]
+    for word in words:
+        yield program.replace_statement(node, word, 2.6)
+    if program.scope(node) is not program.tree:
+        for name in program.variables(node):
+            yield program.replace_statement(node, f"return {name}", 3.8)
+
+
+def handler(program: Program, node: ast.ExceptHandler) -> Iterator[Splice]:
+    """Another exception to expect, and first the one that was raised."""
+    if not isinstance(node.type, ast.Name | ast.Tuple):
+        return
+    raised = program.crash.exception if program.crash else ""
+    text = program.code(node.type)
+    if raised in HANDLED and raised not in text:
+        # What may still come is still expected; what cannot was mistaken for what did.
+        yield program.replace(node.type, raised, 1.8 if _may_raise(program, node) else 1.4)
+        parts = text[1:-1] if isinstance(node.type, ast.Tuple) else text
+        yield program.replace(node.type, f"({parts.rstrip(', ')}, {raised})", 1.6)
+    if isinstance(node.type, ast.Name):
+        for other in HANDLED.get(node.type.id, ()):
+            yield program.replace(node.type, other, 3.4)
+            yield program.replace(node.type, f"({text}, {other})", 3.6)
+
+
+def _may_raise(program: Program, node: ast.ExceptHandler) -> bool:
+    """Whether what is attempted can raise what is expected, as far as its form tells."""
+    parent = program.parents.get(node)
+    if not isinstance(parent, ast.Try) or not isinstance(node.type, ast.Name):
+        return True
+    forms = {
+        "AttributeError": ast.Attribute, "KeyError": ast.Subscript, "IndexError": ast.Subscript,
+        "ZeroDivisionError": ast.BinOp,
+    }.get(node.type.id, ast.AST)
+    return any(
+        isinstance(one, (forms, ast.Call)) for statement in parent.body
+        for one in ast.walk(statement)
+    )
+
+
+def attempted(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """The statement that raised what programs expect, with an answer for that case."""
+    crash = program.crash
+    if crash is None or crash.exception not in HANDLED or crash.line is None:
+        return
+    if not isinstance(node, SIMPLE) or is_docstring(node) or not program.alone(node):
+        return
+    assert node.end_lineno is not None
+    if not node.lineno <= crash.line <= node.end_lineno or program.scope(node) is program.tree:
+        return
+    indent, end = program.indent(node), program.newline
+    start, stop = program.whole_lines(node)
+    body = indented(lines_of(program, node), indent + program.step)
+    leaves = ["continue"] if in_loop(program, node) else []
+    # Work that is called and fails is not to be silenced.
+    leaves += [] if isinstance(node, ast.Expr) else ["pass"]
+    leaves += [f"return {value}" for value in ("None", "0", "False", "[]", "''", "-1", "True")]
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        leaves += [f"{node.targets[0].id} = {value}" for value in ("None", "0", "''", "[]")]
+    for place, leave in enumerate(leaves):
+        text = (
+            f"{indent}try:{end}{body}{indent}except {crash.exception}:{end}"
+            f"{indent}{program.step}{leave}{end}"
+        )
+        yield Splice(start, stop, text, 3.0 + 0.05 * place, node.lineno)

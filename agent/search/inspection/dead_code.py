@@ -1,0 +1,88 @@
+"""A text without the statements that can never run and the imports that nothing reads, of those
+that another text does not have."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from agent.core.trees import is_legible, readable_nodes, tree_of
+from agent.search.program import names_in
+
+_ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_BINDS = (
+    ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr, ast.Global, ast.Nonlocal, ast.Import,
+    ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.MatchAs,
+    ast.MatchStar, ast.MatchMapping,
+)
+"""What changes its function by standing there, though it never runs."""
+
+
+def without_dead_code(text: str, before: str = "") -> str:
+    """The text without them; it is as it was where nothing of it can be left out. Lines that stand
+    in `before` stay."""
+    if not is_legible(text):
+        return text
+    lines = text.splitlines(keepends=True)
+    known = {line.strip() for line in before.splitlines()}
+    for node in sorted(_dead(text), key=lambda one: -one.lineno):
+        first, last = node.lineno - 1, node.end_lineno or node.lineno
+        if _stands_alone(node, lines) and not known & {
+            line.strip() for line in lines[first:last]
+        }:
+            del lines[first:last]
+    shorter = "".join(lines)
+    return shorter if is_legible(shorter) else text
+
+
+def dead_statements(text: str) -> Iterator[ast.stmt]:
+    """The statements that stand behind the end of their block; none where the text does not
+    parse."""
+    for node in readable_nodes(text):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield from _after_an_end(block)
+
+
+def _dead(text: str) -> Iterator[ast.stmt]:
+    yield from dead_statements(text)
+    yield from _unread_imports(tree_of(text))
+
+
+def _after_an_end(block: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    """What follows an end of its block, where none of it binds a name."""
+    for place, one in enumerate(block):
+        if isinstance(one, _ENDS):
+            rest = block[place + 1 :]
+            return () if any(_binds(node) for left in rest for node in ast.walk(left)) else rest
+    return ()
+
+
+def _binds(node: ast.AST) -> bool:
+    stored = isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    return stored or isinstance(node, _BINDS) or (
+        isinstance(node, ast.ExceptHandler) and node.name is not None
+    )
+
+
+def _unread_imports(tree: ast.Module) -> Iterator[ast.stmt]:
+    words = {*names_in(tree)}
+    words |= {  # names may be told as texts, in `__all__` or in annotations
+        word for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for word in node.value.replace(".", " ").split()
+    }
+    for node in tree.body:
+        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        if isinstance(node, ast.Import | ast.ImportFrom) and not future:
+            names = {(one.asname or one.name).partition(".")[0] for one in node.names}
+            if not names & (words | {"*"}):
+                yield node
+
+
+def _stands_alone(node: ast.stmt, lines: Sequence[str]) -> bool:
+    """Whether its lines hold nothing else."""
+    first, last = lines[node.lineno - 1], lines[(node.end_lineno or node.lineno) - 1]
+    end = last.encode()[node.end_col_offset or 0 :].strip()
+    return not first.encode()[: node.col_offset].strip() and (not end or end.startswith(b"#"))

@@ -1,0 +1,230 @@
+"""Splices a counter into program text, so that an endless loop ends at the same step each time.
+
+Every `while` and `lambda` and every function's first statement calls `__tick__`, which is the
+`__next__` of `repeat(True, n)`; every iterable of a `for` passes through `__ticks__`, which is
+`compress` over the same iterator. Both run in C, but for the few steps that are looked at (see
+`endless`). Once the iterator is empty it stays empty:
+a program that swallows the exception meets it again at its next step. No splice adds or
+removes a line, so tracebacks keep their numbers.
+
+Asserts at module level are switched off by the same splices: they are tests, and the
+program is about to be tested.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, compress, repeat
+from typing import NamedTuple, TypeVar
+
+from agent.core.common_ends import common_ends
+from agent.search.precheck.programs.endless import LoopWatch
+
+T = TypeVar("T")
+
+_OPENS_LOOP = re.compile(rb"\b(async|for|while|lambda|def|assert)\b")
+_OPENS_BLOCK = re.compile(rb"(if|for|while|with|try|async|def|class|match|@)\b|@")
+"""No statement can stand before these on their line."""
+_NEWLINE = ord("\n")
+_TICK = b"__tick__(); "
+_OPEN_CONDITION = b"__tick__() and ("
+_OPEN_ITERABLE = b"__ticks__(("
+_OPEN_ASSERT = b"True or ("
+
+
+class Insertion(NamedTuple):
+    """Bytes to insert; `closing` ones belong to the expression before them."""
+
+    offset: int
+    closing: bool
+    text: bytes
+
+
+class StepBudget:
+    """A budget of steps, shared by all loops of one run.
+
+    Where there is a `watch`, the steps after the first `look_at` are looked at, and what repeats
+    itself gets no more of them.
+    """
+
+    def __init__(self, limit: int, look_at: int = 0, watch: LoopWatch | None = None) -> None:
+        looks = 0 if watch is None else watch.left
+        self._first = repeat(True, min(look_at, limit) if looks else limit)
+        self._watch = watch
+        self._rest = repeat(True, max(0, limit - look_at - looks) if looks else 0)
+        self._had = self._remaining
+        self._left = chain.from_iterable(self._phases())
+        self.tick = self._left.__next__
+
+    def ticks(self, iterable: Iterable[T]) -> Iterator[T]:
+        return compress(iterable, self._left)
+
+    @property
+    def used(self) -> int:
+        return self._had - self._remaining
+
+    @property
+    def exhausted(self) -> bool:
+        return self.repeats or self._remaining == 0
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the program was seen to repeat itself, and was ended for it."""
+        return self._watch is not None and self._watch.repeats
+
+    @property
+    def _remaining(self) -> int:
+        watched = 0 if self._watch is None else self._watch.left
+        return self._first.__length_hint__() + watched + self._rest.__length_hint__()
+
+    def _phases(self) -> Iterator[Iterator[bool]]:
+        yield self._first
+        if self._watch is not None:
+            yield self._watch
+        if not self.repeats:
+            yield self._rest
+
+
+class Spliced:
+    """Splices candidates that differ from one base text in few places.
+
+    The places of the base are computed once and moved along with the edit; a candidate
+    whose edit touches a loop is parsed itself.
+    """
+
+    def __init__(self, base: str) -> None:
+        self._base = base.encode("utf-8", "surrogatepass")
+        try:
+            self._splices: list[Insertion] | None = splices(base)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            self._splices = None
+
+    def text(self, candidate: str) -> str:
+        """The candidate with counters; raises what `ast.parse` raises for a broken one."""
+        moved = self._moved(candidate.encode("utf-8", "surrogatepass"))
+        return moved if moved is not None else counted(candidate)
+
+    def _moved(self, data: bytes) -> str | None:
+        if self._splices is None:
+            return None
+        base = self._base
+        start, tail = common_ends(base, data)
+        end, shift = len(base) - tail, len(data) - len(base)
+        if _OPENS_LOOP.search(data, start, len(data) - tail):
+            return None
+        whole_lines = end == start and b"\n" in data[start : start + shift]
+        if whole_lines:
+            # The same insertion, seen from the start of its line: nothing opened there is torn.
+            while start and _NEWLINE != base[start - 1] == data[start - 1 + shift]:
+                start, end = start - 1, end - 1
+        moved = []
+        for offset, closing, text in self._splices:
+            if offset == start and text == _TICK and end > start:
+                if _OPENS_BLOCK.match(data, offset):
+                    return None
+            elif offset == start == end and (whole_lines or text == _TICK):
+                # Statements were put before: the counter stays with its own.
+                moved.append(Insertion(offset + shift, closing, text))
+                continue
+            if closing and offset >= end:
+                moved.append(Insertion(offset + shift, closing, text))
+            elif offset <= start:
+                moved.append(Insertion(offset, closing, text))
+            elif offset >= end:
+                moved.append(Insertion(offset + shift, closing, text))
+            else:
+                return None
+        return _insert(data, moved)
+
+
+def counted(text: str) -> str:
+    """The text with counters spliced in."""
+    return _insert(text.encode("utf-8", "surrogatepass"), splices(text))
+
+
+def splices(text: str) -> list[Insertion]:
+    """The insertions that count every step of a program, in the order of the text."""
+    tree = ast.parse(text)
+    data = text.encode("utf-8", "surrogatepass")
+    starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", data))]
+    found: list[Insertion] = []
+
+    def at(line: int, column: int) -> int:
+        return starts[line - 1] + column
+
+    def around(node: ast.expr, opening: bytes, closing: bytes) -> None:
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        found.append(Insertion(at(node.lineno, node.col_offset), False, opening))
+        found.append(Insertion(at(node.end_lineno, node.end_col_offset), True, closing))
+
+    opened: set[ast.expr] = set()
+    for node in _outer_first(tree):
+        if isinstance(node, ast.While):
+            around(node.test, _OPEN_CONDITION, b")")
+        elif isinstance(node, ast.For | ast.comprehension) and not getattr(node, "is_async", 0):
+            around(node.iter, _OPEN_ITERABLE, b"))")
+        elif isinstance(node, ast.Lambda):
+            around(node.body, _OPEN_CONDITION, b")")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = _first_step(node.body)
+            if isinstance(first, ast.If) and first.test not in opened:
+                opened.add(first.test)
+                around(first.test, _OPEN_CONDITION, b")")
+            elif first is not None and not isinstance(first, ast.If):
+                found.append(Insertion(at(first.lineno, first.col_offset), False, _TICK))
+    for statement in tree.body:
+        if isinstance(statement, ast.Assert):
+            around(statement.test, _OPEN_ASSERT, b")")
+    # The walk meets outer nodes first: at one place they open first and close last.
+    order = {id(splice): position for position, splice in enumerate(found)}
+    return sorted(
+        found,
+        key=lambda s: (s.offset, not s.closing, -order[id(s)] if s.closing else order[id(s)]),
+    )
+
+
+def _outer_first(tree: ast.AST) -> Iterator[ast.AST]:
+    """As `ast.walk`, in another order and much faster, and not into f-strings: before 3.12 the
+    places of what stands inside one are not its own."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.JoinedStr):
+            continue
+        yield node
+        for value in node.__dict__.values():
+            if isinstance(value, ast.AST):
+                pending.append(value)
+            elif isinstance(value, list):
+                pending += [one for one in value if isinstance(one, ast.AST)]
+
+
+_COMPOUND = (
+    ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Match, ast.FunctionDef,
+    ast.AsyncFunctionDef, ast.ClassDef, ast.TryStar,
+)
+
+
+def _first_step(body: list[ast.stmt]) -> ast.stmt | None:
+    """The first statement a counter can stand before on the same line."""
+    for statement in body:
+        if isinstance(statement, ast.Try):
+            return _first_step(statement.body)
+        if isinstance(statement, _COMPOUND):
+            return None
+        is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if not is_docstring or statement is body[-1]:
+            return statement
+    return None
+
+
+def _insert(data: bytes, moved: list[Insertion]) -> str:
+    parts: list[bytes] = []
+    last = 0
+    for offset, _, text in moved:
+        parts += (data[last:offset], text)
+        last = offset
+    parts.append(data[last:])
+    return b"".join(parts).decode("utf-8", "surrogatepass")

@@ -1,0 +1,103 @@
+"""What a process tells of its runs, read row by row.
+
+The program shares that process and can write over our channel: the shape of each row is checked,
+and its word is a hint, never a verdict.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, cast
+
+from agent.search.values import Screened
+from sandbox.types import Json, LostItem
+
+NO_SENSE = "the reply made no sense"
+_ENDS = ("ok", "failed", "syntax", "timeout", "endless")
+_PASSED = {"1": True, "0": False, "-": None}
+
+
+def candidate_rows(reply: Json) -> list[list[Json]] | None:
+    """One row for each candidate of a chunk, to be read by `screened`; `None` for no such reply."""
+    if isinstance(reply, list) and all(isinstance(row, list) and len(row) == 8 for row in reply):
+        return cast(list[list[Json]], reply)
+    return None
+
+
+def screened(row: list[Json], count: int) -> Screened:
+    """What one candidate did, if its row can be true of so many tests."""
+    ended, passed, exception, message, line, types, near, did = row
+    if not isinstance(passed, str) or ended not in _ENDS:
+        return Screened((None,) * count, "lost", message=NO_SENSE)
+    marks = tuple(_PASSED.get(mark) for mark in passed) if passed else (None,) * count
+    if len(marks) != count or (ended == "ok" and not all(marks)):
+        return Screened((None,) * count, "lost", message=NO_SENSE)
+    return Screened(
+        passed=marks,
+        ended=cast(Literal["ok", "failed", "syntax", "timeout", "endless"], ended),
+        exception=str(exception),
+        message=str(message),
+        line=line if isinstance(line, int) else None,
+        types=tuple(str(one) for one in types) if isinstance(types, list) else (),
+        near=_hundredths(near, count),
+        did=str(did),
+    )
+
+
+def _hundredths(near: Json, count: int) -> tuple[float, ...]:
+    if not isinstance(near, list) or len(near) != count:
+        return (0.0,) * count
+    return tuple(one / 100 if isinstance(one, int) else 0.0 for one in near)
+
+
+def probe_rows(
+    reply: Json | LostItem, texts: int, calls: int
+) -> list[tuple[tuple[str, int], ...]] | None:
+    """Each text's answers to each call with their steps; `None` for no such reply."""
+    if not isinstance(reply, list) or len(reply) != texts:
+        return None
+    rows = []
+    for row in reply:
+        if not isinstance(row, list) or len(row) != calls:
+            return None
+        answers = []
+        for one in row:
+            match one:
+                case [str(answer), int(steps)]:
+                    answers.append((answer, steps))
+                case _:
+                    return None
+        rows.append(tuple(answers))
+    return rows
+
+
+class BaseRow(NamedTuple):
+    """How one test of the base went."""
+
+    screened: Screened
+    steps: int = 0
+    cpu_s: float = 0.0
+
+
+def base_rows(reply: Json | LostItem, count: int) -> list[BaseRow] | None:
+    """How each test went; `None` where the program wrote over our channel."""
+    runs = reply.get("runs") if isinstance(reply, dict) else None
+    if not isinstance(runs, list) or len(runs) != count:
+        return None
+    rows = []
+    for run in runs:
+        match run:
+            case [
+                bool(passed), bool(timeout), str(said), str(message), line, int(steps), list(t),
+                float(near), float(cpu_s),
+            ]:
+                ended: Literal["ok", "timeout", "failed"] = (
+                    "ok" if passed else "timeout" if timeout else "failed"
+                )
+                one = Screened(
+                    (passed,), ended, said, message, line if isinstance(line, int) else None,
+                    types=tuple(map(str, t)), near=(near,),
+                )
+                rows.append(BaseRow(one, steps, cpu_s))
+            case _:
+                return None
+    return rows

@@ -1,0 +1,285 @@
+"""A program under repair: its text, and what is known of its values."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from importlib.resources import files
+
+from agent.core.trees import is_literal, parse_expression
+from agent.search.evidence import Vector, held, picked
+from agent.search.program.scopes import BUILTINS, NEAR, Function, Scopes, nearest
+from agent.search.values import Crash, Moment
+
+NUMBERS = frozenset({"int", "float", "bool", "complex"})
+SEQUENCES = frozenset({"list", "str", "tuple"})
+_TYPES = tomllib.loads(
+    files(__package__).joinpath("types.toml").read_text(encoding="utf-8")
+)
+CALL_TYPES, METHOD_TYPES = (
+    {name: frozenset(types.split()) for types, names in _TYPES[kind].items()
+     for name in names.split()}
+    for kind in ("functions", "methods")
+)
+TABLE = 100
+"""Constants in one display from which on it is a table of data."""
+VAST = 1_000
+"""Entries from which on a table is data all through: its keys, and it itself as a value."""
+
+
+class Program(Scopes):
+    """A program under repair: its names and places, and what is known of its values.
+
+    Raises `SyntaxError`, `ValueError` or `RecursionError` where the text does not parse.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        types: Mapping[str, frozenset[str]] | None = None,
+        crash: Crash | None = None,
+        moments: tuple[Moment, ...] = (),
+        words: tuple[str, ...] = (),
+        beside: Mapping[str, tuple[str, ...]] | None = None,
+        together: bool = False,
+    ) -> None:
+        super().__init__(text)
+        self.types = types or {}
+        self.crash = crash
+        self.all_moments = moments
+        self.words = words
+        """Texts that the failing tests write."""
+        self.beside = beside or {}
+        """For the name of a field those that classes set beside it."""
+        self.together = together
+        """Whether its tests fail only together with others."""
+        self._held: dict[tuple[str, int], Vector] = {}
+        self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}
+
+    # What the watched runs saw
+
+    @cached_property
+    def _picked(self) -> Mapping[int, tuple[Moment, ...]]:
+        lines: dict[int, list[Moment]] = {}
+        for moment in self.all_moments:
+            lines.setdefault(moment.line, []).append(moment)
+        return {line: picked(moments) for line, moments in lines.items()}
+
+    def moments(self, line: int) -> tuple[Moment, ...]:
+        """A few moments just before a line ran, those of failing tests first."""
+        return self._picked.get(line, ())
+
+    def held(self, condition: str, line: int) -> Vector:
+        """What a condition was at each of the moments before a line."""
+        key = condition, line
+        if key not in self._held:
+            self._held[key] = held(condition, self.moments(line))
+        return self._held[key]
+
+    def seen(self, name: str) -> frozenset[str]:
+        """Types seen in a variable; empty is unknown."""
+        return self.types.get(name, frozenset())
+
+    def may_be(self, name: str, kinds: frozenset[str]) -> bool:
+        seen = self.seen(name)
+        return not seen or bool(seen & kinds)
+
+    def type_of(self, node: ast.expr) -> frozenset[str]:
+        """Likely types of an expression; empty is unknown."""
+        match node:
+            case ast.Name():
+                return self.seen(node.id)
+            case ast.Constant():
+                return frozenset({type(node.value).__name__})
+            case ast.List() | ast.ListComp():
+                return frozenset({"list"})
+            case ast.Dict() | ast.DictComp():
+                return frozenset({"dict"})
+            case ast.Set() | ast.SetComp():
+                return frozenset({"set"})
+            case ast.Tuple():
+                return frozenset({"tuple"})
+            case ast.Compare():
+                return frozenset({"bool"})
+            case ast.JoinedStr():
+                return frozenset({"str"})
+            case ast.UnaryOp():
+                is_not = isinstance(node.op, ast.Not)
+                return frozenset({"bool"}) if is_not else self.type_of(node.operand)
+            case ast.BoolOp():
+                return self.type_of(node.values[-1])
+            case ast.BinOp(op=ast.Div()):
+                return frozenset({"float"})
+            case ast.BinOp():
+                return self.type_of(node.left) or self.type_of(node.right)
+            case ast.IfExp():
+                return self.type_of(node.body) or self.type_of(node.orelse)
+            case ast.Call(func=ast.Name(id=name)):
+                return CALL_TYPES.get(name, frozenset())
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return METHOD_TYPES.get(name, frozenset())
+            case ast.Subscript(slice=ast.Slice()):
+                return self.type_of(node.value)
+        return frozenset()
+
+    @cached_property
+    def askers(self) -> tuple[Function, ...]:
+        """Functions, no methods, that take one value and answer with `True` or `False`."""
+        return tuple(
+            one for one in self.defined
+            if len(one.args.args) == 1 and not isinstance(self.parents.get(one), ast.ClassDef)
+            and any(
+                isinstance(left, ast.Return) and left.value is not None
+                and self.type_of(left.value) == {"bool"} for left in ast.walk(one)
+            )
+        )
+
+    # Expressions of the program as material
+
+    @cached_property
+    def calls(self) -> Mapping[str, list[ast.Call]]:
+        """The calls of each function, by how it is written."""
+        found: dict[str, list[ast.Call]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Call):
+                found.setdefault(self.code(node.func), []).append(node)
+        return found
+
+    @cached_property
+    def hidden(self) -> frozenset[ast.AST]:
+        """Nodes that are no material."""
+        return hidden(self.nodes, self._stands)
+
+    def _stands(self, node: ast.expr) -> bool:
+        """Whether a value in an f-string stands where its node says, as before 3.12 not all do."""
+        text = self.code(node)
+        before = self.data[: self.start(node)].rstrip()
+        try:
+            return before.endswith(b"{") and ast.dump(parse_expression(text)) == ast.dump(node)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+
+    def expressions(self, scope: ast.AST) -> tuple[tuple[str, ast.expr], ...]:
+        """Short expressions read in a scope, each text once."""
+        return self._material.get(scope, ())
+
+    @cached_property
+    def _material(self) -> Mapping[ast.AST, tuple[tuple[str, ast.expr], ...]]:
+        found: dict[ast.AST, dict[str, ast.expr]] = {}
+        known = {*self.functions, *self.imported, *BUILTINS}
+        for node in self.nodes:
+            if not isinstance(node, ast.expr) or node in self.hidden:
+                continue
+            if not isinstance(getattr(node, "ctx", None) or ast.Load(), ast.Load):
+                continue
+            if isinstance(node, ast.Slice | ast.Starred):
+                continue
+            if isinstance(node, ast.Name) and node.id in known:
+                continue
+            text = self.code(node)
+            bare = isinstance(node, ast.Tuple) and not text.startswith("(")
+            if len(text) <= 50 and "\n" not in text and not bare:
+                found.setdefault(self.scope(node), {}).setdefault(text, node)
+        return {scope: tuple(texts.items()) for scope, texts in found.items()}
+
+    def conditions(self, scope: ast.AST) -> tuple[str, ...]:
+        """Texts of the comparisons and tests of a scope."""
+        found = []
+        for text, node in self.expressions(scope):
+            parent = self.parents.get(node)
+            tested = (
+                (isinstance(parent, ast.If | ast.While | ast.IfExp) and parent.test is node)
+                or isinstance(parent, ast.BoolOp)
+                or (isinstance(parent, ast.comprehension) and node in parent.ifs)
+            )
+            if tested or isinstance(node, ast.Compare):
+                found.append(text)
+        return tuple(found)
+
+    def constants(self, node: ast.AST, kind: type) -> tuple[object, ...]:
+        """Distinct constants of exactly that type in the node's scope; of very many, those that
+        stand nearest."""
+        key = self.scope(node), kind
+        if key not in self._constants:
+            self._constants[key] = [
+                (self.start(one), one.value) for _, one in self.expressions(key[0])
+                if isinstance(one, ast.Constant) and type(one.value) is kind
+            ]
+            if len(self._constants[key]) > NEAR:
+                self._constants[key].sort(key=lambda one: one[0])
+        found = self._constants[key]
+        if len(found) > NEAR:
+            return nearest(found, self.start(self.statement(node)), NEAR)
+        return tuple(dict.fromkeys(value for _, value in found))
+
+    def is_tested(self, node: ast.expr) -> bool:
+        """Whether a node stands where a condition is asked for."""
+        parent = self.parents.get(node)
+        if isinstance(parent, ast.If | ast.While | ast.IfExp):
+            return parent.test is node
+        if isinstance(parent, ast.comprehension):
+            return node in parent.ifs
+        return isinstance(parent, ast.BoolOp) or (
+            isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+        )
+
+
+def hidden(
+    nodes: Iterable[ast.AST], stands: Callable[[ast.expr], bool]
+) -> frozenset[ast.AST]:
+    """Nodes that are no material: docstrings, annotations, the condition of the main part, what
+    tables of data hold, the texts of f-strings, and before 3.12 those of their values whose place
+    is not known."""
+    found: set[ast.AST] = set()
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr):
+            for part in node.values:
+                found.update(ast.walk(part))
+            for part in node.values:
+                if isinstance(part, ast.FormattedValue) and stands(part.value):
+                    found.difference_update(
+                        inner for inner in ast.walk(part.value)
+                        if not isinstance(inner, ast.JoinedStr | ast.FormattedValue)
+                    )
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            found.add(node.value)
+        for name in ("annotation", "returns"):
+            note = getattr(node, name, None)
+            if isinstance(note, ast.AST):
+                found.update(ast.walk(note))
+        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+            found.update(ast.walk(node.test))
+        if isinstance(node, ast.Match):
+            for case in node.cases:
+                found.update(ast.walk(case.pattern))
+        found.update(_data(node))
+    return frozenset(found)
+
+
+def _data(node: ast.AST) -> list[ast.AST]:
+    """What of a table of data is no material; nothing for other nodes."""
+    match node:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            keys: list[ast.expr | None] = []
+        case ast.Dict(keys=keys, values=parts):
+            pass
+        case _:
+            return []
+    if len(parts) <= TABLE:
+        return []
+    if len(parts) <= VAST:
+        return [*parts] if all(isinstance(part, ast.Constant) for part in parts) else []
+    if not all(_is_datum(part) for part in (*filter(None, keys), *parts)):
+        return []
+    return [*ast.walk(node)]
+
+
+def _is_datum(part: ast.expr) -> bool:
+    """Whether an entry is a constant, or a display of such."""
+    return isinstance(part, ast.Constant) or (
+        isinstance(part, ast.List | ast.Tuple | ast.Set | ast.Dict | ast.UnaryOp)
+        and is_literal(part)
+    )

@@ -1,0 +1,247 @@
+"""Which names a text has, and which of them can be read where."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TypeVar
+
+from agent.search.program.source import Source
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+BUILTINS = frozenset(dir(builtins))
+MAX_GLOBALS = 12
+"""Global variables that an edit of one function may bring in."""
+NEAR = 60
+"""Variables, or constants of a type, that an edit of a long function may bring in."""
+ALWAYS_NEAR = 12
+"""Of the variables, how many are the function's first: its parameters."""
+
+
+class Scopes(Source):
+    """A text with its names."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._variables: dict[ast.AST, tuple[str, ...]] = {}
+        self._scopes: dict[ast.AST, ast.AST] = {}
+        self._unread: dict[ast.AST, tuple[str, ...]] = {}
+        self._named: dict[ast.AST, list[tuple[int, str]]] = {}
+        self._nearby: dict[tuple[ast.AST, int], tuple[str, ...]] = {}
+
+    def scope(self, node: ast.AST) -> ast.AST:
+        """The innermost function around a node, or the module."""
+        found = self._scopes.get(node)
+        if found is None:
+            above: ast.AST | None = self.parents.get(node)
+            while above is not None and not isinstance(above, Function | ast.Module):
+                above = self.parents.get(above)
+            found = above if above is not None else self.tree
+            self._scopes[node] = found
+        return found
+
+    def variables(self, node: ast.AST) -> tuple[str, ...]:
+        """Names of values a node could read, the nearest scope first."""
+        scope = self.scope(node)
+        if scope not in self._variables:
+            names: list[str] = []
+            at: ast.AST = scope
+            while isinstance(at, Function):
+                names += _bound(at)
+                at = self.scope(at)
+            names += self._globals_for(scope)
+            self._variables[scope] = tuple(dict.fromkeys(names))
+        names_here = self._variables[scope]
+        if len(names_here) > NEAR:
+            names_here = self._near(node, scope, names_here)
+        own = [name for name in self._comprehension_names(node) if name not in names_here]
+        return (*own, *names_here) if own else names_here
+
+    def _near(
+        self, node: ast.AST, scope: ast.AST, names: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Of very many variables the first, which are the parameters, and those that stand
+        nearest."""
+        at = self.start(self.statement(node))
+        if (scope, at) not in self._nearby:
+            if scope not in self._named:
+                known = {*names}
+                self._named[scope] = sorted(
+                    (self.start(one), one.id) for one in self._names_in.get(scope, ())
+                    if one.id in known
+                )
+            near = nearest(self._named[scope], at, NEAR - ALWAYS_NEAR)
+            self._nearby[scope, at] = tuple(dict.fromkeys((*names[:ALWAYS_NEAR], *near)))
+        return self._nearby[scope, at]
+
+    def unread(self, node: ast.AST) -> tuple[str, ...]:
+        """Names that the function around a node binds, in vain as far as is seen."""
+        scope = self.scope(node)
+        if scope not in self._unread:
+            read = {*names_in(scope, context=ast.Load)}
+            names = _bound(scope) if isinstance(scope, Function) and not _is_stub(scope) else []
+            self._unread[scope] = tuple(
+                name for name in dict.fromkeys(names)
+                if name not in read and name not in ("self", "cls") and not name.startswith("_")
+            )
+        return self._unread[scope]
+
+    @cached_property
+    def _names_in(self) -> Mapping[ast.AST, list[ast.Name]]:
+        found: dict[ast.AST, list[ast.Name]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name):
+                found.setdefault(self.scope(node), []).append(node)
+        return found
+
+    def _globals_for(self, scope: ast.AST) -> tuple[str, ...]:
+        """All of a few global variables; of many, those that the scope reads already, and those
+        whose names are made of the same words."""
+        if len(self.module_values) <= MAX_GLOBALS or scope is self.tree:
+            return self.module_values[:MAX_GLOBALS]
+        read = {*names_in(scope)}
+        own = [name for name in self.module_values if name in read]
+        words = {frozenset(name.split("_")) for name in own if "_" in name.strip("_")}
+        alike = [one for one in self.module_values if frozenset(one.split("_")) in words]
+        return tuple(dict.fromkeys((*own, *alike)))[:MAX_GLOBALS]
+
+    def _comprehension_names(self, node: ast.AST) -> Iterator[str]:
+        at: ast.AST | None = node
+        while at is not None and not isinstance(at, ast.stmt):
+            if isinstance(at, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+                for generator in at.generators:
+                    yield from names_in(generator.target)
+            if isinstance(at, ast.Lambda):
+                yield from parameters(at, keywords=False)
+            at = self.parents.get(at)
+
+    @cached_property
+    def module_values(self) -> tuple[str, ...]:
+        """Variables assigned at module level."""
+        return tuple(names_in(*(
+            one for one in self.tree.body
+            if not isinstance(one, Function | ast.ClassDef | ast.Import | ast.ImportFrom)
+        ), context=ast.Store))
+
+    @cached_property
+    def functions(self) -> tuple[str, ...]:
+        """Functions and classes that go by their name: all but those of a class."""
+        return tuple(dict.fromkeys(name for names in self._by_scope.values() for name in names))
+
+    def callables(self, node: ast.AST) -> tuple[str, ...]:
+        """Those of them that a node can name, the nearest scope first."""
+        scopes = [self.scope(node)]
+        while scopes[-1] is not self.tree:
+            scopes.append(self.scope(scopes[-1]))
+        return tuple(dict.fromkeys(
+            name for scope in scopes for name in self._by_scope.get(scope, ())
+        ))
+
+    @cached_property
+    def _by_scope(self) -> Mapping[ast.AST, tuple[str, ...]]:
+        found: dict[ast.AST, list[str]] = {self.tree: []}
+        for node in self.nodes:
+            if not isinstance(node, Function | ast.ClassDef):
+                continue
+            if not isinstance(self.parents.get(node), ast.ClassDef):
+                found.setdefault(self.scope(node), []).append(node.name)
+        return {scope: tuple(names) for scope, names in found.items()}
+
+    @cached_property
+    def defined(self) -> tuple[Function, ...]:
+        """All functions, wherever they are defined, in the order of a walk."""
+        return tuple(node for node in self.nodes if isinstance(node, Function))
+
+    @cached_property
+    def imported(self) -> tuple[str, ...]:
+        return tuple(
+            (alias.asname or alias.name).split(".")[0]
+            for node in self.nodes
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        )
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """Attributes read or written as values, not called."""
+        called = {
+            node.func for node in self.nodes if isinstance(node, ast.Call)
+        }
+        return tuple(
+            sorted(
+                {
+                    node.attr
+                    for node in self.nodes
+                    if isinstance(node, ast.Attribute) and node not in called
+                }
+            )
+        )
+
+    @cached_property
+    def reads(self) -> Mapping[str, int]:
+        counts: dict[str, int] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                counts[node.id] = counts.get(node.id, 0) + 1
+        return counts
+
+
+def names_in(
+    *nodes: ast.AST, context: type[ast.expr_context] = ast.expr_context
+) -> list[str]:
+    """The names in some nodes, each once, in the order of a walk."""
+    return list(dict.fromkeys(
+        one.id for node in nodes for one in ast.walk(node)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, context)
+    ))
+
+
+def parameters(function: Function | ast.Lambda, *, keywords: bool = True) -> list[str]:
+    """The names of a function's parameters without `*` and `**`; `keywords` says whether those
+    that are given by name alone are among them."""
+    own = function.args
+    return [one.arg for one in (*own.posonlyargs, *own.args, *(own.kwonlyargs if keywords else ()))]
+
+
+def _bound(function: Function) -> list[str]:
+    """Parameters and assigned names of a function, not of functions inside it."""
+    further = filter(None, (function.args.vararg, function.args.kwarg))
+    names = [*parameters(function), *(one.arg for one in further)]
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop(0)
+        if isinstance(node, Function | ast.Lambda | ast.ClassDef | ast.ListComp | ast.SetComp
+                      | ast.DictComp | ast.GeneratorExp):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.append(node.id)
+        pending += ast.iter_child_nodes(node)
+    return names
+
+
+def _is_stub(function: Function) -> bool:
+    """Whether a function has nothing but a docstring, `pass` or a `raise`."""
+    return all(isinstance(one, ast.Expr | ast.Pass | ast.Raise) for one in function.body)
+
+
+T = TypeVar("T")
+
+
+def nearest(places: Sequence[tuple[int, T]], at: int, most: int) -> tuple[T, ...]:
+    """Different values whose places, given in their order, are nearest, the nearest first."""
+    found: dict[T, None] = {}
+    after = bisect_left(places, at, key=lambda one: one[0])
+    before = after - 1
+    while len(found) < most and (before >= 0 or after < len(places)):
+        if before < 0 or (
+            after < len(places) and places[after][0] - at < at - places[before][0]
+        ):
+            found[places[after][1]] = None
+            after += 1
+        else:
+            found[places[before][1]] = None
+            before -= 1
+    return tuple(found)

@@ -1,0 +1,129 @@
+"""A project's test command in the place of a kept suite: every question is a fresh run of it.
+
+There is one test, the command, and nothing is kept: so few candidates can be tried.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+
+from agent.core.domain import Project
+from agent.core.trees import readable_nodes
+from agent.search.precheck.batches import ProcessorTime
+from agent.search.project.suite import Coverage, TestRow
+from agent.search.values import Mode, Screened, Trace, Traced
+from agent.verify.project.command_run import MAX_S, CommandRun, run_command
+from agent.verify.project.suite_run import COMMAND, suite_job
+from sandbox.sandbox import Sandbox
+
+MAX_TRIED = 100
+"""Candidates of one search."""
+AT_ONCE = 2
+BEYOND = 40
+"""Candidates that are still tried after the first that passes."""
+LONGER, LEAST_S = 5.0, 5.0
+"""A run may take so many times what the base's took, and so long at least."""
+
+
+class CommandSuite:
+    """Answers what `agent.search.project.suite.Suite` answers, for the search."""
+
+    def __init__(
+        self, files: Mapping[str, str], project: Project, sites: tuple[str, ...],
+        sandbox: Sandbox, until: float,
+    ) -> None:
+        self.files = files
+        self.nodes: tuple[str, ...] = (project.command_words,)
+        self.loaded = frozenset[str]()
+        """Files of which it ran a line."""
+        self.problems: tuple[str, ...] = ()
+        self.work = ProcessorTime()
+        self._project, self._sites, self._sandbox = project, sites, sandbox
+        self._until = until
+        self._left = MAX_TRIED
+        self._seen: CommandRun | None = None
+
+    async def collect(self) -> TestRow:
+        """How the command comes out over the files as they are, and which of them it runs."""
+        run = await self._run({}, [*self._project.editable])
+        self._seen = run
+        self.loaded = frozenset(run.lines) or frozenset(self._project.editable)
+        return TestRow(self.nodes[0], run.passed, run.outcome.wall_s, "", run.message)
+
+    @property
+    def code(self) -> str:
+        """The functions of tests that stand on the tracebacks which the command printed."""
+        seen = self._seen.places if self._seen is not None else ()
+        found: dict[str, None] = {}
+        for place in seen:
+            if place.file not in self._project.editable:
+                found |= dict.fromkeys(_functions_at(self.files[place.file], place.line))
+        return "\n".join(found) or "pass"
+
+    async def coverage(
+        self, numbers: Sequence[int], files: Sequence[str], lines: bool
+    ) -> dict[int, Coverage]:
+        """What the command ran; nothing for tests that are none."""
+        if not numbers or self._seen is None:
+            return {}
+        # Of a file whose top alone ran, or a command that runs its tests in other processes,
+        # nothing more is known than that it may be it.
+        known = {file: self._seen.functions.get(file) or {1: 1} for file in files}
+        return {0: Coverage(known)}
+
+    async def trace(
+        self, file: str, numbers: Sequence[int], text: str | None = None
+    ) -> Trace:
+        """The lines that the command runs; of another text of a file where one is given."""
+        run = self._seen if text is None else await self._run({file: text}, [file])
+        assert run is not None
+        lines = run.lines.get(file) or frozenset(range(1, self.files[file].count("\n") + 2))
+        own = [one.line for one in run.places if one.file == file]
+        return Trace((Traced(run.passed, lines, *run.crash, own[-1] if own else None),))
+
+    async def screen(
+        self, file: str, texts: Sequence[str], order: Sequence[int], failing: int, mode: Mode,
+        cpu_s: float, *, together: Sequence[int] = (),
+    ) -> list[Screened | None]:
+        """How the command ends with each text, until one passes; `None` for those not tried."""
+        found: list[Screened | None] = []
+        began = time.monotonic()
+        while len(found) < len(texts) and self._left > 0 and time.monotonic() < self._until:
+            some = texts[len(found) : len(found) + min(AT_ONCE, self._left)]
+            self._left -= len(some)
+            runs = await asyncio.gather(*(self._run({file: one}, []) for one in some))
+            found += [_screened(one) for one in runs]
+            if any(one.passed for one in runs):
+                self._left = min(self._left, BEYOND)
+        self.work.spent_s += time.monotonic() - began
+        return found + [None] * (len(texts) - len(found))
+
+    async def _run(self, changed: Mapping[str, str], watched: Sequence[str]) -> CommandRun:
+        usual_s = self._seen.outcome.wall_s if self._seen is not None else MAX_S
+        left_s = max(1.0, self._until - time.monotonic())
+        most_s = min(MAX_S, max(LEAST_S, LONGER * usual_s), left_s)
+        files = {**self.files, **changed}
+        job = await suite_job(COMMAND, files, self._project, self._sites, self._sandbox)
+        return await run_command(
+            job, self._project.command, self._sandbox, watched=watched, wall_s=most_s
+        )
+
+
+def _functions_at(text: str, line: int) -> list[str]:
+    """The innermost function around a line, as text; none where there is none."""
+    nodes = readable_nodes(text)
+    around = [
+        node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    return [ast.unparse(max(around, key=lambda node: node.lineno))] if around else []
+
+
+def _screened(run: CommandRun) -> Screened:
+    if run.passed:
+        return Screened((True,), "ok")
+    late = run.status == "timeout"
+    return Screened((False,), "timeout" if late else "failed", *run.crash, did=run.message)

@@ -1,0 +1,196 @@
+"""A project's collected suite in a jail, and the talk with it; see `programs.suite_session`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from agent.core.domain import Project
+from agent.search.precheck.batches import ProcessorTime
+from agent.search.precheck.changes import change
+from agent.search.precheck.rows import candidate_rows, screened
+from agent.search.precheck.tracing import trace_of
+from agent.search.values import Mode, Screened, Trace
+from agent.verify.project.suite_run import suite_job
+from sandbox.sandbox import Batch, Sandbox
+from sandbox.types import Json, LostItem
+
+START_S = 120.0
+CHUNK = 60
+SLICE_S = 0.4
+"""After so much processor time the jail answers for the candidates it has finished."""
+TEST_S = 10.0
+"""The processor seconds of one test of the base."""
+LEAST_S, FACTOR, MAX_S = 0.1, 8.0, 3.0
+"""A candidate's test may take so many times what the base's took, within limits."""
+
+
+@dataclass(frozen=True)
+class TestRow:
+    """How one test of the base came out where its suite is kept."""
+
+    __test__ = False
+
+    node: str
+    passed: bool
+    cpu_s: float
+    exception: str = ""
+    message: str = ""
+    late: bool = False
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What of the project one test ran."""
+
+    functions: Mapping[str, Mapping[int, int]]
+    """File to first lines of functions and how often each was called."""
+    lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+
+class CollectedSuite:
+    """Asks the jail that holds the suite."""
+
+    def __init__(self, batch: Batch, files: Mapping[str, str]) -> None:
+        self._batch = batch
+        self.files = files
+        self.nodes: tuple[str, ...] = ()
+        self.loaded: frozenset[str] = frozenset()
+        """Files of the project that were imported while the suite was collected."""
+        self.problems: tuple[str, ...] = ()
+        self.work = ProcessorTime()
+        self.until = math.inf
+        """When no more is to be asked, on the monotonic clock; what is under way is cut short."""
+
+    async def collect(self) -> None:
+        """Which tests there are."""
+        answer = await self._asked({"ask": "collected"}, START_S)
+        match answer:
+            case {"tests": list(nodes), "loaded": list(loaded), "problems": list(problems)}:
+                self.nodes = tuple(map(str, nodes))
+                self.loaded = frozenset(map(str, loaded))
+                self.problems = tuple(map(str, problems))
+            case {"problem": str(problem)}:
+                self.problems = (problem,)
+            case LostItem() as lost:
+                self.problems = (lost.stderr.strip() or lost.limit or lost.ended,)
+
+    async def baseline(self, numbers: Sequence[int]) -> dict[int, TestRow]:
+        """How these tests come out; missing are those that end their process, and those for which
+        there was no time."""
+        found: dict[int, TestRow] = {}
+        waiting = [*numbers]
+        while waiting and time.monotonic() < self.until:
+            rows = await self._asked(
+                {"ask": "baseline", "tests": _json(waiting), "limits": _limits(TEST_S),
+                 "wall_s": TEST_S * 12}, TEST_S * 13,
+            )
+            for row in rows if isinstance(rows, list) else []:
+                match row:
+                    case [int(number), bool(passed), float(cpu_s), str(exc), str(said), bool(late)]:
+                        found[number] = TestRow(
+                            self.nodes[number], passed and not late, cpu_s, exc, said, late
+                        )
+            left = [one for one in waiting if one not in found]
+            waiting = left[1:]  # the first of them ended the process
+        return found
+
+    async def coverage(
+        self, numbers: Sequence[int], files: Sequence[str], lines: bool
+    ) -> dict[int, Coverage]:
+        """What each test ran of these files."""
+        rows = await self._asked(
+            {"ask": "coverage", "tests": _json(numbers), "files": _json(files), "lines": lines,
+             "limits": _limits(TEST_S), "wall_s": TEST_S * 6}, TEST_S * 7,
+        )
+        found = {}
+        for row in rows if isinstance(rows, list) else []:
+            match row:
+                case [int(number), dict(functions), dict(ran)]:
+                    found[number] = Coverage(
+                        {str(f): {int(a): int(b) for a, b in cast(Any, calls)}
+                         for f, calls in functions.items()},
+                        {str(f): frozenset(cast(Any, some)) for f, some in ran.items()},
+                    )
+        return found
+
+    async def trace(
+        self, file: str, numbers: Sequence[int], text: str | None = None
+    ) -> Trace:
+        """The lines of one file that these tests run, with values; of another text of it where
+        one is given."""
+        base = self.files[file]
+        made: Json = None if text is None else [*change(base, text)]
+        rows = await self._asked(
+            {"ask": "watch", "file": file, "base": base, "change": made, "tests": _json(numbers),
+             "limits": _limits(TEST_S), "wall_s": TEST_S * 3}, TEST_S * 4,
+        )
+        seen = [cast(Json | LostItem, one) for one in rows] if isinstance(rows, list) else []
+        missing = LostItem("killed")
+        return trace_of([*seen, *[missing] * (len(numbers) - len(seen))])
+
+    async def screen(
+        self, file: str, texts: Sequence[str], order: Sequence[int], failing: int, mode: Mode,
+        cpu_s: float, *, together: Sequence[int] = (),
+    ) -> list[Screened | None]:
+        """How far each text of a file comes; `None` for those it could not be told of. So many of
+        the first tests fail; or those do that fail `together` with the others alone, in whose order
+        each text has a copy of the suite to itself."""
+        base = self.files[file]
+        results: list[Screened | None] = [None] * len(texts)
+        done = 0
+        while done < len(texts) and time.monotonic() < self.until:
+            chunk = texts[done : done + CHUNK]
+            answer = await self._asked(
+                {"ask": "screen", "file": file, "base": base,
+                 "changes": [[*change(base, one)] for one in chunk], "order": _json(order),
+                 "failing": _json(together or order[:failing]), "together": bool(together),
+                 "mode": mode, "limits": _limits(cpu_s), "slice_s": SLICE_S,
+                 "wall_s": 20 * SLICE_S + 5 * cpu_s * len(order)}, 60.0 + 5 * cpu_s * len(order),
+            )
+            match answer:
+                case [int() | float() as spent_s, list(rows)]:
+                    self.work.spent_s += spent_s
+                    read = candidate_rows(rows) or []
+                case _:
+                    read = []
+            for place, row in enumerate(read[: len(chunk)]):
+                results[done + place] = None if row[0] == "lost" else screened(row, len(order))
+            done += max(1, len(read))
+        return results
+
+    async def _asked(self, item: dict[str, Json], wall_s: float) -> Json | LostItem:
+        answer: Json | LostItem = None
+        left_s = max(0.0, self.until - time.monotonic())
+        match item:
+            case {"wall_s": float(inner_s)}:
+                item = {**item, "wall_s": min(inner_s, left_s)}
+        async for _, reply in self._batch.replies([item], min(wall_s, left_s + TEST_S)):
+            answer = reply
+        return answer
+
+
+@asynccontextmanager
+async def open_suite(
+    files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox
+) -> AsyncIterator[CollectedSuite]:
+    """The suite of a project, collected over these files; leaving ends its processes."""
+    job = await suite_job("suite_session", files, project, sites, sandbox)
+    async with sandbox.batch(job) as batch:
+        suite = CollectedSuite(batch, files)
+        await suite.collect()
+        yield suite
+
+
+def _json(values: Sequence[Any]) -> list[Json]:
+    return [*values]
+
+
+def _limits(cpu_s: float) -> Json:
+    """As `programs.running.Limits` has them, but for steps: a test that waits is ended by the wall
+    clock, and what no timer interrupts by the kernel."""
+    return [cpu_s, cpu_s * 3 + 1.0, 2 * cpu_s + 1.0]

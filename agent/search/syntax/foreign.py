@@ -1,0 +1,142 @@
+"""What other languages write where Python has its own sign or word."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from importlib.resources import files
+
+from agent.search.syntax.broken import LONG, Broken, SyntaxEdit
+from agent.search.syntax.tokens import tokens
+
+_INDICATORS: dict[str, str] = {
+    "&&": "and", "||": "or", "===": "==", "!==": "!=", "=<": "<=", "=>": ">=", "=!": "!=",
+}
+_HEADS = r"if|elif|else|for|while|def|class|try|except|finally|with|async|match|case"
+_FAMILIES: list[list[tuple[str, str]]] = [
+    [(pattern, new) for pattern, new in family["rewrites"]]
+    for family in tomllib.loads(
+        files(__package__).joinpath("foreign.toml").read_text(encoding="utf-8")
+    )["family"]
+]
+"""What lines of other languages look like, and what they become."""
+_ALONE = 3
+"""The last families, whose signs Python has too, are not tried together with the others."""
+
+
+def foreign(broken: Broken) -> list[SyntaxEdit]:
+    """Every family alone, on the suspicious lines and everywhere, and all of them together."""
+    text = broken.text
+    found: list[SyntaxEdit] = []
+    families = [*_line_families(), _negated, _worded, _unbraced, _unended, _uncommented,
+                _lower_heads]
+    together = text
+    fitting = []
+    for place, family in enumerate(families):
+        new = family(text)
+        if new != text:
+            fitting.append(family)
+            found.append(SyntaxEdit(0.32 + 0.002 * place, 0, len(text), new))
+        if family in families[-6:-1] or place < len(_FAMILIES) - _ALONE:
+            together = family(together)
+    if together != text:
+        found.append(SyntaxEdit(0.4, 0, len(text), together))
+    for line in (line for line in broken.suspects if not line.is_long):
+        for family in fitting:
+            new = family(line.text)
+            if new != line.text and "\n" not in new:
+                found.append(line.becomes(0.36, new))
+    return found
+
+
+def _line_families() -> list[Callable[[str], str]]:
+    def family(rewrites: list[tuple[str, str]]) -> Callable[[str], str]:
+        def rewritten(line: str) -> str:
+            for pattern, new in rewrites:
+                line = re.sub(pattern, new, line)
+            return line
+
+        return lambda text: _by_line(text, rewritten)
+
+    return [family(rewrites) for rewrites in _FAMILIES]
+
+
+def _by_line(text: str, change: Callable[[str], str]) -> str:
+    """Each line changed by itself. A very long one stays as it is: the signs of a language are
+    looked for from each of its characters on, and a server that looks does nothing else."""
+    return "\n".join(line if len(line) > LONG else change(line) for line in text.split("\n"))
+
+
+def _negated(text: str) -> str:
+    return _outside_strings(text, lambda code: re.sub(r"!\s*(?=[\w(\[])", "not ", code))
+
+
+def _worded(text: str) -> str:
+    def indicators(code: str) -> str:
+        for sign, word in _INDICATORS.items():
+            code = code.replace(f" {sign} ", f" {word} ")
+        code = re.sub(r"(?<!\s)\s*&&\s*", " and ", code)
+        code = re.sub(r"(?<!\s)\s*\|\|\s*", " or ", code)
+        code = code.replace("!==", "!=").replace("===", "==")
+        return re.sub(r"(?<=\S) ([<>!=+*/%-]) = ", r" \1= ", code)
+
+    return _outside_strings(text, indicators)
+
+
+def _unbraced(text: str) -> str:
+    """Blocks in braces as indented blocks; the indentation that is there is kept."""
+    lines = []
+    for line in text.split("\n"):
+        if len(line) > LONG:
+            lines.append(line)
+            continue
+        bare = re.sub(r"^(\s*)\}\s*(?=(?:else|elif|except|finally|catch)\b)", r"\1", line)
+        opened = re.sub(r"\s*:?\s*\{\s*$", ":", bare)
+        if opened != bare and re.match(rf"\s*(?:{_HEADS}|function|func|fn|switch|catch)\b", bare):
+            bare = opened
+        if re.fullmatch(r"\s*[{}]+;?\s*", bare):
+            continue
+        lines.append(bare)
+    return "\n".join(lines)
+
+
+def _unended(text: str) -> str:
+    """The text without the lines that only say that a block ends."""
+    ends = r"\s*(?:end|endif|endfor|endwhile|end if|fi|done|end;)\s*"
+    lines = [line for line in text.split("\n") if not re.fullmatch(ends, line)]
+    return "\n".join(lines)
+
+
+def _uncommented(text: str) -> str:
+    """Comments between `/*` and `*/` as comments of Python."""
+    def hashed(match: re.Match[str]) -> str:
+        if "\n" not in match.group():
+            return ""
+        inside = match.group()[2:-2].strip("* \n")
+        return "\n".join(f"# {line.strip().lstrip('* ')}" for line in inside.split("\n"))
+
+    end = text.rfind("*/") + 2  # what opens behind it is never closed
+    return re.sub(r"/\*.*?\*/", hashed, text[:end], flags=re.DOTALL) + text[end:]
+
+
+def _lower_heads(text: str) -> str:
+    """Words of Python that were given a capital letter."""
+    words = (f"{_HEADS}|return|import|from|not|and|or|in|is|pass|break|continue|raise|yield|print"
+             "|lambda|del|global")
+
+    def lowered(code: str) -> str:
+        pattern = rf"(?<![\w.])(?:{words})(?=[\s:(]|$)"
+        return re.sub(
+            pattern, lambda match: match.group().lower(), code, flags=re.IGNORECASE)
+
+    return _outside_strings(text, lowered)
+
+
+def _outside_strings(text: str, change: Callable[[str], str]) -> str:
+    parts, last = [], 0
+    for token in tokens(text):
+        if token.kind in ("string", "open string", "comment"):
+            parts += [change(text[last : token.start]), token.text]
+            last = token.end
+    return "".join([*parts, change(text[last:])])

@@ -1,0 +1,86 @@
+"""Which part of a long text to compile, so that a try costs what the part costs.
+
+A statement at the margin compiles alone exactly if it compiles in its place; a method does so
+behind the head of a class. The narrowest part comes first, and the whole text last, for errors
+that are not where they seem to be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.search.syntax.fault import Fault
+
+_SMALL = 60
+_BEGINS = re.compile(r"(?:async\s+def|def|class|import|from)\s|@|if __name__\b")
+_METHOD = re.compile(r"(\s+)(?:(?:async\s+)?def\s|@)")
+_HEAD = "class Window:\n"
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a text, and what must stand before it so that it compiles alone."""
+
+    start: int
+    end: int
+    head: str = ""
+
+
+def windows(text: str, at: Fault) -> list[Window]:
+    """The parts of a text that may hold a fault, narrowest first."""
+    whole = Window(0, len(text))
+    lines = text.split("\n")
+    if len(lines) <= _SMALL:
+        return [whole]
+    row = min(max(0, at.line - 1), len(lines) - 1)
+    marks = _marks(lines, lambda line: _BEGINS.match(line) is not None)
+    first, last = _around(marks, row, len(lines))
+    found = []
+    if last - first > _SMALL and lines[first].startswith("class "):
+        found += _methods(lines, first, last, row)
+    found.append(_window(lines, first, last))
+    before, _ = _around(marks, max(0, first - 1), len(lines))
+    _, behind = _around(marks, min(last, len(lines) - 1), len(lines))
+    found += [_window(lines, before, last), _window(lines, before, behind), whole]
+    return [one for place, one in enumerate(found) if one not in found[:place]]
+
+
+def _marks(lines: list[str], begins: Callable[[str], bool]) -> list[int]:
+    """The lines at which a part begins: a decorator and what it decorates are one."""
+    found = [0]
+    for row, line in enumerate(lines):
+        if begins(line) and not lines[row - 1].lstrip().startswith("@"):
+            found.append(row)
+    return found
+
+
+def _around(marks: list[int], row: int, count: int) -> tuple[int, int]:
+    first = max(mark for mark in marks if mark <= row)
+    return first, min((mark for mark in marks if mark > row), default=count)
+
+
+def _methods(lines: list[str], first: int, last: int, row: int) -> list[Window]:
+    """The method around a line, and it with its neighbours."""
+    body = lines[first:last]
+    match = next((match for line in body[1:] if (match := _METHOD.match(line))), None)
+    if match is None:
+        return []
+    level = match.group(1)
+    marks = _marks(body, lambda line: line.startswith(level) and bool(_METHOD.match(line))
+                   and not line[len(level)].isspace())
+    start, end = _around(marks, row - first, len(body))
+    if start == 0:
+        return []
+    before, _ = _around(marks, start - 1, len(body))
+    return [
+        _window(lines, first + begin, first + end, _HEAD)
+        for begin in (start, before) if begin > 0
+    ]
+
+
+def _window(lines: list[str], first: int, last: int, head: str = "") -> Window:
+    start = sum(len(line) + 1 for line in lines[:first])
+    end = start + sum(len(line) + 1 for line in lines[first:last])
+    return Window(start, end - (last >= len(lines)), head)

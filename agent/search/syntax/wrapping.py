@@ -1,0 +1,198 @@
+"""What stands around a program where it was copied from: fences, prompts, numbers, escapes."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import keyword
+import re
+import textwrap
+import unicodedata
+
+from agent.search.syntax.broken import Broken, SyntaxEdit
+from agent.search.syntax.tokens import tokens
+
+_INDICATORS = {
+    "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"',
+    "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2212": "-",
+    "\u00d7": "*", "\u00f7": "/", "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\ufeff": "",
+    "\u200b": "", "\u200c": "", "\u200d": "", "\u2060": "", "\u00ad": "", "\u2026": "...",
+    "\u2032": "'", "\u2033": '"', "\u2192": "->", "\u00b7": "*", "\u3001": ",", "\u3002": ".",
+    "\x00": "",
+}
+_WORDS = frozenset(keyword.kwlist)
+_START = re.compile(r"(?:async\s+def|def|class|import|from|@|if|for|while|try|with|print)\b|@")
+
+
+def wrapping(broken: Broken) -> list[SyntaxEdit]:
+    """Whole texts without what was wrapped around them."""
+    text = broken.text
+    options = [
+        (0.3, _plain_indicators(text, inside=False)),
+        (0.34, _plain_indicators(text, inside=True)),
+        (0.1, _unfenced(text)),
+        (0.1, _unprompted(text)),
+        (0.1, _unnumbered(text)),
+        (0.15, _without_marks(text)),
+        (0.2, _one_side(text, ours=True)),
+        (0.25, _one_side(text, ours=False)),
+        (0.2, html.unescape(text) if re.search(r"&(?:lt|gt|amp|quot|#\d+);", text) else None),
+        (0.1, _unescaped(text)),
+        (0.25, text.replace('\\"', '"').replace("\\'", "'") if "\\" in text else None),
+        (0.2, textwrap.dedent(text)),
+        (0.3, _first_line_out(text)),
+        (0.3, text.expandtabs(4) if "\t" in text else None),
+        (0.4, text.expandtabs(8) if "\t" in text else None),
+        *((0.45 + 0.02 * place, new) for place, new in enumerate(_without_prose(broken))),
+    ]
+    return [
+        SyntaxEdit(cost, 0, len(text), new)
+        for cost, new in options
+        if new is not None and new != text and new.strip()
+    ]
+
+
+def _plain_indicators(text: str, *, inside: bool) -> str | None:
+    """Signs of a word processor as those of a keyboard, also inside strings or not."""
+    if text.isascii() and "\x00" not in text:
+        return None
+
+    def plain(part: str) -> str:
+        return "".join(_plain(letter) for letter in part)
+
+    if inside:
+        return plain(text)
+    parts, last = [], 0
+    for token in tokens(text):
+        if token.kind in ("string", "comment"):
+            parts += [plain(text[last : token.start]), token.text]
+            last = token.end
+    return "".join([*parts, plain(text[last:])])
+
+
+def _plain(letter: str) -> str:
+    if letter in _INDICATORS:
+        return _INDICATORS[letter]
+    if letter.isascii() or letter.isidentifier() or letter.isalnum():
+        return letter
+    return unicodedata.normalize("NFKC", letter)
+
+
+def _unfenced(text: str) -> str | None:
+    """What stands between fences, or behind the only one."""
+    lines = text.split("\n")
+    fences = [row for row, line in enumerate(lines) if line.strip().startswith(("```", "~~~"))]
+    if not fences:
+        return None
+    if len(fences) == 1:
+        inside = lines[fences[0] + 1 :]
+        if not any(line.strip() for line in inside):
+            inside = lines[: fences[0]]
+        return "\n".join(inside)
+    parts = [
+        line
+        for first, last in zip(fences[::2], fences[1::2], strict=False)
+        for line in lines[first + 1 : last]
+    ]
+    return textwrap.dedent("\n".join(parts)) + "\n"
+
+
+def _unprompted(text: str) -> str | None:
+    """What was typed at an interactive prompt, without its answers."""
+    prompt = re.compile(r"^\s*(?:>>>|\.\.\.:|\.\.\.|In \[\d+\]:) ?(.*)$")
+    lines = text.split("\n")
+    typed = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:)")
+    first = next((line for line in lines if line.strip()), "")
+    if not typed.match(first):
+        return None
+    matches = [prompt.match(line) for line in lines]
+    return "\n".join(match.group(1) for match in matches if match is not None) + "\n"
+
+
+def _unnumbered(text: str) -> str | None:
+    """The text without the number before each line."""
+    lines = text.rstrip("\n").split("\n")
+    matches = [re.match(r"\s*(\d+)(\s*[:.|)\]])?", line) for line in lines]
+    found = [match for match in matches if match is not None]
+    if len(found) < 2 or len(found) < len([line for line in lines if line.strip()]):
+        return None
+    numbers = [int(match.group(1)) for match in found]
+    if any(after != before + 1 for before, after in itertools.pairwise(numbers)):
+        return None
+    rests = [line[match.end() :] for line, match in zip(lines, matches, strict=True) if match]
+    return textwrap.dedent("\n".join(rests)) + "\n"
+
+
+def _without_marks(text: str) -> str | None:
+    """The new side of a difference, or what was quoted in a letter."""
+    lines = text.rstrip("\n").split("\n")
+    filled = [line for line in lines if line.strip()]
+    for mark, gone in (("+", "-"), (">", "\0")):
+        marked = [line for line in filled if line.startswith(mark)]
+        if len(marked) > 1 and 2 * len(marked) > len(filled):
+            heads = ("+++", "---", "@@", "diff ", "index ", gone)
+            kept = [line for line in lines if not line.startswith(heads)]
+            spaced = all(len(line) < 2 or line[1] == " " for line in marked)
+            cut = 2 if mark == ">" and spaced else 1
+            return "\n".join(
+                line[cut:] if line.startswith((mark, " ")) else line for line in kept) + "\n"
+    return None
+
+
+def _one_side(text: str, *, ours: bool) -> str | None:
+    """The text with one side of each merge conflict."""
+    if not re.search(r"^(?:<{7}|={7}$|>{7})", text, re.MULTILINE):
+        return None
+    kept, side = [], "both"
+    for line in text.split("\n"):
+        if line.startswith("<<<<<<<"):
+            side = "ours"
+        elif line.startswith("|||||||"):
+            side = "base"
+        elif line.startswith("=======") and side != "both":
+            side = "theirs"
+        elif line.startswith(">>>>>>>"):
+            side = "both"
+        elif side in ("both", "ours" if ours else "theirs"):
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _unescaped(text: str) -> str | None:
+    """A program that was printed as a string literal."""
+    if text.count("\\n") < 2 or text.count("\\n") < text.rstrip().count("\n"):
+        return None
+    plain = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\", "r": ""}
+    bare = text.strip()
+    if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'":
+        bare = bare[1:-1]
+    return re.sub(r"\\([ntr\"'\\])", lambda match: plain[match.group(1)], bare)
+
+
+def _first_line_out(text: str) -> str | None:
+    """Everything but the first line moved out by what all those lines share."""
+    first, _, rest = text.partition("\n")
+    return f"{first}\n{textwrap.dedent(rest)}" if rest[:1].isspace() else None
+
+
+def _without_prose(broken: Broken) -> list[str]:
+    """The text without the sentences before or behind the program."""
+    lines, found = broken.lines, []
+    if broken.index + 1 < len(lines):
+        starts = [row for row, line in enumerate(lines) if _START.match(line)]
+        ahead = [row for row in starts if row > broken.index][:2]
+        found += ["\n".join(lines[row:]) for row in ahead if _is_prose(lines[:row])]
+    for row in range(broken.index, max(-1, broken.index - 6), -1):
+        if row > 0 and _is_prose(lines[row:]):
+            found.append("\n".join(lines[:row]).rstrip("\n") + "\n")
+    return found
+
+
+def _is_prose(lines: tuple[str, ...]) -> bool:
+    """Whether these lines read like sentences: words at the margin, and hardly a sign."""
+    filled = [line for line in lines if line.strip()]
+    return bool(filled) and re.search(r"[A-Za-z]+[,:]? [A-Za-z']+", filled[0]) is not None and all(
+        not line[0].isspace() and not _START.match(line) and line.split()[0] not in _WORDS
+        and not re.search(r"[=\[\]{}_]", line)
+        for line in filled
+    )

@@ -1,0 +1,184 @@
+"""Mutants of repaired lines: small wrong changes that good tests ought to notice.
+
+The operators are the classical ones of mutation testing (relational, arithmetic and logical
+operator replacement, negation, constants one off, statement deletion, returned values): what
+counts is whether the tests can tell the repair from a small mistake beside it.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from agent.core.trees import parse
+from agent.search.edits import Operator, Propose
+from agent.search.edits.constants import number, truth
+from agent.search.edits.library import ARITHMETIC
+from agent.search.edits.moves import dropped
+from agent.search.edits.operators import arithmetic, augmented, comparison, connective, negation
+from agent.search.program import BINARY, UNARY, Function, Program, Splice, spliced
+from agent.search.program.blocks import is_docstring
+from agent.search.wording import edit_in_words
+
+MOST = 40
+"""Mutants of one repair; of more, as many are taken evenly from the first line to the last."""
+
+RELATIONAL: dict[str, tuple[str, ...]] = {
+    "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"),
+    "==": ("!=",), "!=": ("==",), "is": ("is not",), "is not": ("is",),
+    "in": ("not in",), "not in": ("in",),
+}
+"""A comparison to its bound moved by one, and to its opposite."""
+
+DIVISIONS = frozenset({"/", "//", "**"})
+"""Signs that are no mutants: of many numbers they give what the others give, or far too much."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A whole text of the entry file, and what was changed in it."""
+
+    text: str
+    note: str
+
+
+def mutants(text: str, lines: Collection[int]) -> tuple[Mutant, ...]:
+    """Up to `MOST` mutants of these lines of a program, in the order of the text.
+
+    The same text and lines give the same mutants; none where the text does not parse.
+    """
+    try:
+        program = Program(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    places = sorted(
+        (splice for splice in _splices(program) if _line(program, splice) in lines),
+        key=lambda one: (one.start, one.end, one.text),
+    )
+    texts = dict.fromkeys(spliced(program.data, [place]) for place in places)
+    chosen = [one for one in texts if one != text]
+    if len(chosen) > MOST:
+        chosen = [chosen[place * len(chosen) // MOST] for place in range(MOST)]
+    return tuple(Mutant(one, edit_in_words(text, one)) for one in chosen)
+
+
+def repaired_lines(before: str, after: str) -> frozenset[int]:
+    """Lines of `after`, counted from 1, that `before` does not have."""
+    return frozenset(
+        line + 1
+        for kind, _, _, first, last in differences(before, after)
+        if kind != "equal"
+        for line in range(first, last)
+    )
+
+
+def surrounding_lines(before: str, after: str) -> frozenset[int]:
+    """Lines of the functions of `after` in which something was changed or taken away; of the
+    whole program where that was outside all functions."""
+    places = {
+        line + 1
+        for kind, _, _, first, last in differences(before, after)
+        if kind != "equal"
+        for line in range(max(0, first - 1), max(last, first + 1))
+    }
+    whole = frozenset(range(1, after.count("\n") + 2))
+    try:
+        tree = parse(after)
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    found: set[int] = set()
+    for place in places:
+        inside: list[range] = [
+            range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            for node in ast.walk(tree)
+            if isinstance(node, Function)
+            and node.lineno <= place <= (node.end_lineno or node.lineno)
+        ]
+        if not inside:
+            return whole
+        nearest = min(inside, key=len)
+        found.update(nearest)
+    return frozenset(found)
+
+
+def differences(before: str, after: str) -> Iterator[tuple[str, int, int, int, int]]:
+    old, new = before.split("\n"), after.split("\n")
+    yield from difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+
+
+def _splices(program: Program) -> Iterator[Splice]:
+    """All mutations of a program; what is no code, as an annotation, has none."""
+    for node in ast.walk(program.tree):
+        if node in program.hidden:
+            continue
+        for mutation in MUTATIONS:
+            if isinstance(node, mutation.kinds):
+                yield from mutation.propose(program, node)
+
+
+def _line(program: Program, splice: Splice) -> int:
+    """The line in which a splice begins."""
+    return program.data.count(b"\n", 0, splice.start) + 1
+
+
+# The operators. Their costs say nothing: all mutants are tried.
+
+
+def _relational(program: Program, node: ast.Compare) -> Iterator[Splice]:
+    for splice in comparison(program, node):
+        old = " ".join(program.between(splice.start, splice.end).split())
+        if splice.text in RELATIONAL.get(old, ()):
+            yield splice
+
+
+def _unary(program: Program, node: ast.UnaryOp) -> Iterator[Splice]:
+    yield program.replace(node, program.grouped(node.operand, UNARY), 1.0)
+
+
+def _negated(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A condition turned round; comparisons and `not` have operators of their own."""
+    if program.is_tested(node):
+        yield from negation(program, node)
+
+
+def _returned(program: Program, node: ast.Return) -> Iterator[Splice]:
+    if node.value is not None and program.code(node.value) != "None":
+        yield program.replace_statement(node, "return None", 1.0)
+
+
+def _dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    if not is_docstring(node):
+        yield from dropped(program, node)
+
+
+def _first(propose: Propose, most: int = 1) -> Propose:
+    """The first edits that an operator of the search proposes."""
+    return lambda program, node: islice(propose(program, node), most)
+
+
+def _sign(propose: Propose) -> Propose:
+    """The first other sign of arithmetic that is no division."""
+    def proposed(program: Program, node: ast.BinOp | ast.AugAssign) -> Iterator[Splice]:
+        indicators = ARITHMETIC[BINARY[type(node.op)][0]]
+        place = next(place for place, sign in enumerate(indicators) if sign not in DIVISIONS)
+        return islice(propose(program, node), place, place + 1)
+
+    return proposed
+
+
+MUTATIONS: tuple[Operator, ...] = (
+    Operator("comparison", (ast.Compare,), _relational),
+    Operator("arithmetic", (ast.BinOp,), _sign(arithmetic)),
+    Operator("augmented assignment", (ast.AugAssign,), _sign(augmented)),
+    Operator("and, or", (ast.BoolOp,), _first(connective)),
+    Operator("sign or not", (ast.UnaryOp,), _unary),
+    Operator("negation", (ast.Name, ast.Attribute, ast.Subscript, ast.Call), _negated),
+    Operator("number", (ast.Constant,), _first(number, 2)),
+    Operator("True, False", (ast.Constant,), _first(truth)),
+    Operator("returned value", (ast.Return,), _returned),
+    Operator("statement dropped", (ast.stmt,), _dropped),
+)
+"""The operators of mutation testing, each a row as in the search's own table."""

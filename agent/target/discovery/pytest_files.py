@@ -1,0 +1,328 @@
+"""A test file's tests, found without running it, by pytest's default rules.
+
+Functions `test*`, classes `Test*` without a constructor and their methods `test*`, subclasses of
+`unittest.TestCase` by any name. Fixtures are no tests. What only running the file could tell
+(inherited from elsewhere, made by assignment or a decorator, defined under a condition) is left to
+one more test of the file, which stands for all that pytest finds there beside the others.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from agent.core.domain import REST, Script, TestCase
+from agent.target.errors import NotFixable
+from agent.target.parsing import (
+    BUILTIN_NAMES,
+    Definition,
+    FunctionNode,
+    called_name,
+    checking_helpers,
+    dotted,
+    imports,
+    is_docstring,
+    is_future_import,
+    is_import,
+    lines_of,
+    names_in,
+    parsed,
+    root_name,
+    toplevel,
+    visible_names,
+)
+
+_CASES = ("TestCase", "IsolatedAsyncioTestCase", "AsyncTestCase")
+_PLAIN_BASES = (*_CASES, "object", "ABC")
+_PLAIN_MARKS = ("pytest.mark.", "mark.", "unittest.", "patch", "mock.", "skip")
+"""Decorators of a class that leave it the class it is."""
+_MULTIPLYING = ("expand", "parameterized", "ddt", "data", "property")
+"""Words of decorators that put something else in the place of a test."""
+_CONFIGURING = (
+    "pytest_collect", "pytest_pycollect", "pytest_itemcollected", "collect_ignore",
+    "python_functions", "python_classes", "addopts",
+)
+"""Words of a conftest or a configuration by which pytest may find other tests than by default."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """One test function in a file: its pytest node without the file's name, and its code."""
+
+    node: str
+    function: ast.FunctionDef | ast.AsyncFunctionDef
+    owner: ast.ClassDef | None = None
+    sure: bool = True
+    """Whether pytest is bound to find it there, by the text alone."""
+
+
+def tests_from_file(
+    text: str, filename: str, surroundings: Collection[str] = ()
+) -> tuple[TestCase, ...]:
+    """The tests of a file that parses; raises `NotFixable` where pytest would find none.
+
+    `surroundings` are the texts of the conftest and the configuration beside it.
+    """
+    body = parsed(text).body
+    entries = collected(body)
+    if not (entries or makes_tests(body) or _may_hold_tests(body)):
+        raise NotFixable("invalid_tests", _nothing(filename, body))
+    if any(word in one for one in surroundings for word in _CONFIGURING):
+        entries = ()
+    file = filename if filename.endswith(".py") else ""
+    sure = [entry.node for entry in entries if entry.sure]
+    return (
+        *(Script(name=one, origin="user", code=text, node=one, file=file) for one in sure),
+        Script(
+            name=f"{filename}::{REST}", origin="user", code=text, node=REST, without=tuple(sure),
+            file=file,
+        ),
+    )
+
+
+def makes_tests(body: Sequence[ast.stmt]) -> bool:
+    """Whether a file binds a test's name to a function made here: by a lambda, or by a call of a
+    function that holds another."""
+    makers = {
+        node.name for node in body if isinstance(node, ast.FunctionDef)
+        and any(isinstance(one, Definition) for inner in node.body for one in ast.walk(inner))
+    }
+    return any(
+        isinstance(node, ast.Assign) and any(map(is_test_name, names_in(*node.targets).binds))
+        and any(
+            isinstance(one, ast.Lambda) or called_name(one) in makers
+            for one in (node.value, *getattr(node.value, "elts", ()))
+        )
+        for node in body
+    )
+
+
+def _may_hold_tests(body: Sequence[ast.stmt]) -> bool:
+    """Whether running a file without test functions of its own may make some."""
+    classes = [node for node in toplevel(body) if isinstance(node, ast.ClassDef)]
+    bound = names_in(*body).binds - {node.name for node in classes}
+    return any(node.bases or node.decorator_list for node in classes) or any(
+        name in ("*", "pytest_generate_tests") or is_test_name(name) for name in bound
+    )
+
+
+def _nothing(filename: str, body: Sequence[ast.stmt]) -> str:
+    uncalled = sorted(checking_helpers(body))
+    if uncalled:
+        return (
+            f"{filename} collects no test: {uncalled[0]} checks something, but nothing calls it. "
+            "Name it test_… or call it."
+        )
+    return (
+        f"{filename} collects no test. Write functions named test_…, or asserts at the top level."
+    )
+
+
+def notices_of_file(text: str, filename: str) -> tuple[str, ...]:
+    """What a reader must know about a file that parses: tests that are lost, and why."""
+    return tuple(
+        f"{filename}: {name} is defined twice (lines {first} and {second}); only the last one runs"
+        for name, first, second in _defined_twice(parsed(text).body)
+    )
+
+
+def _defined_twice(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int, int]]:
+    scopes: list[tuple[str, Sequence[ast.stmt]]] = [("", body)]
+    scopes += [(f"{node.name}::", node.body) for node in body if isinstance(node, ast.ClassDef)]
+    for prefix, scope in scopes:
+        seen: dict[str, int] = {}
+        for node in scope:
+            if isinstance(node, Definition) and is_test_name(node.name):
+                if node.name in seen:
+                    yield prefix + node.name, seen[node.name], node.lineno
+                seen[node.name] = node.lineno
+
+
+def is_test_name(name: str) -> bool:
+    return name.startswith(("test", "Test"))
+
+
+def needs_plugin(entry: Collected) -> bool:
+    """A coroutine outside unittest's own asynchronous case is nothing pytest runs by itself."""
+    if not isinstance(entry.function, ast.AsyncFunctionDef):
+        return False
+    bases = [dotted(base) for base in entry.owner.bases] if entry.owner else []
+    return not any(base.endswith("IsolatedAsyncioTestCase") for base in bases)
+
+
+def collected(body: Sequence[ast.stmt]) -> tuple[Collected, ...]:
+    """The test functions of a file in its order; of two with one name the last."""
+    definitions = [node for node in toplevel(body) if isinstance(node, Definition)]
+    last = {node.name: node for node in definitions}
+    classes = {n: node for n, node in last.items() if isinstance(node, ast.ClassDef)}
+    loose = _loose(body)
+    found: list[Collected] = []
+    for name, node in last.items():
+        if isinstance(node, ast.ClassDef):
+            found += _in_class(node, classes, node.name, loose)
+        elif name.startswith("test") and not is_fixture(node):
+            found.append(Collected(name, node, sure=_is_itself(node, loose)))
+    return tuple(sorted(found, key=lambda entry: entry.function.lineno))
+
+
+def _loose(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names of a block that stand for something else than one definition in it, perhaps."""
+    if any(
+        isinstance(one, ast.Attribute) and one.attr == "__test__"
+        for node in body for one in ast.walk(node)
+    ):
+        return frozenset(node.name for node in toplevel(body) if isinstance(node, Definition))
+    return names_in(*(
+        node for node in body if not isinstance(node, Definition) and not is_import(node)
+    )).binds
+
+
+def _is_itself(node: Definition, loose: Collection[str]) -> bool:
+    """Whether a definition's name stands for it, decorators and all."""
+    heads = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
+    names = [dotted(head) for head in heads]
+    if isinstance(node, ast.ClassDef):
+        return node.name not in loose and not node.keywords and all(
+            name.startswith(_PLAIN_MARKS) for name in names
+        )
+    return node.name not in loose and all(
+        name and root_name(head) not in loose and not any(word in name for word in _MULTIPLYING)
+        for head, name in zip(heads, names, strict=True)
+    )
+
+
+def is_fixture(node: Definition) -> bool:
+    """Whether a decorator makes it a fixture."""
+    heads = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
+    return any(dotted(head).rpartition(".")[2] in ("fixture", "yield_fixture") for head in heads)
+
+
+def is_case(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> bool:
+    """Whether the class comes from unittest's `TestCase`, here or through one of the file's."""
+    return any(
+        dotted(base).rpartition(".")[2] in _CASES for one in _lineage(node, classes)
+        for base in one.bases
+    )
+
+
+def _lineage(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.ClassDef]:
+    """The class and its bases in the file, nearest first."""
+    line: list[ast.ClassDef] = []
+    waiting = [node]
+    while waiting:
+        one = waiting.pop(0)
+        if one not in line:
+            line.append(one)
+            waiting += [classes[dotted(base)] for base in one.bases if dotted(base) in classes]
+    return line
+
+
+def _in_class(
+    node: ast.ClassDef, classes: dict[str, ast.ClassDef], path: str, loose: Collection[str]
+) -> Iterator[Collected]:
+    lineage = _lineage(node, classes)
+    members: dict[str, ast.stmt] = {}
+    for one in reversed(lineage):
+        for member in toplevel(one.body):
+            if isinstance(member, Definition):
+                members[member.name] = member
+            elif isinstance(member, ast.Assign) and dotted(member.targets[0]) == "__test__":
+                members["__test__"] = member
+    case = is_case(node, classes)
+    constructed = "__init__" in members or "__new__" in members
+    switch = members.get("__test__")
+    if (isinstance(switch, ast.Assign) and ast.unparse(switch.value) == "False") or (
+        not case and (constructed or not node.name.startswith("Test"))
+    ):
+        return
+    sure = switch is None and all(
+        _is_itself(one, loose) and all(
+            dotted(base).rpartition(".")[2] in _PLAIN_BASES or dotted(base) in classes
+            for base in one.bases
+        )
+        for one in lineage
+    )
+    inside = frozenset[str]().union(*(_loose(one.body) for one in lineage))
+    for name, member in members.items():
+        if isinstance(member, ast.ClassDef):
+            if not case:
+                inner = _in_class(member, {}, f"{path}::{name}", inside)
+                yield from (entry if sure else replace(entry, sure=False) for entry in inner)
+        elif (
+            isinstance(member, FunctionNode)
+            and name.startswith("test") and not is_fixture(member)
+        ):
+            yield Collected(
+                f"{path}::{name}", member, node, sure and _is_itself(member, inside)
+            )
+
+
+_LOADING = ("importlib", "__import__", "runpy", "exec(", "subprocess", "sys.modules")
+"""Words of files that may load the program in a way of their own."""
+
+
+def borrowed(text: str, program: str, entry: str) -> tuple[str, str]:
+    """The file with the program's names, and the import that was added; both as they came where
+    the file imports the program, or uses nothing of it."""
+    body = parsed(text).body
+    needed = _unbound(body) & visible_names(program)
+    if not needed or _imports(body, text, PurePosixPath(entry).stem):
+        return text, ""
+    line = import_line(entry, _wanted(needed, program))
+    return with_line(text, line), line
+
+
+def import_line(entry: str, names: str) -> str:
+    """The import of these names of the program."""
+    stem = PurePosixPath(entry).stem
+    return f"from {stem if stem.isidentifier() else 'solution'} import {names}"
+
+
+def _unbound(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names that a file reads and that neither it nor Python binds."""
+    names = names_in(*body)
+    return frozenset() if "*" in names.binds else names.reads - names.binds - BUILTIN_NAMES
+
+
+def _imports(body: Sequence[ast.stmt], text: str, stem: str) -> bool:
+    """Whether a file imports the program, or may load it otherwise."""
+    return (stem in text and any(word in text for word in _LOADING)) or any(
+        {stem, "solution"} & {*one.module.split("."), *one.name.split(".")}
+        for one in imports(*body)
+    )
+
+
+def _wanted(needed: frozenset[str], program: str) -> str:
+    """All public names, also those that a repair may add; by name where that would not do: names
+    that shadow a builtin stay away, and so do tests, which pytest would run in the file."""
+    names = visible_names(program)
+    public = {name for name in names if not name.startswith("_")}
+    unfit = {
+        name for name in public
+        if name in BUILTIN_NAMES or is_test_name(name) or name.startswith("pytest")
+    }
+    if "__all__" in names or unfit or not needed <= public:
+        return ", ".join(sorted(needed))
+    return "*"
+
+
+def with_line(text: str, line: str) -> str:
+    """The text with this line at the first place behind its head that moves no other."""
+    body = parsed(text).body
+    lines = text.split("\n")
+    head = [
+        node for place, node in enumerate(body)
+        if is_future_import(node) or (place == 0 and is_docstring(node))
+    ]
+    behind = max((lines_of(node).stop - 1 for node in head), default=0)
+    for node in body[len(head):]:
+        first = lines_of(node).start
+        free = next((n for n in range(behind, first - 1) if not lines[n].strip()), None)
+        if free is not None:
+            return "\n".join([*lines[:free], line, *lines[free + 1 :]])
+        if first > behind and not hasattr(node, "body"):
+            return "\n".join([*lines[: first - 1], f"{line}; {lines[first - 1]}", *lines[first:]])
+        behind = lines_of(node).stop - 1
+    return "\n".join([*lines, line, ""] if lines[-1] else [*lines[:-1], line, ""])

@@ -1,0 +1,306 @@
+"""Tests that stand in the program itself: its own asserts and its own test functions.
+
+They are taken out as tests and stay in the text untouched: `protected_lines` says which
+lines no edit may change, `untouched` whether an edited text still holds them all.
+
+An own assert is judged after the program was imported, so it sees the values that its
+top-level statements left (`total`). Where a later statement changes such a value, the test
+makes it anew: it repeats the statements it depends on (`stack = Stack()`, `stack.push(1)`).
+Statements that read the program's surroundings (`input()`, `open`, `sys.argv`) are never
+repeated.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+from agent.core.domain import Script, TestCase
+from agent.target.discovery.effects import changed_by
+from agent.target.discovery.pytest_files import (
+    Collected,
+    collected,
+    import_line,
+    is_fixture,
+    needs_plugin,
+    with_line,
+)
+from agent.target.discovery.snippets import Located, located_tests
+from agent.target.parsing import (
+    Definition,
+    FunctionNode,
+    called_name,
+    checking_helpers,
+    checks,
+    dotted,
+    imports,
+    is_future_import,
+    is_import,
+    is_main_guard,
+    lines_of,
+    names_in,
+    own_walk,
+    statement_source,
+    statements_of,
+    toplevel,
+)
+
+_SURROUNDINGS = frozenset({"input", "open", "exit", "quit", "breakpoint"})
+_ENDING = ("sys.exit", "exit", "quit")
+_PYTEST_FIXTURES = frozenset({
+    "cache", "capfd", "capfdbinary", "caplog", "capsys", "capsysbinary", "doctest_namespace",
+    "monkeypatch", "pytestconfig", "record_property", "recwarn", "request", "tmp_path",
+    "tmp_path_factory", "tmpdir", "tmpdir_factory",
+})
+
+
+def tests_from_program(text: str, entry: str = "solution.py") -> tuple[Located, ...]:
+    """The program's own asserts, each with its line, and its test functions, in its order."""
+    body = statements_of(text)
+    return (*_asserts(text, body), *((None, test) for test in _functions(text, body, entry)))
+
+
+def line_of_end(text: str) -> int | None:
+    """The line at which the program ends itself whenever it is imported."""
+    for node in statements_of(text):
+        match node:
+            case ast.Expr(value=ast.Call() as call) if called_name(call) in _ENDING:
+                return node.lineno
+            case ast.Raise(exc=ast.expr() as raised):
+                if "SystemExit" in (dotted(raised), called_name(raised)):
+                    return node.lineno
+    return None
+
+
+def protected_lines(text: str) -> frozenset[int]:
+    """Lines of the user's own asserts and test functions, which no edit may touch."""
+    return frozenset(line for node in own_tests(text) for line in lines_of(node))
+
+
+@lru_cache(maxsize=16)
+def own_tests(text: str) -> tuple[ast.stmt, ...]:
+    """The statements of the user's own tests, in the program's order."""
+    body = statements_of(text)
+    return tuple(sorted([*own_asserts(body), *_test_part(body)], key=lambda node: node.lineno))
+
+
+def untouched(before: str, after: str) -> bool:
+    """Whether every own test of `before` stands in `after`, in the same order."""
+    wanted = [ast.dump(node) for node in own_tests(before)]
+    waiting = iter(ast.dump(node) for node in toplevel(statements_of(after)))
+    return all(test in waiting for test in wanted)
+
+
+def without_added_asserts(text: str, before: str) -> str:
+    """A model's program without the top-level asserts that `before` does not have: models repeat
+    the tests there."""
+    kept = {ast.dump(node) for node in own_tests(before)}
+    added = [
+        node for node in statements_of(text)
+        if isinstance(node, ast.Assert) and ast.dump(node) not in kept
+    ]
+    gone = {line for node in added for line in lines_of(node)}
+    lines = text.split("\n")
+    return "\n".join(line for number, line in enumerate(lines, 1) if number not in gone)
+
+
+def own_asserts(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Top-level statements that check something, also under the main guard; helpers do not
+    count, since a call by itself does not say that it is a test."""
+    found: list[ast.stmt] = []
+    for node in body:
+        if is_main_guard(node) and isinstance(node, ast.If):
+            found += own_asserts(node.body)
+        elif not isinstance(node, Definition) and any(
+            isinstance(inner, ast.Assert) for inner in own_walk(node)
+        ):
+            found.append(node)
+    return found
+
+
+def _asserts(text: str, body: list[ast.stmt]) -> Sequence[Located]:
+    """Each own assert with what it needs, read as a snippet about the program."""
+    part = set(map(id, _test_part(body)))
+    flat = [
+        inner
+        for node in body if id(node) not in part
+        for inner in (node.body if is_main_guard(node) and isinstance(node, ast.If) else [node])
+    ]
+    wanted = [node for node in own_asserts(flat) if not _reads_surroundings(node)]
+    if not wanted:
+        return []
+    code = _laid_out(text, _repeated(flat, wanted))
+    made = frozenset().union(*(names_in(node).binds for node in flat if _is_plain(node)))
+    return located_tests(code, text, made)
+
+
+def _is_plain(node: ast.stmt) -> bool:
+    return not isinstance(node, Definition) and not is_import(node)
+
+
+def _repeated(flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The asserts, and the statements that each test must repeat, in order.
+
+    Where a value stays as it was at the assert, the program's own is judged. Where a later
+    statement changes it, the test makes it anew.
+    """
+    changing = _changing_later(flat, wanted)
+    needed: set[str] = set()
+    kept: list[ast.stmt] = []
+    for node in reversed(flat):
+        names = names_in(node)
+        if node in wanted:
+            kept.append(node)
+            needed |= names.reads
+        elif is_import(node):
+            if _is_standard(node) and names.binds & needed:
+                kept.append(node)
+        elif _is_plain(node) and not _reads_surroundings(node) and (
+            changed_by(node) & needed & changing
+        ):
+            kept.append(node)
+            needed |= names.reads
+    return kept[::-1]
+
+
+def _changing_later(flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names that a statement after the first assert that needs them may change."""
+    needed: set[str] = set()
+    changing: set[str] = set()
+    for node in flat:
+        if node in wanted:
+            needed |= names_in(node).reads
+        elif _is_plain(node):
+            changing |= changed_by(node) & needed
+    return frozenset(changing)
+
+
+def _laid_out(text: str, kept: Sequence[ast.stmt]) -> str:
+    """The statements at column 0, each on its own line of the program where that is free."""
+    lines: list[str] = []
+    for node in kept:
+        lines += [""] * (lines_of(node).start - 1 - len(lines))
+        lines += statement_source(text, node).split("\n")
+    return "\n".join(lines)
+
+
+def _reads_surroundings(node: ast.AST) -> bool:
+    return any(
+        called_name(one) in _SURROUNDINGS or dotted(one) in (
+            "sys.argv", "sys.stdin", "os.environ", "sys.exit"
+        )
+        for one in ast.walk(node)
+    )
+
+
+def _is_standard(node: ast.AST) -> bool:
+    return all(one.top in sys.stdlib_module_names for one in imports(node))
+
+
+def _own_functions(body: list[ast.stmt]) -> list[Collected]:
+    """Test functions of the program: named so, checking something, callable by pytest."""
+    entries = collected(body)
+    if not entries:
+        return []
+    helpers = checking_helpers(body)
+    fixtures = _PYTEST_FIXTURES | {
+        node.name for node in body if isinstance(node, Definition) and is_fixture(node)
+    }
+    found = []
+    for entry in entries:
+        if needs_plugin(entry) or not any(checks(s, helpers) for s in entry.function.body):
+            continue
+        if entry.owner is None and not re.match(r"test(_|$)", entry.function.name):
+            continue
+        # A decorator may give it its arguments.
+        decorated = entry.function.decorator_list or (entry.owner and entry.owner.decorator_list)
+        if decorated or _required(entry) <= fixtures:
+            found.append(entry)
+    return found
+
+
+def _required(entry: Collected) -> frozenset[str]:
+    arguments = entry.function.args
+    named = [*arguments.posonlyargs, *arguments.args]
+    required = named[: len(named) - len(arguments.defaults)]
+    if entry.owner is not None:
+        required = required[1:]
+    return frozenset(argument.arg for argument in required)
+
+
+def _test_part(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements that serve the tests alone: test functions, fixtures, their tables."""
+    entries = _own_functions(body)
+    if not entries:
+        return []
+    roots = {id(entry.owner or entry.function) for entry in entries}
+    inside = [
+        node for node in body
+        if id(node) in roots or (isinstance(node, Definition) and is_fixture(node))
+    ]
+    asserts = set(map(id, own_asserts(body)))
+    names = {id(node): names_in(node) for node in body}
+    while True:
+        used_inside = frozenset().union(*(names[id(node)].reads for node in inside))
+        outside = [
+            node for node in body
+            if node not in inside and not is_main_guard(node) and id(node) not in asserts
+        ]
+        readers = Counter(name for node in outside for name in names[id(node)].reads)
+        moved = [
+            node for node in outside
+            if names[id(node)].binds & used_inside
+            and not is_import(node)
+            and _serves_tests(node)
+            and not any(
+                readers[name] > (name in names[id(node)].reads) for name in names[id(node)].binds
+            )
+        ]
+        if not moved:
+            return sorted(inside, key=lambda node: node.lineno)
+        inside += moved
+
+
+def _serves_tests(node: ast.stmt) -> bool:
+    """A table or value, or a function that asserts; other functions are the program."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+        return not any(isinstance(inner, ast.Lambda) for inner in ast.walk(node))
+    return isinstance(node, FunctionNode) and any(
+        checks(statement) for statement in node.body
+    )
+
+
+def _functions(text: str, body: list[ast.stmt], entry: str) -> list[TestCase]:
+    """The test functions as a pytest file in which every line keeps its number."""
+    entries = _own_functions(body)
+    if not entries:
+        return []
+    code = _test_file(text, body, entry)
+    return [
+        Script(name=e.node, origin="user", code=code, node=e.node, file=entry) for e in entries
+    ]
+
+
+def _test_file(text: str, body: list[ast.stmt], entry: str) -> str:
+    part = _test_part(body)
+    reads = names_in(*part).reads
+    kept = [
+        *part,
+        *(node for node in body if is_import(node) and (
+            is_future_import(node) or names_in(node).binds & reads
+        )),
+    ]
+    own = names_in(*kept).binds
+    imported = sorted(
+        reads & frozenset(
+            name for node in body if node not in kept for name in names_in(node).binds
+        ) - own
+    )
+    shown = {line for node in kept for line in lines_of(node)}
+    lines = [line if n in shown else "" for n, line in enumerate(text.split("\n"), start=1)]
+    code = "\n".join(lines)
+    return with_line(code, import_line(entry, ", ".join(imported))) if imported else code

@@ -1,0 +1,316 @@
+"""A project laid out as it comes: its module, a test file, and what these two need beside them.
+
+The top of the layout is the folder that the module is imported from, so that a `src` folder goes
+as it goes when a package is installed. Tests keep their path within the project, with their
+helpers, conftest files and data; pytest's configuration comes to the top.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from agent.core.domain import File
+from agent.core.pytest_settings import CONFIGURATIONS
+from agent.core.trees import readable_nodes
+from agent.target.errors import BadInput
+from agent.target.parsing import imports, statements_of
+from agent.target.source import text_beside
+
+MAX_MODULES = 50
+MAX_DATA = 200
+MAX_BYTES = 1_000_000
+"""Of modules, and as much of other files."""
+MAX_APART = 3
+"""A module and its tests belong to one project where so few folders lead to what holds both."""
+MAX_SEEN = 2_000
+"""Files of a folder that are looked at."""
+_NO_SOURCES = frozenset({
+    "__pycache__", "node_modules", "site-packages", "build", "dist", "venv", "env",
+})
+
+
+@dataclass(frozen=True)
+class ProjectFiles:
+    """Where the module and its tests lie, and the files beside them."""
+
+    entry: str
+    """The module's path from the top."""
+    tests: str = ""
+    """The test file's."""
+    support: tuple[File, ...] = ()
+    notices: tuple[str, ...] = ()
+    """What was left out, in words."""
+
+
+def laid_out(
+    module: Path | None, module_text: str, tests: Path | None = None, tests_text: str = "",
+    within: Path | None = None,
+) -> ProjectFiles:
+    """The layout of a module and of a test file, either of which may be absent; what lies outside
+    of the folder `within`, also by a link, is left out."""
+    if module is None and tests is None:
+        return ProjectFiles("")
+    module = module.absolute() if module is not None else None
+    tests = tests.absolute() if tests is not None else None
+    top = _import_top(module, module_text, tests, tests_text) if module is not None else None
+    project = _project(top, tests)
+    shelf = Shelf(project, top or project, within)
+    texts: dict[Path, str] = {}
+    if tests is not None:
+        texts = {tests: tests_text}
+        if top is not None:
+            shelf.take(_configuration(tests.parent), to_top=True)
+        for folder in _between(project, tests.parent):
+            for name in ("conftest.py", "__init__.py")[: 1 + (folder != project)]:
+                if (text := shelf.take(folder / name)) is not None:
+                    texts[folder / name] = text
+        texts |= shelf.imported(_outside_packages(tests.parent), texts)
+        if project != top:
+            texts |= shelf.imported(project, texts)
+        shelf.mentioned(tests.parent, _below(tests.parent), texts.values())
+        shelf.mentioned(project, _within(project), texts.values())
+    if module is not None and top is not None:
+        own = shelf.imported(top, {module: module_text} | texts)
+        read = (module_text, *own.values())
+        for folder in dict.fromkeys((module.parent, top)):
+            shelf.mentioned(folder, _opened(folder, read), read)
+    return ProjectFiles(
+        entry=shelf.place(module) if module is not None else "",
+        tests=shelf.place(tests) if tests is not None else "",
+        support=tuple(file for path, file in shelf.files.items() if path not in (module, tests)),
+        notices=tuple(dict.fromkeys(shelf.notices)),
+    )
+
+
+class Shelf:
+    """Files of a project by their path on this machine, with that in the layout."""
+
+    def __init__(self, project: Path, top: Path, within: Path | None = None) -> None:
+        self._within = within
+        self._project = project
+        self._top = top
+        self._bytes = 0
+        self.files: dict[Path, File] = {}
+        self.notices: list[str] = []
+
+    def place(self, path: Path) -> str:
+        """Where a file goes: modules below the folder they are imported from, all else where it
+        lies in the project."""
+        folder = self._top if path.is_relative_to(self._top) else self._project
+        return path.relative_to(folder).as_posix()
+
+    def take(self, path: Path | None, *, to_top: bool = False) -> str | None:
+        """Takes a file along, to its place or to the top; its text, or `None` where there is
+        none."""
+        if path is None or not path.is_file() or self._leads_out(path):
+            return None
+        try:
+            text = text_beside(path)
+        except BadInput as error:
+            self.notices.append(f"{path.name} is left out: {error}")
+            return None
+        self.files[path] = File(path=path.name if to_top else self.place(path), text=text)
+        return text
+
+    def _leads_out(self, path: Path) -> bool:
+        """Whether a file may not be taken; says so."""
+        out = self._within is not None and not Path(os.path.realpath(path)).is_relative_to(
+            self._within
+        )
+        if out:
+            self.notices.append(f"{path.name} is left out: it leads out of {self._within}")
+        return out
+
+    def imported(self, folder: Path, texts: Mapping[Path, str]) -> dict[Path, str]:
+        """Takes along what these files import from the folder, directly or through each other."""
+        taken: dict[Path, str] = {}
+        seen = set(texts)
+        waiting = [name for path, text in texts.items() for name in _wanted(text, path, folder)]
+        for name in waiting:  # it grows
+            for path in _candidates(folder, name):
+                if path in seen:
+                    continue
+                seen.add(path)
+                if len(taken) >= MAX_MODULES or self._bytes > MAX_BYTES:
+                    self.notices.append(
+                        f"{path.name} is left out: too many or too large files beside it; name "
+                        "those needed with --with"
+                    )
+                elif (text := self.take(path)) is not None:
+                    taken[path] = text
+                    self._bytes += len(text)
+                    waiting += _wanted(text, path, folder)
+        return taken
+
+    def mentioned(self, folder: Path, paths: Iterable[Path], texts: Iterable[str]) -> None:
+        """Takes along those of the folder's files that the texts name."""
+        words = "\n".join(texts)
+        total = count = 0
+        for path in paths:
+            if path in self.files or not _is_named(path.relative_to(folder), words):
+                continue
+            if self._leads_out(path):
+                continue
+            try:
+                text = path.read_bytes().decode("utf-8", "surrogateescape")
+            except OSError as error:
+                self.notices.append(f"{path.name} is left out: {error.strerror}")
+                continue
+            total, count = total + len(text), count + 1
+            if total > MAX_BYTES or count > MAX_DATA:
+                self.notices.append(
+                    f"{path.name} and more files beside the code are left out: they are too many "
+                    "or too large; name those needed with --with"
+                )
+                return
+            self.files[path] = File(path=self.place(path), text=text)
+
+
+def _wanted(text: str, path: Path, folder: Path) -> list[str]:
+    """Dotted names that the text of a file imports, seen from the folder."""
+    package = Path(os.path.relpath(path, folder)).parts[:-1]
+    names = []
+    for one in imports(*statements_of(text)):
+        above = package[: len(package) + 1 - one.level] if one.level else ()
+        base = ".".join([*above, *filter(None, [one.module])])
+        names += [base, f"{base}.{one.name}".strip(".")] if one.name else [base]
+    return names
+
+
+def _candidates(folder: Path, name: str) -> Iterator[Path]:
+    """Files that importing the dotted name may read: a module, and the packages above it."""
+    parts = name.split(".")
+    if not all(part.isidentifier() for part in parts) or parts[0] in sys.builtin_module_names:
+        return
+    for part in parts:
+        if (folder / f"{part}.py").is_file() and not (folder / part / "__init__.py").is_file():
+            yield folder / f"{part}.py"
+            return
+        folder = folder / part
+        if not folder.is_dir():
+            return
+        if (folder / "__init__.py").is_file():
+            yield folder / "__init__.py"
+
+
+def _import_top(module: Path, text: str, tests: Path | None, tests_text: str) -> Path:
+    """The folder that the module is imported from, by what its tests import."""
+    of_tests = list(imports(*statements_of(tests_text)))
+    names = {
+        end for one in of_tests if not one.level
+        for end in _with_packages(f"{one.module}.{one.name}".strip("."))
+    }
+    parts = module.with_suffix("").parts
+    if parts[-1] == "__init__":
+        parts = parts[:-1]
+    for length in range(len(parts) - 1, 1, -1):
+        if ".".join(parts[-length:]) in names:
+            return Path(*parts[:-length])
+    top = _outside_packages(module.parent)
+    package = module.relative_to(top).parts[0]
+    if module.name == "__init__.py" or any(one.level for one in imports(*statements_of(text))):
+        return top
+    within = tests is not None and tests.is_relative_to(top / package)
+    named = package in names or (within and any(one.level for one in of_tests))
+    return top if named else module.parent
+
+
+def _with_packages(name: str) -> list[str]:
+    """A dotted name, and the packages it lies in."""
+    parts = name.split(".")
+    return [".".join(parts[: end + 1]) for end in range(len(parts))]
+
+
+def _project(top: Path | None, tests: Path | None) -> Path:
+    """The folder that holds the module's top and the tests, or that of the tests alone."""
+    if tests is None:
+        assert top is not None
+        return top
+    folder = _outside_packages(tests.parent)
+    if top is None:
+        return folder
+    if tests.is_relative_to(top):
+        return top
+    both = Path(os.path.commonpath([top, folder]))
+    apart = max(len(top.relative_to(both).parts), len(folder.relative_to(both).parts))
+    return both if apart <= MAX_APART and both != Path(both.anchor) else folder
+
+
+def _outside_packages(folder: Path) -> Path:
+    """The first folder upwards that is no package."""
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        folder = folder.parent
+    return folder
+
+
+def _configuration(folder: Path) -> Path | None:
+    """The file from which pytest takes its settings for tests in this folder."""
+    for one in (folder, *folder.parents):
+        for name, section in CONFIGURATIONS.items():
+            path = one / name
+            if path.is_file() and section in path.read_text("utf-8", errors="replace"):
+                return path
+    return None
+
+
+def _between(project: Path, folder: Path) -> Iterator[Path]:
+    """The folders from the project's to this one."""
+    yield project
+    for part in folder.relative_to(project).parts:
+        project = project / part
+        yield project
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Files in a folder and below that are no modules, and no tool's; the first of very many."""
+    seen = 0
+    for name, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            one for one in folders if one not in _NO_SOURCES and not one.startswith(".")
+        )
+        for file in sorted(files):
+            seen += 1
+            if seen > MAX_SEEN:
+                return
+            if not file.startswith(".") and not file.endswith((".py", ".pyc", ".so")):
+                yield Path(name, file)
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    """Files in a folder itself that are no modules."""
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and not path.name.startswith(".") and path.suffix != ".py":
+            yield path
+
+
+def _opened(folder: Path, texts: Iterable[str]) -> Iterator[Path]:
+    """The folder's files that strings of these texts name, without modules and hidden files."""
+    names = {
+        node.value for text in texts for node in readable_nodes(text)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    for name in sorted(names):
+        parts = PurePosixPath(name).parts
+        if parts and not any(part.startswith((".", "/")) for part in parts):
+            path = folder / name
+            if path.suffix != ".py" and os.path.isfile(path):
+                yield path
+
+
+def _is_named(path: Path, words: str) -> bool:
+    """Whether a string of a text names a file: itself, a folder it lies in, or its suffix."""
+    ends = [path.name, *([path.suffix] if path.suffix else ())]
+    return any(f"{end}{quote}" in words for end in ends for quote in "\"'") or any(
+        f"{quote}{part}" in words for part in path.parts[:-1] for quote in "\"'/"
+    )
+
+
+def module_stem(entry: str) -> str:
+    """The name by which tests call a module: its own, or its package's."""
+    path = PurePosixPath(entry)
+    return path.parent.name if path.name == "__init__.py" and path.parent.name else path.stem

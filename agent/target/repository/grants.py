@@ -1,0 +1,126 @@
+"""What a project's tests get beyond the jail, by name: the table `[tool.heal]` of pyproject.toml.
+
+A repository may be anybody's. What opens something of this machine, its variables and folders, is
+given only where the person who starts the heal says so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agent.target.errors import BadInput
+
+GRANTS: dict[str, str] = {
+    "loopback": "true: a network of the tests' own, in which there is nobody else",
+    "timeout": "seconds that one test may take (120)",
+    "environment": "names of variables that the tests may read",
+    "read": "folders beside the project that the tests may read and import from",
+}
+"""The settings, and what each gives."""
+MAX_TIMEOUT_S = 3_600.0
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NO_SOCKET = re.compile(r"PermissionError: \[Errno 13\] Permission denied(?!: ').*no network", re.S)
+_NO_FILE = re.compile(
+    r"Error: \[Errno \d+\] [\w ]+: '(/(?!jail/)[^']+)/[^'/]+'.*no file but", re.S
+)
+_NOT_FOUND = re.compile(r"KeyError: '([A-Za-z_][A-Za-z0-9_]*)'")
+
+
+@dataclass(frozen=True)
+class Grants:
+    """What is granted."""
+
+    loopback: bool = False
+    timeout_s: float = 0.0
+    """0 is the usual."""
+    environment: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    """Folders, with their whole paths."""
+
+    @property
+    def opening(self) -> str:
+        """What of this machine is opened, in words; empty where nothing is."""
+        variables = f"the variables {', '.join(self.environment)}" if self.environment else ""
+        folders = f"the folders {', '.join(self.read)}" if self.read else ""
+        return " and ".join(filter(None, (variables, folders)))
+
+    @property
+    def harmless(self) -> Grants:
+        """These without what opens something of this machine."""
+        return replace(self, environment=(), read=())
+
+
+def grants_of(table: Mapping[str, object], root: Path) -> Grants:
+    """The grants that a project's table asks for; raises `BadInput` for one that is none."""
+    unknown = sorted({*table} - {*GRANTS})
+    if unknown:
+        known = "; ".join(f"{name} ({words})" for name, words in GRANTS.items())
+        raise BadInput(f"[tool.heal] has no setting {', '.join(unknown)}; it has: {known}")
+    loopback, timeout_s = table.get("loopback", False), table.get("timeout", 0)
+    if not isinstance(loopback, bool):
+        raise _bad("loopback", "true or false")
+    seconds = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
+    if not seconds or ("timeout" in table and not 0 < float(timeout_s) <= MAX_TIMEOUT_S):  # type: ignore[arg-type]
+        raise _bad("timeout", f"seconds, at most {MAX_TIMEOUT_S:g}")
+    names = _words(table, "environment", "names of variables")
+    if not all(map(_NAME.fullmatch, names)):
+        raise _bad("environment", "names of variables")
+    folders = [_folder(one, root) for one in _words(table, "read", "folders")]
+    return Grants(loopback, float(timeout_s), tuple(names), tuple(folders))  # type: ignore[arg-type]
+
+
+def _words(table: Mapping[str, object], name: str, what: str) -> list[str]:
+    found = table.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise _bad(name, f"a list of {what}")
+    return [str(one) for one in found]
+
+
+def _folder(named: str, root: Path) -> str:
+    folder = Path(os.path.realpath(root / Path(named).expanduser()))
+    if not folder.is_dir():
+        raise BadInput(f"[tool.heal] read: there is no folder {folder}")
+    if Path(os.path.realpath(Path.home())).is_relative_to(folder):
+        raise BadInput(f"[tool.heal] read: {folder} holds your whole home; name a folder in it")
+    way = (folder, *folder.parents)
+    closed = next((one for one in way if not one.stat().st_mode & 0o001), None)
+    if os.geteuid() == 0 and closed is not None:
+        raise BadInput(
+            f"[tool.heal] read: {closed} is closed to others, and what root starts runs as another "
+            "user: open it (chmod o+rx), or start this as yourself"
+        )
+    return str(folder)
+
+
+def _bad(name: str, what: str) -> BadInput:
+    return BadInput(f"[tool.heal] {name} is to be {what}")
+
+
+def hints(
+    failures: Iterable[tuple[str, str]], given: Grants, here: Mapping[str, str]
+) -> Iterator[str]:
+    """For failing tests, as name and message, that miss what could be granted: the setting to use,
+    each once. `here` are the variables of this machine."""
+    told: set[str] = set()
+    for name, message in failures:
+        for setting, words in _missing(message, given, here):
+            if setting not in told:
+                told.add(setting)
+                yield f"{name} {words}: `{setting}` in [tool.heal] of pyproject.toml"
+
+
+def _missing(
+    message: str, given: Grants, here: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    variable = _NOT_FOUND.search(message)
+    if variable and variable[1] in here and variable[1] not in given.environment:
+        yield f'environment = ["{variable[1]}"]', f"misses the variable {variable[1]}"
+    if _NO_SOCKET.search(message) and not given.loopback:
+        yield "loopback = true", "is allowed no network; one in which there is nobody else can be"
+    outside = _NO_FILE.search(message)
+    if outside and not any(f"{outside[1]}/".startswith(f"{one}/") for one in given.read):
+        yield f'read = ["{outside[1]}"]', f"can read nothing in {outside[1]}"

@@ -1,0 +1,56 @@
+"""Modules beside what a project ships that its tests alone import: test code by another name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import PurePosixPath
+
+from agent.core.trees import readable_nodes
+from agent.target.parsing import imports, is_import
+from agent.target.repository.layout import ProjectLayout
+
+_TELLS_MODULES = ("pyproject.toml", "setup.cfg", "setup.py")
+
+
+def helpers_of_tests(
+    files: Mapping[str, str], shipped: Collection[str], layout: ProjectLayout
+) -> frozenset[str]:
+    """Of the files that might be `shipped`, the loose modules at the top which nothing but tests
+    imports, where something else is there to be shipped: a package, or modules below `src`.
+
+    A module that the project's own settings name is shipped.
+    """
+    said = "\n".join(files.get(name, "") for name in _TELLS_MODULES)
+    loose = {
+        path for path in shipped
+        if "/" not in path and not re.search(rf"\b{re.escape(path[:-3])}\b", said)
+    }
+    if not loose or not any("/" in path and _is_packaged(path, files, layout) for path in shipped):
+        return frozenset()
+    importers: dict[str, set[str]] = {path: set() for path in loose}
+    for path, text in files.items():
+        if path.endswith(".py"):
+            for named in _named(text):
+                if f"{named}.py" in importers and path != f"{named}.py":
+                    importers[f"{named}.py"].add(path)
+    found: set[str] = set()
+    while True:
+        more = {
+            path for path, users in importers.items()
+            if users and not (users & {*shipped}) - found
+        } - found
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def _is_packaged(path: str, files: Mapping[str, str], layout: ProjectLayout) -> bool:
+    top = PurePosixPath(path).parts[0]
+    return f"{top}/__init__.py" in files or top in layout.import_roots
+
+
+def _named(text: str) -> Iterator[str]:
+    """The first parts of what a text imports."""
+    for one in imports(*filter(is_import, readable_nodes(text))):
+        yield (one.module or one.name).partition(".")[0]

@@ -1,0 +1,506 @@
+"""User input becomes a task, or is refused with a clear message.
+
+Every interface makes a `Submission`, `from_command_line` from a command line and `from_page` from a
+page's fields. `task_of`, which is pure, finds all tests in it: given as such, in the program and in
+the words. Paths are those of the project, from the folder that its modules are imported from.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from agent.core.domain import REST, File, Script, Solution, Task, TestCase
+from agent.core.pytest_settings import CONFIGURATIONS
+from agent.target.discovery.doctests import has_prompts, tests_from_doctests, tests_from_prompts
+from agent.target.discovery.pytest_files import (
+    borrowed,
+    collected,
+    makes_tests,
+    notices_of_file,
+    tests_from_file,
+)
+from agent.target.discovery.snippets import Located, is_bare_check, located_tests
+from agent.target.discovery.words import tests_from_words
+from agent.target.environment import (
+    OURS,
+    installed_modules,
+    nearest_module,
+    standard_modules,
+)
+from agent.target.errors import BadInput, NotFixable
+from agent.target.interpreter import find_interpreter, own_sites
+from agent.target.parsing import (
+    TOO_DEEP,
+    Definition,
+    checking_helpers,
+    checks,
+    imports,
+    is_import,
+    parsed,
+    shortened,
+    statements_of,
+    unique,
+    visible_names,
+    where,
+)
+from agent.target.program import line_of_end, tests_from_program
+from agent.target.project import laid_out, module_stem
+from agent.target.source import (
+    LARGEST,
+    LARGEST_BYTES,
+    SourceFile,
+    files_with,
+    read_source,
+    refuse_file_names,
+    refuse_without_code,
+)
+from agent.target.test_analysis.unusable import contradiction, unwritten, vacuous
+
+PASTED = "solution.py"
+
+
+@dataclass(frozen=True)
+class TestText:
+    """Tests as text, and what to call them when they are wrong."""
+
+    __test__ = False
+
+    text: str
+    name: str = "the tests"
+    path: str = ""
+    """Where the file lies in its project; empty for what was pasted."""
+
+    def fails_to(self, verb: str) -> str:
+        """`The tests do not parse`, `test_sum.py does not parse`."""
+        if self.name == "the tests":
+            return f"The tests do not {verb}"
+        return f"{self.name} does not {verb}"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a user submits, as typed at a terminal. Each field is an option of `heal run`, whose
+    help says what it means."""
+
+    path: str | None = None
+    """`-` is standard input."""
+    args: Sequence[str] = ()
+    task: str | None = None
+    tests: Sequence[str] = ()
+    tests_file: Path | None = None
+    with_files: Sequence[Path] = ()
+    python: str | None = None
+    stdin: str = ""
+    """Or `@FILE`."""
+    deselect: Sequence[str] = ()
+    doctests: bool = False
+    within: Path | None = None
+    """No file outside of this folder is taken along."""
+
+    @property
+    def title(self) -> str:
+        """What a run over these is called in a list of runs."""
+        return self.path or (self.task or "")[:80]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The input: a program or words, tests as text, and the files beside them."""
+
+    code: str | None = None
+    entry: str = PASTED
+    words: str = ""
+    tests: tuple[TestText, ...] = ()
+    support: tuple[File, ...] = ()
+    stdin: str = ""
+    argv: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+    """Folders of packages."""
+    deselect: tuple[str, ...] = ()
+    """Ids of tests that are left out."""
+    doctests: bool = False
+    """Whether doctests that fail count beside other tests."""
+    notices: tuple[str, ...] = ()
+    source: SourceFile | None = None
+    """The file that a healed program is written back to."""
+
+    @property
+    def program(self) -> str:
+        return self.code or ""
+
+    @property
+    def stem(self) -> str:
+        """The name by which tests call the program."""
+        return module_stem(self.entry)
+
+    @property
+    def beside(self) -> frozenset[str]:
+        """Names that lead to the files beside: from the top, or from the folder a test lies in."""
+        paths = [PurePosixPath(file.path).parts for file in self.support]
+        return frozenset(
+            name.removesuffix(".py") for parts in paths for name in (parts[0], parts[-1])
+        )
+
+    def with_plain_lines(self) -> Submission:
+        """The same with `\\n` at all line ends."""
+        return replace(
+            self, code=self.code if self.code is None else _plain_lines(self.code),
+            tests=tuple(replace(test, text=_plain_lines(test.text)) for test in self.tests),
+        )
+
+
+def _plain_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+__all__ = ["PASTED", "PreparedTask", "from_command_line", "make_task", "from_page", "task_of"]
+
+_UNREADABLE = f"{TOO_DEEP}. Split its longest expression into several statements."
+
+
+@dataclass(frozen=True)
+class PreparedTask:
+    """A task, what a reader must know about it, and the file to write back to, if any."""
+
+    task: Task
+    notices: tuple[str, ...] = ()
+    source: SourceFile | None = None
+
+
+def make_task(
+    code: str | None = None,
+    *,
+    entry: str = PASTED,
+    words: str = "",
+    tests: Sequence[TestText] = (),
+    support: Sequence[File] = (),
+    stdin: str = "",
+    argv: Sequence[str] = (),
+    sites: Sequence[str] = (),
+    deselect: Sequence[str] = (),
+    doctests: bool = False,
+) -> PreparedTask:
+    """The task of these parts, see `task_of`."""
+    return task_of(Submission(
+        code, entry, words, tuple(tests), tuple(support), stdin, tuple(argv), tuple(sites),
+        tuple(deselect), doctests,
+    ))
+
+
+def from_command_line(inputs: Inputs) -> PreparedTask:
+    """The task of a command line; reads the files it names.
+
+    Raises `BadInput` and `NotFixable` with a message for people.
+    """
+    source = test_source = None
+    if inputs.path is not None:
+        source = read_source("-" if inputs.path == "-" else Path(inputs.path))
+    if inputs.tests_file is not None:
+        test_source = read_source(inputs.tests_file)
+    tests = snippet_texts(inputs.tests)
+    project = laid_out(
+        source.path if source is not None else None, source.text if source is not None else "",
+        inputs.tests_file, test_source.text if test_source is not None else "", inputs.within,
+    )
+    if test_source is not None:
+        tests.append(TestText(test_source.text, test_source.name, project.tests))
+    entry = project.entry or (source.name if source is not None else PASTED)
+    support = {file.path: file for file in project.support} | {
+        file.path: file for path in inputs.with_files for file in files_with(path)
+    }
+    support.pop(entry, None)
+    (sites, note), stdin = _packages(inputs.python), inputs.stdin
+    if stdin.startswith("@"):
+        stdin = read_source(Path(stdin[1:]), allow_empty=True).text
+    return task_of(Submission(
+        source.text if source is not None else None, entry, inputs.task or "", tuple(tests),
+        tuple(support.values()), stdin, tuple(inputs.args), sites,
+        tuple(inputs.deselect), inputs.doctests,
+        notices=(*project.notices, *filter(None, [note])), source=source,
+    ))
+
+
+def _packages(python: str | None) -> tuple[tuple[str, ...], str]:
+    """Folders of packages of our own Python or the named one, and a notice where it is another
+    version. Raises: BadInput."""
+    if not python:
+        return own_sites(), ""
+    found = find_interpreter(Path(), python)
+    if found.version == OURS:
+        return found.sites, ""
+    return found.sites, (
+        f"the programs run here under Python {OURS[0]}.{OURS[1]}, and not under {found.words}: its "
+        "compiled packages may not import"
+    )
+
+
+def snippet_texts(snippets: Sequence[str]) -> list[TestText]:
+    """Pieces of assert code as typed; raises `BadInput` for the name of a file."""
+    refuse_file_names(snippets)
+    return [
+        TestText(snippet, "the tests" if len(snippets) == 1 else f"test {number}")
+        for number, snippet in enumerate(snippets, start=1)
+    ]
+
+
+def from_page(
+    code: str = "", tests: str = "", words: str = "", deselect: Sequence[str] = (),
+    doctests: bool = False, stdin: str = "", argv: Sequence[str] = (),
+) -> PreparedTask:
+    """The task of a page's three fields; empty ones count as not given.
+
+    Pasted code has no file name. Where pasted tests import it by one, it is called that.
+    """
+    if max(map(len, (code, tests, words, stdin))) > LARGEST_BYTES:
+        raise BadInput(f"What was pasted is larger than {LARGEST}. Bring the part that fails.")
+    submitted = Submission(
+        code if code.strip() else None, words=words.strip(),
+        tests=(TestText(tests),) if tests.strip() else (), sites=own_sites(),
+        deselect=tuple(deselect), doctests=doctests, stdin=stdin, argv=tuple(argv),
+    )
+    return task_of(replace(submitted, entry=_called(submitted)))
+
+
+def task_of(submitted: Submission) -> PreparedTask:
+    """A task from program text, words or both, with all tests that can be found in them.
+
+    Raises `BadInput` where there is nothing to work on, and `NotFixable` for tests that do
+    not parse or test nothing, and for code that is nested too deeply to be read. That a package
+    is missing the run shows.
+    """
+    try:
+        return _made(submitted.with_plain_lines())
+    except RecursionError:
+        # Some readers go deeper than others: what one of them cannot read is not judged.
+        raise NotFixable("too_deep", f"The tests, or the program: {_UNREADABLE}") from None
+
+
+def _made(submitted: Submission) -> PreparedTask:
+    _refuse_unusable(submitted)
+    notices = [*submitted.notices]
+    tests = _gathered(submitted, notices)
+    solution = None
+    _refuse_contradictions(tests, submitted)
+    if submitted.code is not None:
+        _refuse_foreign(submitted)
+        file = File(path=submitted.entry, text=submitted.code)
+        solution = Solution(files=(file,), entry=submitted.entry)
+    end = line_of_end(submitted.program) if submitted.tests else None
+    if end is not None:
+        notices.append(
+            f"The program ends itself at line {end} whenever it is imported. Where that is a good "
+            "end, it is tested by what it has defined until then; pytest alone would stop there. "
+            'Put that line under `if __name__ == "__main__":`.'
+        )
+    task = Task(
+        text=submitted.words,
+        solution=solution,
+        tests=tests,
+        support=submitted.support,
+        stdin=submitted.stdin,
+        argv=submitted.argv,
+        sites=submitted.sites,
+        doctests=submitted.doctests,
+    )
+    return PreparedTask(task, tuple(dict.fromkeys(notices)), submitted.source)
+
+
+def _called(submitted: Submission) -> str:
+    """The file name by whose module pasted tests import names that the program defines."""
+    if submitted.code is None:
+        return PASTED
+    names = visible_names(submitted.program)
+    standing = standard_modules() | installed_modules(submitted.sites)
+    for test in submitted.tests:
+        for one in imports(*statements_of(test.text)):
+            unknown = one.top and one.module == one.top and one.top not in standing
+            if unknown and one.name in names | {"", "*"}:
+                return f"{one.module}.py"
+    return PASTED
+
+
+def refuse_unwritable(text: str) -> None:
+    """Raises `BadInput` for a text that no file of Python can hold."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise BadInput(
+            "The text holds half of a character pair (a lone surrogate), which no file can "
+            "hold. Write it as an escape, \\ud800, and try again."
+        )
+    if "\0" in text:
+        raise BadInput("The text holds a zero character, which Python does not accept.")
+
+
+def _refuse_unusable(submitted: Submission) -> None:
+    """Raises for what can be no task, whatever its tests say."""
+    if submitted.code is None and not submitted.words.strip():
+        raise BadInput("There is nothing to heal: bring code, or a task in words.")
+    for text in (submitted.program, submitted.words, *(test.text for test in submitted.tests)):
+        refuse_unwritable(text)
+    if submitted.code is not None:
+        refuse_without_code(
+            submitted.code, submitted.entry if submitted.entry != PASTED else "The code"
+        )
+        try:
+            parsed(submitted.code)
+        except SyntaxError as error:
+            if error.msg == TOO_DEEP:
+                raise NotFixable("too_deep", f"The program: {_UNREADABLE}") from None
+
+
+def _refuse_contradictions(tests: Sequence[TestCase], submitted: Submission) -> None:
+    program = unwritten(tests) if submitted.code is None else submitted.program
+    pair = contradiction(tests, program, submitted.stem)
+    if pair is not None:
+        raise NotFixable(
+            "invalid_tests",
+            f"Two tests contradict each other: `{shortened(pair[0], 200)}` and "
+            f"`{shortened(pair[1], 200)}`. No program that answers alike each time passes both: "
+            "correct one of them. Where the first call is meant to change what the second "
+            "answers, write both into one test.",
+        )
+
+
+def _refuse_foreign(submitted: Submission) -> None:
+    """Refuses tests that import a module which is not there, by a name near the program's or for
+    names that the program defines."""
+    stem = submitted.stem
+    here = submitted.beside | {stem, "solution"} | standard_modules()
+    names = visible_names(submitted.program)
+    for test in submitted.tests:
+        for one in imports(*filter(is_import, statements_of(test.text))):
+            meant = one.name in names or nearest_module(one.top, [stem])
+            if one.top and meant and one.top not in here | installed_modules(submitted.sites):
+                raise NotFixable(
+                    "invalid_tests",
+                    f"{test.name} import {one.top}, but the program is called {stem}. Write: "
+                    f"from {stem} import …",
+                )
+
+
+def _gathered(submitted: Submission, notices: list[str]) -> tuple[TestCase, ...]:
+    """The tests of the program, of the words and of texts that test something, each by a name of
+    its own, without those to deselect; `notices` gets what to know of the others. Raises
+    `NotFixable` for tests that do not parse or test nothing."""
+    given = [one for test in submitted.tests for one in _of_text(test, submitted, notices)]
+    if submitted.tests and not given:
+        raise NotFixable(
+            "invalid_tests",
+            "The tests hold no code. Write an assert, such as: assert f(2) == 4",
+        )
+    names = None if submitted.code is None else visible_names(submitted.program)
+    every = _distinct([
+        *given, *_of_program(submitted, files=any(
+            isinstance(one, Script) and one.node for _, one in given
+        )),
+        *((None, test) for test in tests_from_words(submitted.words, names)),
+    ])
+    reasons = vacuous(
+        [test for _, test in every], submitted.program, submitted.stem,
+        {test.name: line for line, test in every if line is not None},
+    )
+    _refuse_vacuous([test.name for _, test in every[: len(_distinct(given))]], reasons)
+    notices += [
+        f"The test {name!r} is left out, for it tests nothing: {reason}"
+        for name, reason in reasons.items()
+    ]
+    kept = [test for _, test in every if test.name not in reasons]
+    return _selected(kept, submitted.deselect)
+
+
+def _of_text(test: TestText, submitted: Submission, notices: list[str]) -> Sequence[Located]:
+    """The tests of a text that the user gave as such: a session, a pytest file or a snippet."""
+    try:
+        body = parsed(test.text).body
+    except SyntaxError as error:
+        if has_prompts(test.text):
+            return [(None, one) for one in tests_from_prompts(test.text, submitted.program)]
+        raise NotFixable(
+            "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct that first; "
+            "a test is a line like `assert f(1) == 2`."
+        ) from None
+    if not (collected(body) or makes_tests(body)) and (
+        not test.name.endswith(".py") or _checks_at_top(body)
+    ):
+        return located_tests(test.text, submitted.program)
+    text, line = borrowed(test.text, submitted.program, submitted.entry)
+    if line:
+        notices.append(
+            f"{test.fails_to('import the program')}: the program's names are there, as if by "
+            f"`{line}`."
+        )
+    notices += notices_of_file(text, test.name)
+    around = [
+        file.text for file in submitted.support
+        if PurePosixPath(file.path).name in ("conftest.py", *CONFIGURATIONS)
+    ]
+    return [
+        (None, one.model_copy(update={"file": test.path}) if test.path else one)
+        for one in tests_from_file(text, test.name, around)
+    ]
+
+
+def _checks_at_top(body: Sequence[ast.stmt]) -> bool:
+    helpers = checking_helpers(body)
+    return any(
+        not isinstance(node, Definition) and (checks(node, helpers) or is_bare_check(node))
+        for node in body
+    )
+
+
+def _of_program(submitted: Submission, *, files: bool) -> list[Located]:
+    """Tests that stand in the program. Beside `files` of tests its own asserts are a part of its
+    import and no tests of their own, as pytest has it."""
+    own = tests_from_program(submitted.program, submitted.entry)
+    return [
+        *((line, test) for line, test in own if not files or line is None),
+        *((None, test) for test in tests_from_doctests(submitted.program)),
+    ]
+
+
+def _distinct(tests: Iterable[Located]) -> list[Located]:
+    """The tests without repetitions, each by a name of its own."""
+    taken: dict[str, int] = {}
+    seen: set[tuple[str, str]] = set()
+    distinct: list[Located] = []
+    for line, test in tests:
+        key = (test.code, test.node if isinstance(test, Script) else "")
+        if key not in seen:
+            seen.add(key)
+            named = test.model_copy(update={"name": unique(test.name, taken)})
+            distinct.append((line, named))
+    return distinct
+
+
+def _refuse_vacuous(given: Sequence[str], reasons: dict[str, str]) -> None:
+    """Refuses tests that were given as such where none of them tests anything."""
+    if given and all(name in reasons for name in given):
+        sentences = list(dict.fromkeys(reasons[name] for name in given))
+        more = f" (and {len(sentences) - 3} more)" if len(sentences) > 3 else ""
+        raise NotFixable(
+            "invalid_tests",
+            f"The tests test nothing: {'; '.join(sentences[:3])}{more}. Write an assert that "
+            "calls the program, such as: assert f(2) == 4",
+        )
+
+
+def _selected(tests: Sequence[TestCase], deselect: Sequence[str]) -> tuple[TestCase, ...]:
+    """The tests without those to deselect, by name or by a pytest node id. Raises `BadInput` for
+    an id that can belong to none of them."""
+    if not deselect:
+        return tuple(tests)
+    ids = [one.partition("::")[2] if one.partition("::")[0].endswith(".py") else one
+           for one in deselect]
+    known = {test.name for test in tests}
+    files = any(isinstance(test, Script) and test.node == REST for test in tests)
+    for one in ids:
+        if one not in known and not files:
+            raise BadInput(f"deselect {one}: no test has that id.")
+    return tuple(
+        test.model_copy(update={"without": (*test.without, *ids)})
+        if isinstance(test, Script) and test.node else test
+        for test in tests
+        if not any(test.name == one or test.name.startswith(f"{one}::") for one in ids)
+    )

@@ -1,0 +1,389 @@
+"""Which calls of the program a test makes, in a form that does not depend on how it writes them.
+
+`f(1, b=2)`, `f(1, 2)` and `x = 1; solution.f(x, 2)` are one call. Arguments are bound through the
+signature the program has, loops and parametrized tests over literals are taken apart, and an
+object is told by the calls that made it what it is. Calls that this cannot see through are told by
+their text.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from agent.core.domain import Solution, TestCase, address
+from agent.core.trees import expression, literal, literal_source
+from agent.target.discovery.effects import keeps_state
+from agent.target.parsing import (
+    BUILTIN_NAMES,
+    Definition,
+    FunctionNode,
+    called_name,
+    imports,
+    names_in,
+    parsed,
+    statements_of,
+    toplevel,
+    visible_names,
+)
+
+
+class Signatures:
+    """What the program's functions, constructors and methods take, where that is certain."""
+
+    def __init__(self, program: str) -> None:
+        self.names = visible_names(program)
+        self.methods: set[str] = set()
+        self.attributes: set[str] = set()
+        """Of objects of its classes, but for methods."""
+        self._functions: dict[str, inspect.Signature] = {}
+        self._methods: dict[str, inspect.Signature | None] = {}
+        for node in toplevel(statements_of(program)):
+            if isinstance(node, FunctionNode):
+                self._functions.pop(node.name, None)
+                if not node.decorator_list:
+                    self._functions[node.name] = _signature(node.args, 0)
+            elif isinstance(node, ast.ClassDef):
+                self._read_class(node)
+
+    def _read_class(self, node: ast.ClassDef) -> None:
+        for inner in ast.walk(node):
+            match inner:
+                case ast.Attribute(attr=name, ctx=ast.Store()) | ast.AnnAssign(
+                    target=ast.Name(id=name)
+                ):
+                    self.attributes.add(name)
+        for one in node.body:
+            if not isinstance(one, FunctionNode):
+                continue
+            if one.decorator_list:
+                self.attributes.add(one.name)
+            self.methods.add(one.name)
+            found = None if one.decorator_list else _signature(one.args, 1)
+            if one.name == "__init__" and found is not None and not node.decorator_list:
+                self._functions[node.name] = found
+            # A method of two classes may be either's.
+            self._methods[one.name] = None if one.name in self._methods else found
+
+    def bound(
+        self, name: str, args: Sequence[str], keywords: Mapping[str, str], *,
+        method: bool = False, defaults: bool = True,
+    ) -> str:
+        """The arguments by the parameters they go to; as given, where they fit no signature."""
+        known = (self._methods if method else self._functions).get(name)
+        if known is not None:
+            try:
+                fit = known.bind(*args, **keywords)
+            except TypeError:
+                pass
+            else:
+                if defaults:
+                    fit.apply_defaults()
+                given: dict[str, str] = {}
+                for key, value in fit.arguments.items():
+                    many = isinstance(value, dict)
+                    given |= value if many else {key: value if isinstance(value, str) else
+                                                 f"*({', '.join(value)})"}
+                return f"{name}({', '.join(f'{key}={given[key]}' for key in sorted(given))})"
+        named = [f"{key}={keywords[key]}" for key in sorted(keywords)]
+        return f"{name}({', '.join([*args, *named])})"
+
+
+def _signature(arguments: ast.arguments, left_out: int) -> inspect.Signature:
+    """The parameters with their defaults as text, without the first ones."""
+    kinds = inspect.Parameter
+    positional = [*arguments.posonlyargs, *arguments.args]
+    bare = len(positional) - len(arguments.defaults)
+    defaults: list[ast.expr | None] = [*[None] * bare, *arguments.defaults]
+    made = [
+        kinds(one.arg, kinds.POSITIONAL_ONLY if place < len(arguments.posonlyargs)
+              else kinds.POSITIONAL_OR_KEYWORD, default=_default(default))
+        for place, (one, default) in enumerate(zip(positional, defaults, strict=True))
+    ][left_out:]
+    if arguments.vararg:
+        made.append(kinds(arguments.vararg.arg, kinds.VAR_POSITIONAL))
+    made += [
+        kinds(one.arg, kinds.KEYWORD_ONLY, default=_default(default))
+        for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    ]
+    if arguments.kwarg:
+        made.append(kinds(arguments.kwarg.arg, kinds.VAR_KEYWORD))
+    return inspect.Signature(made)
+
+
+def _default(node: ast.expr | None) -> object:
+    if node is None:
+        return inspect.Parameter.empty
+    known = literal(node)
+    return literal_source(known[0]) if known else ast.unparse(node)
+
+
+@lru_cache(maxsize=8)
+def signatures(program: str) -> Signatures:
+    """The program's, read once."""
+    return Signatures(program)
+
+
+def imported(
+    body: Sequence[ast.stmt], stem: str, names: Collection[str]
+) -> tuple[dict[str, str], frozenset[str]]:
+    """The names by which a test's code calls the program's own (its module is ""), and the names
+    that come from elsewhere or are the test's own. `names` are the program's, which may have a
+    function `solution`."""
+    def is_own(module: str) -> bool:
+        return module.rpartition(".")[2] in (stem, "solution")
+
+    own = {name: "" for name in (stem, "solution") if name not in names}
+    foreign = {node.name for node in toplevel(body) if isinstance(node, Definition)}
+    for one in imports(*body):
+        renamed = one.name or one.bound != one.module.partition(".")[0]
+        if is_own(one.name or one.module) and (renamed or one.module in (stem, "solution")):
+            own[one.bound] = ""
+        elif one.name and is_own(one.module):
+            own[one.bound] = one.name
+        else:
+            foreign.add(one.bound)
+    return own, frozenset(foreign)
+
+
+def target(node: ast.expr, own: Mapping[str, str], names: Collection[str]) -> str:
+    """The one of the program's `names` that an expression means; empty for none.
+
+    `own` is what `imported` says of the test's code.
+    """
+    match node:
+        case ast.Name(id=name) if own.get(name, name) in names:
+            return own.get(name, name)
+        case ast.Attribute(value=ast.Name(id=module), attr=name) if own.get(module) == "":
+            return name if name in names else ""
+    return ""
+
+
+MAX_STEPS = 3_000
+"""Statements of one test's code that are looked at, those in loops once for each turn."""
+MAX_TURNS = 300
+"""Turns of a loop over literals that is taken apart."""
+LONGEST_HISTORY = 500
+"""Characters."""
+_CALLING = frozenset({"assertRaises", "assertWarns", "raises", "warns"})
+"""Checks that make a call by themselves: `assertRaises(ValueError, f, 3)` calls `f(3)`."""
+
+
+def calls_made(test: TestCase, program: Solution) -> frozenset[str]:
+    """What a test asks the program: its calls, and the attributes of its objects; where there are
+    none, the names it reads, among them `output`, what the program prints when it is run.
+
+    A test of a file asks all that the file asks, since whoever sees the test sees the file.
+    """
+    code = test.call if test.kind == "example" else test.code
+    try:
+        return _calls_made(code, program.text, PurePosixPath(program.entry).stem)
+    except (SyntaxError, RecursionError):
+        return frozenset({code})
+
+
+def makes_new_calls(test: TestCase, others: Iterable[TestCase], program: Solution) -> bool:
+    """Whether a test asks something that none of the others asks."""
+    known = frozenset[str]().union(*(calls_made(other, program) for other in others))
+    return not calls_made(test, program) <= known
+
+
+@lru_cache(maxsize=4096)
+def _calls_made(code: str, program: str, stem: str) -> frozenset[str]:
+    body = parsed(code).body
+    reader = _CallReader(body, signatures(program), stem, keeps_state(program))
+    reader.statements(body)
+    reads = names_in(*body).reads
+    if reader.found:
+        return frozenset(reader.found)
+    return frozenset(f"the name {name}" for name in map(reader.program_name, reads) if name)
+
+
+class _CallReader:
+    """Goes through a test's statements in order and notes the program's calls."""
+
+    def __init__(
+        self, body: Sequence[ast.stmt], known: Signatures, stem: str, stateful: bool
+    ) -> None:
+        self.known = known
+        self.found: dict[str, None] = {}
+        self.own, foreign = imported(body, stem, known.names)
+        names = names_in(*body).binds | {
+            one.arg for node in body for one in ast.walk(node) if isinstance(one, ast.arg)
+        }
+        self._others = foreign | names - self.own.keys()
+        """Names that are not the program's, here."""
+        self._stateful = stateful
+        self._before = ""
+        """The calls made earlier in the same test, where the program remembers them."""
+        self._holds: dict[str, str] = {}
+        """What a name of the test's own holds, in words."""
+        self._steps = 0
+
+    def statements(self, body: Sequence[ast.stmt]) -> None:
+        for node in body:
+            self._steps += 1
+            if self._steps <= MAX_STEPS:
+                self.statement(node)
+
+    def statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                held, before = dict(self._holds), self._before
+                for argument in node.args.args:
+                    self._holds.pop(argument.arg, None)
+                for aim, row in self._rows(node):
+                    self._bind(aim, row)
+                    self.statements(node.body)
+                    self._before = before
+                self._holds = held
+            case ast.ClassDef(body=body):
+                self.statements(body)
+            case ast.For(target=aim, iter=items, body=body, orelse=orelse):
+                rows = self._turns(items)
+                if not rows:
+                    self._bind(aim, items, of_many=True)
+                    self.statements(body)
+                for row in rows or ():
+                    self._bind(aim, row)
+                    self.statements(body)
+                self.statements(orelse)
+            case ast.Assign(targets=[aim], value=value):
+                self._bind(aim, value)
+            case ast.AnnAssign(target=aim, value=ast.expr() as value):
+                self._bind(aim, value)
+            case ast.AugAssign(target=ast.Name(id=name) as aim, op=kind, value=value):
+                self._bind(aim, ast.BinOp(ast.Name(name, ast.Load()), kind, value))
+            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+                for item in items:
+                    aim = item.optional_vars or ast.Tuple([], ast.Store())
+                    self._bind(aim, item.context_expr, of_many=True)
+                self.statements(body)
+            case _:
+                for child in ast.iter_child_nodes(node):
+                    self._child(child)
+
+    def _child(self, node: ast.AST) -> None:
+        """An expression or a block of a compound statement."""
+        if isinstance(node, ast.expr):
+            self.text(node)
+        elif isinstance(node, ast.stmt):
+            self.statement(node)
+        else:
+            for child in ast.iter_child_nodes(node):
+                self._child(child)
+
+    def _rows(self, node: FunctionNode) -> list[tuple[ast.expr, ast.expr]]:
+        """The arguments of each turn of a parametrized test; one empty row for any other."""
+        for decorator in node.decorator_list:
+            match decorator:
+                case ast.Call(args=[ast.Constant(value=str(names)), rows, *_]) if (
+                    called_name(decorator).endswith("parametrize")
+                ):
+                    aim, turns = expression(names), self._turns(rows)
+                    if aim is not None and turns:
+                        return [(aim, row) for row in turns]
+        nothing = ast.Tuple([], ast.Load())
+        return [(nothing, nothing)]
+
+    def _turns(self, items: ast.expr) -> Sequence[ast.expr] | None:
+        """What a loop over literals goes through, in order; `None` where it is not known."""
+        match items:
+            case ast.Name(id=name):
+                held = expression(self._holds.get(name, "")) or items
+                return None if isinstance(held, ast.Name) else self._turns(held)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) if literal(items):
+                return parts if len(parts) <= MAX_TURNS else None
+            case ast.Call(func=ast.Name("range"), args=[_, *_] as bounds):
+                given = [literal(one) for one in bounds]
+                values = [one[0] for one in given if one and isinstance(one[0], int)]
+                if len(values) == len(bounds) <= 2:
+                    return [ast.Constant(one) for one in range(*values)[:MAX_TURNS]]
+        return None
+
+    def _bind(self, aim: ast.expr, value: ast.expr, *, of_many: bool = False) -> None:
+        """Tells names by what they hold; where it is not known which part of it, by all of it."""
+        if isinstance(value, ast.Name) and not isinstance(aim, ast.Name):
+            value = expression(self._holds.get(value.id, "")) or value
+        match aim, value:
+            case ast.Name(id=name), _ if not of_many:
+                self._holds[name] = self.text(value)
+            case ast.Tuple(elts=aims) | ast.List(elts=aims), (
+                ast.Tuple(elts=parts) | ast.List(elts=parts)
+            ) if len(aims) == len(parts) and not of_many:
+                for one, part in zip(aims, parts, strict=True):
+                    self._bind(one, part)
+            case _:
+                shown = _short(self.text(value))
+                for name in sorted(names_in(aim).binds):
+                    self._holds[name] = f"{name} of {shown}"
+
+    def program_name(self, name: str) -> str:
+        """The program's name for a name; empty where it is none. One that nobody binds may be the
+        program's once it is repaired."""
+        if name in self.own:
+            return self.own[name]
+        free = name in self.known.names or name not in BUILTIN_NAMES
+        return name if free and name not in self._others else ""
+
+    def _target(self, node: ast.expr) -> str:
+        if isinstance(node, ast.Name):
+            return "" if node.id in self._holds else self.program_name(node.id)
+        return target(node, self.own, self.known.names)
+
+    def text(self, node: ast.expr) -> str:
+        """An expression in words, and a note of each call of the program in it."""
+        value = literal(node)
+        if value is not None:
+            return literal_source(value[0])
+        match node:
+            case ast.Name(id=name):
+                return self._holds.get(name) or self.own.get(name) or name
+            case ast.Call():
+                return self._call(node)
+            case ast.Attribute(value=owner, attr=name):
+                shown = target(node, self.own, self.known.names) or f"{self.text(owner)}.{name}"
+                if name in self.known.attributes:
+                    self.found.setdefault(f"{self._before}{shown}")
+                return shown
+        return self._shown(node)
+
+    def _shown(self, node: ast.AST) -> str:
+        """The kind of an expression, and its parts in words."""
+        parts = [
+            self.text(child) if isinstance(child, ast.expr) else self._shown(child)
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, ast.expr | ast.comprehension | ast.cmpop | ast.operator)
+        ]
+        return f"{type(node).__name__}[{' '.join(parts)}]"
+
+    def _call(self, node: ast.Call) -> str:
+        if called_name(node).rpartition(".")[2] in _CALLING and len(node.args) > 1:
+            self._call(ast.Call(node.args[1], node.args[2:], node.keywords))
+        given = [self.text(one) for one in node.args]
+        named = {one.arg or "**": self.text(one.value) for one in node.keywords}
+        name = self._target(node.func)
+        if name:
+            return self._noted(self.known.bound(name, given, named))
+        match node.func:
+            case ast.Attribute(value=owner, attr=name) if name in self.known.methods:
+                shown = self.text(owner)
+                call = self.known.bound(name, given, named, method=True)
+                if isinstance(owner, ast.Name) and owner.id in self._holds:
+                    self._holds[owner.id] = _short(f"({shown} after {call})")
+                return self._noted(f"{shown}.{call}")
+        return f"{self.text(node.func)}({', '.join([*given, *map(str, named.items())])})"
+
+    def _noted(self, call: str) -> str:
+        self.found.setdefault(f"{self._before}{call}")
+        if self._stateful:
+            self._before = _short(f"{self._before}{call}, then ")
+        return call
+
+
+def _short(text: str) -> str:
+    """What is told of a long history: its address, since each call makes it longer."""
+    return text if len(text) <= LONGEST_HISTORY else f"{address(text)}, then "

@@ -1,0 +1,123 @@
+"""Whether a test says which value an answer is, or only what it is like."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from copy import deepcopy
+
+from agent.core.domain import TestCase
+from agent.target.discovery.pytest_files import collected
+from agent.target.discovery.snippets import asserted
+from agent.target.parsing import BUILTIN_NAMES, called_name, parsed
+
+_LOOSE_METHODS = frozenset({
+    "assertGreater", "assertGreaterEqual", "assertIsInstance", "assertIsNot", "assertIsNotNone",
+    "assertLess", "assertLessEqual", "assertNotEqual", "assertNotIn", "assertNotIsInstance",
+})
+"""Those of unittest after which it is open which value an answer is."""
+_LOOKING = frozenset({"isinstance", "issubclass", "callable", "hasattr", "bool", "type", "len"})
+"""Builtins that look at what a value is like and not at which it is."""
+_DISTANCES = ("abs", "math.fabs", "fabs")
+_OF_A_TYPE = ("__class__", "__name__")
+MAX_INLINED = 3
+"""Names that stand for expressions with names that stand for others."""
+_ANY_EXCEPTION = frozenset({"Exception", "BaseException"})
+
+
+def fixes_a_value(test: TestCase) -> bool:
+    """Whether a test says which value an answer is: that it equals one, is true, is false or
+    raises. What is not understood is taken to."""
+    if test.kind == "example":
+        return True
+    if test.kind == "raises":
+        return test.exception not in _ANY_EXCEPTION
+    try:
+        body = parsed(test.code).body
+    except SyntaxError:
+        return True
+    if test.kind == "script" and test.node:
+        entry = next((one for one in collected(body) if one.node == test.node), None)
+        body = entry.function.body if entry is not None else body
+    statements = [one for node in body for one in ast.walk(node) if isinstance(one, ast.stmt)]
+    if any(_checks_otherwise(node) for node in statements):
+        return True
+    inlining = _Inlining(statements)
+    claims = [inlining.done(found) for node in statements if (found := asserted(node)) is not None]
+    methods = any(_called_method(node) in _LOOSE_METHODS for node in statements)
+    # `assert False` stands where an exception should have been raised.
+    return not (claims or methods) or any(
+        isinstance(one, ast.Constant) or _tells(one) for one in claims
+    )
+
+
+def _checks_otherwise(node: ast.stmt) -> bool:
+    """Whether a statement checks by a helper, a `with raises` or a method of unittest that may fix
+    a value."""
+    if isinstance(node, ast.With | ast.AsyncWith):
+        return True
+    name = _called_method(node)
+    return name not in _LOOSE_METHODS and name.lower().startswith(("assert", "check", "fail"))
+
+
+def _called_method(node: ast.stmt) -> str:
+    """The last name of what a statement calls and does nothing else; empty for any other."""
+    return called_name(node.value).rpartition(".")[2] if isinstance(node, ast.Expr) else ""
+
+
+class _Inlining(ast.NodeTransformer):
+    """Puts what is assigned to a name, once, in place of the name."""
+
+    def __init__(self, body: Sequence[ast.stmt]) -> None:
+        found: dict[str, list[ast.expr]] = {}
+        for node in body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    found.setdefault(name, []).append(value)
+        self._values = {name: values[0] for name, values in found.items() if len(values) == 1}
+
+    def done(self, node: ast.expr) -> ast.expr:
+        """The expression with its names replaced, and those in what replaces them."""
+        for _ in range(MAX_INLINED):
+            node = self.visit(deepcopy(node))
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._values.get(node.id, node)
+
+
+def _tells(node: ast.expr) -> bool:
+    """Whether an expression that is known, or is known to be true, tells which value an answer is:
+    not by a type, a length or what the answer is not. What is not understood is taken to."""
+    match node:
+        case ast.BoolOp(op=kind, values=values):
+            return (any if isinstance(kind, ast.And) else all)(map(_tells, values))
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            return any(map(_pair_tells, [left, *others], ops, others))
+        case ast.Call(func=ast.Name(id=name), args=args) if name in BUILTIN_NAMES and args:
+            return name not in _LOOKING and any(map(_tells, args))
+        case ast.Attribute(attr=name):
+            return name not in _OF_A_TYPE
+        case ast.Call() | ast.Subscript() | ast.Name() | ast.Await():
+            return True
+    return any(_tells(one) for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr))
+
+
+def _pair_tells(left: ast.expr, kind: ast.cmpop, right: ast.expr) -> bool:
+    """Whether a comparison of two sides says which value an answer is."""
+    match kind:
+        case ast.NotEq() | ast.IsNot() | ast.NotIn():
+            return False
+        # A distance below a bound fixes the value but for rounding.
+        case ast.Lt() | ast.LtE():
+            return called_name(left) in _DISTANCES
+        case ast.Gt() | ast.GtE():
+            return called_name(right) in _DISTANCES
+    return not any(map(_is_likeness, (left, right))) and (_tells(left) or _tells(right))
+
+
+def _is_likeness(node: ast.expr) -> bool:
+    """A type or a length."""
+    return called_name(node) in ("type", "len") or (
+        isinstance(node, ast.Attribute) and node.attr in _OF_A_TYPE
+    )

@@ -1,0 +1,66 @@
+"""Tests that run together: snippets, or those of one test file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from agent.core.domain import WEIGHTS, Script, TestCase
+from agent.verify import belief
+from agent.verify.subject import Subject
+from sandbox.types import Json
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tests with what they are about. Each has a key: its number, or pytest's node."""
+
+    subject: Subject
+    tests: Sequence[TestCase]
+    code: str | None = None
+    """Of the file they stand in; `None` of snippets."""
+    output: str = ""
+    """What the program prints, for the snippets that read it."""
+
+    @cached_property
+    def path(self) -> str:
+        """Where their file lies."""
+        return self.subject.test_path([*self.tests])
+
+    def keeps_to_calls(self, key: str) -> bool:
+        """Whether a test's text asks the program by calls alone, and keeps no state."""
+        code = self.tests[int(key)].code if self.code is None else self.code
+        return belief.keeps_to_calls(code, self.subject.all_modules)
+
+    def reads_output(self, key: str) -> bool:
+        """Whether a test is a snippet that reads what the program prints."""
+        test = self.tests[int(key)] if self.code is None else None
+        return isinstance(test, Script) and test.uses_output
+
+    def decides(self, key: str) -> bool:
+        """Whether a test has any weight; otherwise the reason for its pass is irrelevant."""
+        return self.code is not None or WEIGHTS[self.tests[int(key)].origin] > 0
+
+    def left(self, keys: Sequence[str], done: Collection[str]) -> dict[str, TestCase]:
+        """Those of these keys, or all, that are not done; of a file all, since what its nodes are
+        is not known before it is collected."""
+        return {
+            key: test for key, test in ((str(n), test) for n, test in enumerate(self.tests))
+            if self.code is not None or (key not in done and (not keys or key in keys))
+        }
+
+    def payload(self, keys: Sequence[str], done: Collection[str]) -> dict[str, Json]:
+        """What a process is told of those that are left."""
+        if self.code is None:
+            return {"output": self.output, "tests": [
+                {
+                    "name": key, "code": test.code, "loose": not isinstance(test, Script),
+                    "reads_output": isinstance(test, Script) and test.uses_output,
+                }
+                for key, test in self.left(keys, done).items()
+            ]}
+        nodes: list[Json] = [[node, []] for node in keys] or [
+            [test.node, [*test.without]] for test in self.tests if isinstance(test, Script)
+        ]
+        return {"file": self.path, "nodes": nodes, "done": [*done]}

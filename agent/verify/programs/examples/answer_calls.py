@@ -1,0 +1,99 @@
+"""Inside the jail of a program: answers calls with plain values, which the host compares.
+
+The host sends a call, gets a value as text, and alone knows what it should be. Of a value that is
+not plain only that is said.
+"""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import io
+import os
+import sys
+
+from agent.verify.examples.plain_values import encode
+from agent.verify.programs.loading import EntryFile, begin, place
+from agent.verify.rewriting.messages import text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Answer = dict[str, Any]
+
+TEXT = 2_000
+
+
+def warm_up() -> None:
+    """Answers a little call, so that the next is answered quicker: an interpreter that has run our
+    code once has it specialised, and its copies have the pages that are written to. Called in a
+    process that waits for its job."""
+    names: dict[str, Any] = {}
+    exec("def f(n):\n    return [n]\n", names)
+    encode(eval("f(1)", names))
+    _nowhere().write("x")
+    gc.collect()
+
+
+class _Nowhere(io.RawIOBase):
+    """Takes what the program prints: nobody asks for it."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, part: Any) -> int:
+        return len(part)
+
+
+def _nowhere() -> io.TextIOWrapper:
+    raw: Any = _Nowhere()
+    return io.TextIOWrapper(raw, "utf-8", "surrogatepass", write_through=True)
+
+
+def _fresh_streams(stdin: str) -> None:
+    # Declared final, but a program that is loaded afresh has all streams afresh.
+    system: Any = sys
+    data = io.BytesIO(stdin.encode("utf-8", "surrogatepass"))
+    system.stdin = system.__stdin__ = io.TextIOWrapper(data, "utf-8", "surrogatepass")
+    system.stdout = system.__stdout__ = _nowhere()
+    system.stderr = system.__stderr__ = _nowhere()
+
+
+def main(jail: Any) -> None:
+    """Answers the calls one after another, the program loaded afresh for each."""
+    begin(jail)
+    program = EntryFile(jail.payload, jail.folder)
+    folder = os.path.join(jail.folder, "")
+    jail.send({"begun": True})
+    for item in jail.payload["calls"]:
+        _fresh_streams(jail.payload["stdin"])
+        jail.send({"id": item["id"], **_answer(program, item, folder)})
+
+
+def _answer(program: EntryFile, item: dict[str, Any], folder: str) -> Answer:
+    """The value of a call, what it raised, or why the host cannot be told."""
+    try:
+        names = program.load().__dict__
+    except BaseException as error:  # noqa: BLE001 - the program may raise anything
+        return {"raised": _described(error, folder), "loaded": False}
+    unknown = [name for name in item["names"] if name not in names]
+    if unknown:
+        return {"untold": f"the program has no {unknown[0]}"}
+    try:
+        value = eval(item["call"], names)
+    except BaseException as error:  # noqa: BLE001 - as above
+        return {"raised": _described(error, folder), "loaded": True}
+    try:
+        return {"value": encode(value)}
+    except ValueError as error:  # such as too many digits
+        return {"untold": str(error)}
+
+
+def _described(error: BaseException, folder: str) -> Answer:
+    mro: tuple[type, ...] = type.__dict__["__mro__"].__get__(type(error))
+    return {
+        "name": type(error).__name__, "text": text_of(error)[:TEXT],
+        "place": place(error, folder)[:TEXT],
+        "kinds": [c.__name__ for c in mro if getattr(builtins, c.__name__, None) is c],
+    }

@@ -1,0 +1,372 @@
+"""Runs one test file by pytest as a user does, and reports to the host how each test came out.
+
+The outcome classes are pytest's: passed, failed, error (setup, teardown or collection), skipped,
+xfailed, xpassed.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib.util
+import os
+import sys
+import unittest
+import unittest.case
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from typing import Any
+
+import pytest
+from _pytest import outcomes
+from _pytest.mark import structures
+
+from agent.core.pytest_settings import CONFIGURATIONS
+from agent.verify.node_ids import stands_for
+from agent.verify.programs.plain.guard import ROOTS, forget_runner
+from agent.verify.programs.plain.plain_run import Deadline, TestProcess
+from agent.verify.programs.pytest_session import (
+    PytestSession,
+    as_typed,
+    marked,
+    node_of,
+    outcome_of,
+    place_in,
+    plugins_for,
+    stand_by,
+)
+from agent.verify.rewriting.messages import first_line
+
+_TABLED = ("mimetypes", "xml", "html", "logging", "codecs", "locale", "calendar", "unicodedata",
+           "http", "encodings", "csv", "string")
+"""Of Python's library, packages that keep tables."""
+IDLE_FLAGS = (
+    "--cov-append", "--cov-branch", "--no-cov", "--no-cov-on-fail", "--flake8", "--mypy", "--black",
+    "--isort", "--pylint", "--ruff", "--ruff-format",
+)
+IDLE_OPTIONS = (
+    "--cov", "--cov-report", "--cov-config", "--cov-fail-under", "--cov-context", "--dist",
+    "--numprocesses", "--maxprocesses", "--html",
+)
+"""What a project's settings ask of plugins that have no say in how a test comes out."""
+_EXCLUDING = ("skip", "xfail", "expectedfailure")
+
+
+def note_control_flow(run: TestProcess) -> None:
+    """Notes it when the program raises, or marks a test with, what a test framework steers by."""
+    for kind in (outcomes.OutcomeException, unittest.SkipTest):
+        _noting(run, kind)
+    names: Any = vars(unittest.case)
+    stop = names["_ShouldStop"]
+    # A builtin's own constructor cannot be replaced; that of a class in its place can.
+    names["_ShouldStop"] = type(stop.__name__, (stop,), {"__module__": stop.__module__})
+    _noting(run, names["_ShouldStop"])
+    if "hypothesis" in run.payload["words"] and importlib.util.find_spec("hypothesis"):
+        _noting(run, importlib.import_module("hypothesis.errors").UnsatisfiedAssumption)
+    store: Any = structures.store_mark
+
+    def marked(owner: Any, mark: Any, **named: Any) -> None:
+        if mark.name in ("skip", "skipif", "xfail") and run.guard.acting():
+            run.guard.note("control-flow", mark.name)
+        store(owner, mark, **named)
+
+    vars(structures)["store_mark"] = marked
+
+
+def _noting(run: TestProcess, kind: Any) -> None:
+    before = kind.__init__
+
+    def made(error: Any, *args: Any, **named: Any) -> None:
+        before(error, *args, **named)
+        if run.guard.acting():
+            run.guard.note("control-flow", type(error).__name__)
+
+    kind.__init__ = made
+
+
+def _hear_equalities(run: TestProcess) -> None:
+    """Hears of the values that `assertEqual` finds equal."""
+    plain: Any = unittest.TestCase.assertEqual
+
+    def checked(*args: Any, **named: Any) -> None:
+        plain(*args, **named)
+        run.compared(*args[1:3])
+
+    checked.__name__ = plain.__name__
+    unittest.TestCase.assertEqual = checked  # type: ignore[method-assign]
+
+
+class Texts:
+    """What the files of tests say, as they were before any of the program ran."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._trees = {path: tree for path in paths if (tree := _tree(path)) is not None}
+
+    def asks(self, path: str, name: str, changed: Collection[str]) -> list[str]:
+        """What of this a test of this name, or its file outside of any test, asks for."""
+        text = "\n".join(
+            ast.unparse(node) for node in _flat(self._trees.get(path))
+            if name == (own := getattr(node, "name", "")) or not own.startswith("test")
+        )
+        return [one for one in sorted(changed) if any(
+            word in text for word in (one, *_ASKING.get(one, ()))
+        )]
+
+    def unbound(self, path: str, names: Iterable[str]) -> list[str]:
+        """Which of Python's own names a test's module has, though its text binds none so."""
+        nodes = [*ast.walk(self._trees[path])] if path in self._trees else []
+        bound = {
+            word for node in nodes for key in ("id", "name", "asname")
+            if isinstance(word := getattr(node, key, None), str)
+            and not isinstance(getattr(node, "ctx", None), ast.Load)
+        }
+        star = any(isinstance(node, ast.alias) and node.name == "*" for node in nodes)
+        own = [name for name in names if name[:2] != "__" and hasattr(builtins, name)]
+        return [] if star or not nodes else [name for name in own if name not in bound]
+
+    def classes(self, path: str) -> Iterator[tuple[str, list[str]]]:
+        """Classes of tests in a file and the names of their tests, where nothing in their own text
+        keeps pytest from collecting them."""
+        for node in getattr(self._trees.get(path), "body", ()):
+            if isinstance(node, ast.ClassDef):
+                own = [*map(_name_of, node.body)]
+                if not {"__init__", "__new__", "__test__"} & {*own}:
+                    yield node.name, [
+                        one for one in own if one.startswith("test") and own.count(one) == 1
+                    ]
+
+    def load_library(self, folder: str) -> None:
+        """Loads what tests import of Python's library, so that it is known how it was before the
+        program; but not what a file of the program's folder comes before."""
+        for node in (one for tree in self._trees.values() for one in ast.walk(tree)):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else [
+                node.module or ""
+            ] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for name in names:
+                root = name.partition(".")[0]
+                if root in _TABLED and not os.path.exists(os.path.join(folder, f"{root}.py")):
+                    module = importlib.import_module(name)
+                    getattr(module, "init", lambda: None)()  # `mimetypes` makes its tables late
+
+
+_ASKING = {
+    "its folder": ("exists(", "is_file(", "isfile(", "is_dir(", "isdir(", "listdir(", "glob("),
+    "HOME": ("expanduser(", "home("), "PATH": ("which(",),
+}
+"""How a test asks for what the environment says, without its name."""
+
+
+def _flat(tree: ast.Module | None) -> Iterator[ast.stmt]:
+    """The statements of a file, and those of its classes."""
+    for node in tree.body if tree is not None else ():
+        yield from node.body if isinstance(node, ast.ClassDef) else [node]
+
+
+def _name_of(node: ast.stmt) -> str:
+    """What a statement defines or binds."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node
+    return str(getattr(target, "name", getattr(target, "id", "")))
+
+
+def _tree(path: str) -> ast.Module | None:
+    try:
+        with open(path, "rb") as file:
+            return ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+
+
+class Reporter(PytestSession):
+    """A plugin that tells the host of each test."""
+
+    def __init__(self, run: TestProcess, texts: Texts) -> None:
+        super().__init__(run.folder, _wanted(run.payload))
+        self._run = run
+        self._texts = texts
+        self._words: str = run.payload["words"]
+        self.skipped = ""
+        self.collected = 0
+        self._chosen: list[Any] = []
+
+    def pytest_addoption(self, parser: Any) -> None:
+        """Takes what is meant for plugins that are not here."""
+        group = parser.getgroup("idle")
+        for name in IDLE_FLAGS:
+            group.addoption(name, action="store_true", dest=f"idle {name}")
+        for name in IDLE_OPTIONS:
+            group.addoption(name, action="append", nargs="?", dest=f"idle {name}")
+        # Only plugins of pytest's own may have an option of one small letter.
+        group._addoption("-n", dest="idle -n")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self) -> None:
+        """pytest is set up; from here on it stays as it is."""
+        self._run.guard.configured()
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """One that sets itself aside says why, too."""
+        super().pytest_collectreport(report)
+        if report.skipped:
+            said = report.longrepr
+            self.skipped = first_line(str(said[2] if isinstance(said, tuple) else said))
+
+    @property
+    def problem(self) -> str:
+        """Why the file cannot be collected."""
+        return next(iter(self._uncollected.values()), "")
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Leaves the tests that were asked for; what sets one aside shows before it runs."""
+        self.collected = len(items)
+        for module in {item.module for item in items if hasattr(item, "module")}:
+            for name in self._texts.unbound(str(module.__file__), vars(module)):
+                self._run.guard.note("test-module", name)
+            if not self._run.payload["canary"]:
+                self._run.guard.keep_module(module)
+        for item in items:
+            for name, word in _EXCLUDED_BY.items():
+                if getattr(getattr(item, "obj", None), name, False) and word not in self._words:
+                    self._run.guard.note("control-flow", word)
+        self._look_for_vanished({node_of(item).partition("[")[0] for item in items})
+        super().pytest_collection_modifyitems(items)
+        self._chosen = [*items]
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        """What a hook of the program has left out since is noted; the tests' own may do so."""
+        left = {*map(node_of, session.items)}
+        if "modifyitems" not in self._words:
+            for item in self._chosen:
+                if node_of(item) not in left:
+                    self._run.guard.note("vanished", node_of(item))
+
+    def _look_for_vanished(self, collected: Collection[str]) -> None:
+        """Notes tests that stand in a class which derives from one of the program's, and that
+        pytest does not collect."""
+        for module in [*sys.modules.values()]:
+            path = getattr(module, "__file__", None)
+            for name, tests in self._texts.classes(path) if path in self._run.guard.tests else ():
+                kind = vars(module).get(name)
+                is_tests = name.startswith("Test") or (
+                    isinstance(kind, type) and issubclass(kind, unittest.TestCase)
+                )
+                if is_tests and isinstance(kind, type) and any(
+                    self._run.guard.is_programs(one) for one in (*kind.__mro__[1:], type(kind))
+                ):
+                    for test in tests:
+                        if f"{name}::{test}" not in collected:
+                            self._run.guard.note("vanished", f"{name}::{test}")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
+        """One test from its begin to its end."""
+        node = node_of(item)
+        self._reports = []
+        self._run.begin(node)
+        try:
+            return (yield)
+        except Deadline:
+            return True
+        finally:
+            self._report(node, item)
+
+    def _report(self, node: str, item: Any) -> None:
+        status, failed = outcome_of(self._reports)
+        name = getattr(item, "originalname", None) or item.name.partition("[")[0]
+        details: dict[str, Any] = {}
+        if status in ("failed", "error") and failed is not None:
+            details |= explained(failed, self._run.laid)
+        elif status in ("skipped", "xfailed"):
+            said = failed.longrepr if failed is not None else ""
+            details["message"] = first_line(str(said[2] if isinstance(said, tuple) else said))
+        if status in ("skipped", "xfailed") and not any(
+            word in self._run.payload["words"].lower() for word in _EXCLUDING
+        ):
+            self._run.guard.note("control-flow", f"the test is {status}, and not by its own words")
+        elif status in ("skipped", "xfailed"):
+            for what in self._texts.asks(str(item.path), name, self._run.guard.changed):
+                self._run.guard.note("set-aside", what)
+        self._run.end(node, status, **details)
+
+
+_EXCLUDED_BY = {"__unittest_expecting_failure__": "expectedFailure", "__unittest_skip__": "skip"}
+"""Attributes by which unittest sets a test aside, and the word of the test that asks for it."""
+
+
+def _wanted(payload: dict[str, Any]) -> Callable[[str], bool]:
+    """Whether a test was asked for, and did not run yet."""
+    done, wanted = {*payload["done"]}, [(node, without) for node, without in payload["nodes"]]
+
+    def is_wanted(node: str) -> bool:
+        name = node.partition("::")[2]
+        return name not in done and any(stands_for(one, without, name) for one, without in wanted)
+
+    return is_wanted
+
+
+def explained(report: Any, ours: Collection[str]) -> dict[str, Any]:
+    """A failure in words: pytest's own, and where it was a comparison its sides. Its place is the
+    innermost in one of `ours`, paths of the program's and the tests' files."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = str(report.longrepr)  # of what is no exception's, such as a fixture that is not there
+    message = str(getattr(crash, "message", "")) or "\n".join(marked(text)) or text
+    details: dict[str, Any] = {"message": first_line(message)}
+    lines = message.split("\n")
+    head = lines[0].removeprefix("AssertionError: ")
+    if head.startswith("assert "):
+        details |= _sides(head.removeprefix("assert "))
+        where = next((line for line in lines[1:] if "where" in line and " = " in line), "")
+        if where:
+            details["call"] = where.partition(" = ")[2].strip()
+    if report.when != "call":
+        details["message"] = f"{report.when}: {details['message']}"
+    if "assert" not in head:
+        path, line = place_in(report.longrepr, ours.__contains__)
+        details["message"] += f" at line {line} ({os.path.basename(path)})" if path else ""
+    return details
+
+
+def _sides(words: str) -> dict[str, str]:
+    try:
+        node = ast.parse(words, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
+        return {"got": ast.unparse(node.left), "expected": ast.unparse(node.comparators[0])}
+    return {}
+
+
+def run_file(run: TestProcess) -> None:
+    """Runs the wanted tests of one file in one session of pytest."""
+    payload = run.payload
+    stand_by()
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    texts = Texts(run.guard.tests)
+    note_control_flow(run)
+    if payload["canary"] == "sentinel":
+        _hear_equalities(run)
+    reporter = Reporter(run, texts)
+    texts.load_library(run.folder)
+    run.guard.remember(ROOTS)
+    run.guard.watch()
+    forget_runner()
+    arguments = _arguments(payload, run.folder)
+    as_typed([payload["file"]], payload["canary"] != "elsewhere")
+    # pytest writes a project's own options into the list that it is given.
+    code = pytest.main([*arguments], plugins=[reporter])
+    if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
+        # A project's own options may want plugins that are not here.
+        code = pytest.main([*arguments, "-o", "addopts="], plugins=[reporter])
+    run.done(reporter.problem, reporter.skipped)
+
+
+def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
+    arguments = [
+        payload["file"], "-q", "--no-header",
+        # How a spoilt test fails is irrelevant, and takes long to report.
+        "--tb=no" if payload["canary"] else "--tb=short",
+        *(["--assert=plain"] if payload["canary"].startswith("spoilt") else ()),
+        "-p", "no:cacheprovider",
+        "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
+        ]
+    if not any(os.path.exists(os.path.join(folder, name)) for name in CONFIGURATIONS):
+        arguments += ["-c", os.devnull]
+    return arguments + plugins_for(payload["words"])

@@ -1,0 +1,273 @@
+"""Runs tests as a user runs them: one process, real objects, plain Python or plain pytest.
+
+Its word decides the outcome of each test. Whether a pass can be believed is decided elsewhere;
+here a `Guard` watches what the program does to its tests meanwhile. What the host is told:
+
+    {"begin": test}                             a test begins
+    {"ended": test, "status": …, "checks": …}   and how it ended
+    {"sign": rule, "detail": …, "test": …}      the program was seen acting on its tests
+    {"done": true, "problem": …, "loaded": …}   all ran; which files modules came from
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import os
+import signal
+import sys
+import time
+import types
+from typing import Any
+
+from agent.verify.programs.loading import EntryFile, begin, place
+from agent.verify.programs.plain.guard import ROOTS, Guard, forget_runner, teller
+from agent.verify.programs.plain.recorder import Recorder
+from agent.verify.programs.plain.spoiling import Spoilt, SpoiltError
+from agent.verify.programs.plain.surroundings import elsewhere
+from agent.verify.rewriting.messages import NO_PROGRAMS
+from agent.verify.rewriting.reading import SNIPPET, Reading, import_loose, read
+from agent.verify.rewriting.transform import CALLED, COMPARE, HOLDS
+from agent.verify.tamper_indicators import is_loosened, uses
+
+LIMIT = 2_000
+
+
+_MAX_ITEMS = 1_000
+_LIBRARIES = sys.stdlib_module_names | {"_pytest", "pytest", "numpy", "pandas"}
+
+
+class Deadline(BaseException):
+    """The test took too much processor time."""
+
+
+class TestProcess:
+    """One process's run of tests: what was brought, and the talk with the host."""
+
+    def __init__(self, jail: Any) -> None:
+        payload = jail.payload
+        self.payload = payload
+        self.folder: str = jail.folder
+        self.say = teller(jail.send, bytes.fromhex(payload.pop("key")))
+        jail.payload = None
+        self.test = ""
+        """The test that runs now."""
+        self.cpu_s: float = payload["cpu_s"]
+        self._canary: str = payload["canary"]
+        program = [os.path.join(self.folder, path) for path in payload["program_files"]]
+        tests = [os.path.join(self.folder, path) for path in payload["test_files"]]
+        self.laid = frozenset(os.path.join(self.folder, path) for path in payload["laid"])
+        self.guard = Guard(
+            program, [*tests, SNIPPET], self.laid - {*program, *tests}, payload["texts"],
+            lambda sign, detail: self.say({"sign": sign, "detail": detail, "test": self.test}),
+        )
+        self._spoiler = [0, Spoilt(self._canary == "spoilt true"), SpoiltError("spoilt")]
+        if self._canary:
+            # Under a name that no program knows, and that no other run has.
+            rewritten = self._spoiler if self._canary != "sentinel" else self.equal
+            setattr(builtins, payload.pop("canary_name"), rewritten)
+        self._started = 0.0
+        self._late = False
+        signal.signal(signal.SIGPROF, self._ring)
+
+    def begin(self, test: str) -> None:
+        """A test begins: its clock runs, and the program's answers count."""
+        self.say({"begin": test})
+        self.test, self._late = test, False
+        self.guard.begin()
+        self._spoiler[0] = 1
+        self._started = time.monotonic()
+        signal.setitimer(signal.ITIMER_PROF, self.cpu_s, max(0.05, self.cpu_s / 4))
+
+    def end(self, test: str, status: str, **details: Any) -> None:
+        """A test ended."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        self._spoiler[0] = 0
+        wall_s = time.monotonic() - self._started
+        if not self._canary:
+            self.guard.compare()
+            self.guard.compare_tolerances(lambda what: is_loosened(what, self.payload["words"]))
+            self.guard.planted((self.folder, os.environ.get("TMPDIR", "/tmp")), self.laid)
+        if self.guard.starts_another and status in ("failed", "error"):
+            details["message"] = f"{details.get('message', '')}; {NO_PROGRAMS}"
+        if self._late:
+            status, details = "timeout", {"message": f"no end within {self.cpu_s:g} s"}
+        self.say({"ended": test, "status": status, "wall_s": wall_s, **details})
+        self.test = ""
+
+    def done(self, problem: str = "", skipped: str = "") -> None:
+        """All ran."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        if not self._canary:
+            self.guard.compare_library(lambda what: uses(what, self.payload["words"]))
+        loaded = {
+            name: os.path.relpath(path, self.folder) if path.startswith(self.folder) else path
+            for name, module in [*sys.modules.items()]
+            if isinstance(path := getattr(module, "__file__", None), str)
+            and (path.startswith(self.folder) or name in self.payload["names"])
+        }
+        # What was run by its path, or forgotten (`del sys.modules[…]`), has run all the same.
+        ran = [os.path.relpath(path, self.folder) for path in sorted(self.guard.ran)]
+        self.say({
+            "done": True, "problem": problem[:LIMIT], "skipped": skipped[:LIMIT],
+            "loaded": loaded | dict(zip(ran, ran, strict=True)),
+        })
+
+    def equal(self, left: Any, right: Any) -> Any:
+        """`left == right`, heard."""
+        same = left == right
+        try:
+            held = bool(same)
+        except Exception:  # noqa: BLE001 - an array, say, whose truth is nobody's
+            return same
+        if held:
+            self.compared(left, right)
+        return same
+
+    def compared(self, got: Any, expected: Any) -> None:
+        """Two values were equal: nothing of the program's may equal just anything."""
+        if self._canary != "sentinel":
+            return
+        waiting, seen = [got, expected], 0
+        while waiting and seen < _MAX_ITEMS:
+            one = waiting.pop()
+            seen += 1
+            if type(one) in (list, tuple, set, frozenset):
+                waiting += one
+            elif type(one) is dict:
+                waiting += one.values()
+            elif not self._is_own(type(one)) and _equals_anything(one):
+                self.guard.note("equal-to-all", type(one).__name__)
+
+    def _is_own(self, kind: type) -> bool:
+        """Whether a class is Python's or a library's, and meant by the test if equal to all."""
+        module, name = kind.__module__, kind.__name__
+        if getattr(sys.modules.get(module), name, None) is not kind:
+            return False
+        if name == "_ANY":
+            return "ANY" in self.payload["words"]
+        if name.startswith("Approx"):
+            return "approx" in self.payload["words"]
+        return module.partition(".")[0] in _LIBRARIES
+
+    def _ring(self, number: int, frame: Any) -> None:
+        self._late = True
+        raise Deadline
+
+
+class SnippetNames(dict[str, Any]):
+    """A snippet's names; those it does not bind itself are the program's, as they are by now.
+
+    One that imports the program takes from it what it names, and has Python's builtins.
+    """
+
+    def __init__(self, program: dict[str, Any], imports: bool, **names: Any) -> None:
+        super().__init__(**names)
+        self._program = program
+        self._imports = imports
+
+    def __missing__(self, name: str) -> Any:
+        if self._imports and hasattr(builtins, name):
+            raise KeyError(name)
+        return self._program[name]
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._program
+
+
+class Snippets:
+    """Assert snippets beside the program's names, the program loaded afresh for each."""
+
+    def __init__(self, run: TestProcess) -> None:
+        self._run = run
+        payload = run.payload
+        self._program = EntryFile(payload, run.folder)
+        # Before the program is there, which could change what reads.
+        modules = {*payload["names"], payload["name"], "solution"}
+        self._readings = {
+            test["name"]: _read(test["code"], modules) for test in payload["tests"]
+        }
+
+    def run(self) -> None:
+        """Runs them one after the other."""
+        for test in self._run.payload["tests"]:
+            self._one(test)
+        self._run.done()
+
+    def _one(self, test: dict[str, Any]) -> None:
+        run = self._run
+        recorder = Recorder([], run.compared)
+        run.begin(test["name"])
+        streams = sys.stdin, sys.stdout, sys.stderr
+        error: BaseException | None = None
+        try:
+            self._test(test, recorder)
+        except BaseException as raised:  # noqa: BLE001 - a test may raise anything
+            error = raised
+        sys.stdin, sys.stdout, sys.stderr = streams
+        details: dict[str, Any] = {"checks": recorder.checks, "checking": recorder.asks}
+        status = "passed"
+        if error is not None:
+            status = "failed" if isinstance(error, AssertionError) else "error"
+            details |= recorder.details(error)
+            where = place(error, os.path.join(run.folder, ""), SNIPPET)
+            if where and not isinstance(error, AssertionError):
+                details["message"] += f" at {where}"
+        run.end(test["name"], status, type_differs=recorder.type_differs, **details)
+
+    def _test(self, test: dict[str, Any], recorder: Recorder) -> None:
+        reading = self._readings[test["name"]]
+        if isinstance(reading, Exception):
+            raise reading
+        recorder.sites = reading.sites
+        names = SnippetNames(
+            vars(self._load()), reading.imports_program, __name__="__test__", **{
+                COMPARE: recorder.compare, HOLDS: recorder.holds, CALLED: recorder.called,
+            },
+        )
+        if test["reads_output"]:
+            names["output"] = self._run.payload["output"]
+        if test["loose"]:
+            import_loose(reading, names)
+        exec(reading.code, names)
+
+    def _load(self) -> types.ModuleType:
+        """The program as a module, which is called `solution` too unless another is."""
+        sys.stdin = io.StringIO(self._run.payload["stdin"])
+        sys.stdout = sys.stderr = io.StringIO()
+        module = self._program.load()
+        sys.modules.setdefault("solution", module)
+        return module
+
+
+def _read(code: str, modules: set[str]) -> Reading | Exception:
+    """The reading of a snippet, or what is wrong with it."""
+    try:
+        return read(ast.parse(code), SNIPPET, modules)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return error
+
+
+def _equals_anything(value: Any) -> bool:
+    try:
+        return bool(value == object()) or bool(value == 7.25e300)
+    except Exception:  # noqa: BLE001 - it compares with few things
+        return False
+
+
+def main(jail: Any) -> None:
+    """Runs what the payload says: snippets, or a test file by pytest."""
+    begin(jail)
+    run = TestProcess(jail)
+    if run.payload["canary"] == "elsewhere":
+        elsewhere(run.payload["texts"], run.payload["words"])
+    if "file" in run.payload:
+        from agent.verify.programs.plain.plain_pytest import run_file
+
+        run_file(run)
+    else:
+        run.guard.remember(ROOTS)
+        run.guard.watch()
+        forget_runner()
+        Snippets(run).run()

@@ -1,0 +1,176 @@
+"""Sees the comparisons of a test as they are made, so that a failure is told in its values."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+
+from agent.verify.examples.plain_values import differs
+from agent.verify.rewriting.messages import first_line, is_literal, named, short, text_of
+from agent.verify.rewriting.transform import Site
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LIMIT = 2_000
+_OF_PYTHON = 1 << 9
+"""The flag of a class that was made by a `class` statement, and not in C."""
+_FEW = 200
+_LONG = 2_000
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge, "is": operator.is_, "is not": operator.is_not,
+    "in": lambda item, whole: item in whole, "not in": lambda item, whole: item not in whole,
+}
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""A comparison as it reads from its right side."""
+
+
+class Recorder:
+    """Hears of the calls and comparisons of a test whose tree was instrumented."""
+
+    def __init__(self, sites: list[Site], compared: Callable[[Any, Any], None]) -> None:
+        self.sites = sites
+        self.type_differs = False
+        self.checks = 0
+        """Comparisons and truths that held."""
+        self._compared = compared
+        """Hears of two values that were equal, the program's side first."""
+        self._last: tuple[Site, Any, Any, str] | None = None
+        self._call = ("", "")
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is a check that could hold; `assert False` cannot."""
+        return any(site.operator or site.got not in ("False", "0", "None") for site in self.sites)
+
+    def called(self, name: str, *args: Any) -> tuple[Any, ...]:
+        """The arguments of a call that is about to be made, as they are."""
+        self._call = name, f"{name}({', '.join(map(_brief, args))})"[:LIMIT]
+        return args
+
+    def compare(self, number: int, left: Any, right: Any) -> Any:
+        """`left <operator> right` as the site says."""
+        site, call = self.sites[number], self._call
+        result = OPERATORS[site.operator](left, right)
+        got, expected = (right, left) if site.swapped else (left, right)
+        if _holds(result):
+            self.checks += 1
+            if site.operator == "==":
+                self.type_differs = self.type_differs or differs(left, right)
+                self._compared(got, expected)
+        else:
+            self._last = (site, got, expected, _call_source(site.got, call))
+        return result
+
+    def holds(self, number: int, value: Any) -> Any:
+        """A truth that is no comparison of two."""
+        site = self.sites[number]
+        if self._last is None or self._last[0].line != site.line:
+            self._last = (site, value, None, _call_source(site.got, self._call))
+        self.checks += 1
+        return value
+
+    def details(self, error: BaseException) -> dict[str, Any]:
+        """The failure in call, expected, got and words."""
+        if not isinstance(error, AssertionError):
+            words = named(error)
+            return {"call": self._call[1], "got": words, "message": words}
+        said, details = first_line(text_of(error)), self._details()
+        if not details.get("message"):
+            details["message"] = said or "the assert does not hold"
+        elif said and self._last is not None and self._last[0].message:
+            details["message"] = f"{said}: {details['message']}"
+        details.setdefault("call", self._call[1])
+        return details
+
+    def _details(self) -> dict[str, Any]:
+        if self._last is None:
+            return {}
+        site, got, expected, call = self._last
+        details = {"call": call[:LIMIT], "got": shown(got)}
+        if not site.operator:
+            details["expected"] = "a true value"
+            details["message"] = f"{short(call)} gave {short(details['got'])}, which is not true"
+            return details
+        other = shown(expected)
+        details["expected"] = _wanted(site, other)[:LIMIT]
+        what = short(call) or "the value"
+        wanted = _wanted(site, short(other))
+        details["message"] = f"{what} gave {short(details['got'])}, expected {wanted}"
+        return details
+
+
+def _holds(result: Any) -> bool:
+    """Whether a comparison holds; what it gives may be numpy's own. An object of a class that was
+    made in Python is not asked: the test itself does so."""
+    if result is True or type(result).__flags__ & _OF_PYTHON:
+        return result is True
+    try:
+        return bool(result)
+    except Exception:  # noqa: BLE001 - the test meets it as well
+        return False
+
+
+def _wanted(site: Site, other: str) -> str:
+    """What the comparison wants of the program's side, on whichever side that stands."""
+    sign = MIRRORED.get(site.operator, site.operator) if site.swapped else site.operator
+    match sign:
+        case "==":
+            return other
+        case "in" | "not in" if site.swapped:
+            return f"a value {'with' if sign == 'in' else 'without'} {other} in it"
+        case "in" | "not in":
+            return f"a value {sign} {other}"
+        case _:
+            return f"{sign} {other}"
+
+
+def _call_source(source: str, call: tuple[str, str]) -> str:
+    """The expression of the test, with the values a call in it had where they are known."""
+    try:
+        node = ast.parse(source, mode="eval").body
+    except (SyntaxError, ValueError):
+        return source
+    name, as_called = call
+    if not name:
+        return source
+    if isinstance(node, ast.Name):
+        return as_called
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
+        literal = all(is_literal(arg) for arg in [*node.args, *[k.value for k in node.keywords]])
+        return source if literal or node.keywords else as_called
+    return source
+
+
+def shown(value: Any) -> str:
+    """The `repr` of a value, capped."""
+    try:
+        text = repr(value)
+    except Exception as error:  # noqa: BLE001 - the value's own repr may raise anything
+        text = f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
+    return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
+
+
+def _brief(value: Any) -> str:
+    """A short `repr` that runs nothing of the program's."""
+    if isinstance(value, type) or callable(value):
+        return str(getattr(value, "__name__", f"<{type(value).__name__}>"))
+    if type(value) in (list, tuple, dict, set, frozenset):
+        items = [*value, *value.values()] if isinstance(value, dict) else [*value]
+        if len(items) > _FEW or any(type(one) not in _PLAIN for one in items):
+            return f"<{type(value).__name__} of {len(value)}>"
+    elif type(value) not in _PLAIN:
+        return f"<{type(value).__name__}>"
+    if isinstance(value, str | bytes) and len(value) > _LONG:
+        return f"<{type(value).__name__} of {len(value)}>"
+    try:
+        return repr(value)
+    except (ValueError, RecursionError):  # more digits than allowed, or endless nesting
+        return f"<{type(value).__name__}>"
+
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)

@@ -1,0 +1,1 @@
+"""How the suite of a project comes out, and which of its passes count."""

@@ -1,0 +1,158 @@
+"""How a project's test command ends: one fresh jail, and its exit code is the verdict.
+
+What the command prints is its own word and says only where to look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.core.domain import Status
+from agent.verify.jail_modules import without_jail_paths
+from sandbox.sandbox import Sandbox
+from sandbox.types import Job, Json, Outcome
+
+MAX_S = 600.0
+"""The longest that a command may take."""
+MAX_SAID = 2_000
+NO_TEST = "it ran no test"
+NO_TESTS = 5
+"""The exit code of pytest, and of newer versions of unittest, where nothing was collected."""
+_NONE = re.compile(
+    r"^(?:Ran 0 tests in |\W*no tests ran\b|collected 0 items|0 tests in \d+ items?\.|"
+    r"\W*\d+ (?:skipped|deselected)\b.* in [\d.]+s)", re.MULTILINE
+)
+_SOME = re.compile(
+    r"^(?:Ran [1-9]\d* tests? in |\W*[1-9]\d* passed\b|[1-9]\d* tests? in \d+ items?\.)",
+    re.MULTILINE,
+)
+_FRAME = re.compile(r'^\s*File "(.+?)", line (\d+)', re.MULTILINE)
+_RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Warning|Interrupt)\b")
+
+
+@dataclass(frozen=True)
+class SourcePlace:
+    """A line of a file of the project."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class CommandRun:
+    """How one run of the command ended."""
+
+    outcome: Outcome
+    places: tuple[SourcePlace, ...] = ()
+    """The project's lines on the tracebacks that it printed, in the order it printed them."""
+    functions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """File to first lines of functions and how often each was entered, of those watched."""
+    lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """Lines that ran, of the files that were watched."""
+    tested: bool = True
+    """Whether it is not known to have run no test."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it came to its end, with exit code 0, and not without a test."""
+        return self.tested and _is_good(self.outcome)
+
+    @property
+    def status(self) -> Status:
+        """The outcome in pytest's classes."""
+        late = self.outcome.ended == "timeout"
+        return "passed" if self.passed else "timeout" if late else "failed"
+
+    @property
+    def _lines(self) -> list[str]:
+        said = without_jail_paths(self.outcome.stderr)
+        return [line.strip() for line in said.split("\n") if line.strip()]
+
+    @property
+    def _raised(self) -> str:
+        return next((line for line in reversed(self._lines) if _RAISED.match(line)), "")
+
+    @property
+    def crash(self) -> tuple[str, str]:
+        """The exception, and what it says, that was printed last; both empty where none was."""
+        exception, _, said = self._raised.partition(": ")
+        return ("", "") if self.passed else (exception, said[:MAX_SAID])
+
+    @property
+    def message(self) -> str:
+        """Why it failed, as far as can be seen."""
+        if self.passed:
+            return ""
+        ended = self.outcome
+        if not self.tested:
+            return NO_TEST
+        how = ended.limit or ended.signal or f"exit code {ended.exit_code}"
+        said = self._raised or next(reversed(self._lines), "")
+        why = "; ".join(filter(None, (said, how, *ended.refusals)))
+        return why[:MAX_SAID]
+
+
+async def run_command(
+    job: Job, command: Sequence[str], sandbox: Sandbox, *, seed: int = 0,
+    watched: Collection[str] = (), wall_s: float = MAX_S,
+) -> CommandRun:
+    """Runs Python with these arguments over the files of a project's job, once; `watched` are
+    files whose lines that run are told, which takes several times as long."""
+    outcome = await sandbox.run(replace(
+        job, payload=_payload(job.payload, command, watched), seed=seed,
+        limits=replace(job.limits, wall_s=wall_s, cpu_s=wall_s),
+    ))
+    ran = next((one["ran"] for one in outcome.messages if isinstance(one, dict) and "ran" in one),
+               None)
+    functions, lines = _watched(ran)
+    places = _places(outcome.stderr + outcome.stdout, job.files)
+    return CommandRun(outcome, places, functions, lines, not _is_empty(outcome, command))
+
+
+def _is_good(ended: Outcome) -> bool:
+    return ended.ended == "completed" or (ended.ended == "exited" and ended.exit_code == 0)
+
+
+def _is_empty(ended: Outcome, command: Sequence[str]) -> bool:
+    """Whether a command ran no test, as its runner says: older versions of unittest end well."""
+    if ended.exit_code == NO_TESTS and "pytest" in command:
+        return True
+    said = f"{ended.stdout}\n{ended.stderr}"
+    ends = _is_good(ended) or ended.exit_code == NO_TESTS
+    return bool(ends and _NONE.search(said) and not _SOME.search(said))
+
+
+def _payload(suites: Json, command: Sequence[str], watched: Collection[str]) -> Json:
+    assert isinstance(suites, dict)
+    return {
+        **suites, "arguments": [*command], "blocked": [], "keep": False, "opens": True,
+        "most_bytes": [0, 0], "watched": [*watched],
+    }
+
+
+def _places(said: str, files: Collection[str]) -> tuple[SourcePlace, ...]:
+    found = []
+    for path, line in _FRAME.findall(said):
+        ours = [one for one in files if path == one or path.endswith(f"/{one}")]
+        if ours:
+            found.append(SourcePlace(max(ours, key=len), int(line)))
+    return tuple(found)
+
+
+def _watched(
+    ran: Json,
+) -> tuple[dict[str, dict[int, int]], dict[str, frozenset[int]]]:
+    functions: dict[str, dict[int, int]] = {}
+    lines: dict[str, frozenset[int]] = {}
+    for row in ran if isinstance(ran, list) else []:
+        match row:
+            case [str(file), list(calls), list(some)]:
+                functions[file] = {
+                    one[0]: one[1] for one in calls
+                    if isinstance(one, list) and len(one) == 2
+                    and isinstance(one[0], int) and isinstance(one[1], int)
+                }
+                lines[file] = frozenset(one for one in some if isinstance(one, int))
+    return functions, lines

@@ -1,0 +1,658 @@
+"""Has each check of a test asked twice: what it expects must hold, and something else must not.
+
+A test passes whatever it expects by an object that equals anything, by a check that was exchanged,
+or because the program reads what is expected and hands it over. So whoever reads is told another
+value: literals are exchanged in the text (`exchanged`), which stays as it is otherwise, and
+variables for as long as they are compared. What is truly expected stands nowhere in the test then.
+It is put in its place as the check is made, and both are asked, one after the other, in an order
+that nobody knows (`instrument`). So the test goes its way as it did before, and is made to fail at
+its end.
+
+What hears of the checks is `programs.plain.expecting.Expecting`, under names among the builtins:
+what is looked up in an object pytest keeps among the test's variables, which a program may count. A
+check in which nothing can be exchanged is left as it is, and said to be reached.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import marshal
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agent.verify.rewriting.other_values import FAR, Part, is_literal, other, parts
+
+_METHODS = {
+    **dict.fromkeys((
+        "assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual",
+        "assertSetEqual", "assertSequenceEqual", "assertMultiLineEqual",
+    ), "=="),
+    "assertCountEqual": "elements",
+    **dict.fromkeys((
+        "assertAlmostEqual", "assert_allclose", "assert_almost_equal", "assert_array_almost_equal",
+    ), "near"),
+    **dict.fromkeys((
+        "assert_array_equal", "assert_equal", "assert_series_equal", "assert_frame_equal",
+        "assert_index_equal",
+    ), "=="),
+    **dict.fromkeys(("assertLess", "assertLessEqual", "assertGreater", "assertGreaterEqual"), "<"),
+}
+"""How a method compares its first two arguments."""
+_OPERATORS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}
+_RAISING = ("raises", "assertRaises", "assertRaisesRegex")
+_WARNING = ("warns", "assertWarns", "assertWarnsRegex")
+_CALLED = ("assert_called_with", "assert_called_once_with", "assert_any_call")
+_NARROW = frozenset(
+    name for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, Exception)
+    and not issubclass(ZeroDivisionError, kind)
+)
+"""Exceptions of Python in whose place another is read."""
+_CATCHING = re.compile(r"\b(?:AssertionError|BaseException|Exception)\b|\bexcept:")
+"""A function that says so may mean a check of it to fail."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check that is asked twice."""
+
+    file: str
+    line: int
+    asks: str = ""
+    """How it compares: an operator, `all`, or how a method of a test case does."""
+    expected_first: bool = False
+    """What is expected stands before what is compared with it."""
+    place: int = 1
+    """By how much another number differs."""
+    literals: tuple[bytes | None, ...] = ()
+    """What is expected, marshalled, of which another value stands in the text; `None` for what is
+    no literal."""
+    bound: bytes | None = None
+    """What the variable that is expected was bound to, and must still be."""
+    raises: str = ""
+    """The exception of Python that is awaited, in whose place another stands in the text."""
+    may_fail: bool = False
+    """Its test may mean it to fail."""
+
+
+def exchanged(text: str) -> str | None:
+    """The text of a test file with other literals where its checks expect some, line by line;
+    `None` where that cannot be done."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    rewriter = _Rewriter(tree, "", "_", [])
+    rewriter.visit(tree)
+    lines = text.encode().splitlines(keepends=True)
+    for node, new in sorted(
+        rewriter.parts, key=lambda one: (one[0].lineno, one[0].col_offset), reverse=True
+    ):
+        first, last = node.lineno - 1, (node.end_lineno or 0) - 1
+        before, after = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
+        old = b"".join([*lines[first : last + 1]])
+        old = old[node.col_offset : len(old) - len(after)]
+        made = before + new(old.decode()).encode() + after
+        lines[first : last + 1] = made.splitlines(keepends=True)
+    found = b"".join(lines).decode()
+    try:
+        ast.parse(found)
+    except (SyntaxError, ValueError):
+        return None
+    return found
+
+
+def with_an_end(text: str) -> frozenset[str]:
+    """Tests in a file that are made to fail at their end, as pytest names them, such as
+    `TestA::test_b`; those included that a class inherits from another of the file."""
+    tree = ast.parse(text)
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    rewriter = _Rewriter(tree, "", "_", [])
+    rewriter.visit(tree)
+
+    def tests_of(node: ast.ClassDef, seen: tuple[str, ...]) -> set[str]:
+        own = {
+            one.name for one in node.body if isinstance(one, _Function) and one in rewriter.tests
+        }
+        bases = {ast.unparse(one) for one in node.bases} & classes.keys() - {*seen}
+        return own.union(*(tests_of(classes[one], (*seen, node.name)) for one in bases))
+
+    found = {
+        node.name for node in tree.body if isinstance(node, _Function) and node in rewriter.tests
+    }
+    for name, node in classes.items():
+        found |= {f"{name}::{test}" for test in tests_of(node, (name,))}
+    return frozenset(found)
+
+
+def instrument(text: str, path: str, name: str, checks: list[Check]) -> ast.Module:
+    """The tree of a test file as it was written, whose checks are heard of under `name`; other
+    literals stand in it. Checks are added to the list, and known by their number there."""
+    tree = ast.parse(text)
+    _Rewriter(tree, path, name, checks).visit(tree)
+    return ast.fix_missing_locations(tree)
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass
+class _FunctionNames:
+    """What a function's own names are."""
+
+    own: frozenset[str] = frozenset()
+    captured: frozenset[str] = frozenset()
+    """Those that a function within it reads."""
+    bound: dict[str, bytes] = field(default_factory=dict)
+    """Those that are bound once, to a literal that nothing else sees."""
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(self, tree: ast.Module, path: str, name: str, checks: list[Check]) -> None:
+        self._path, self._name, self._checks = path, name, checks
+        self.parts: list[Part] = []
+        """Parts of the text that are to be others."""
+        self.tests: list[_Function] = []
+        """Functions that are tests."""
+        self._imported = _imported(tree)
+        self._taken = self._imported | {
+            one.id for one in ast.walk(tree)
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        } | {one.name for one in ast.walk(tree) if isinstance(one, _Function | ast.ClassDef)}
+        self._within = [_FunctionNames(bound=_bound_once(tree, [*_own_nodes(tree)]))]
+        self._may_fail = False
+        self._awaits = False
+        """An exception is awaited, which what a check is made of may raise."""
+
+    # Functions.
+
+    def visit_FunctionDef(self, node: _Function) -> _Function:
+        nodes = [*_own_nodes(node)]
+        is_outer = len(self._within) == 1
+        is_test = (
+            is_outer and node.name.startswith("test")
+            and not any(isinstance(one, ast.Yield | ast.YieldFrom) for one in nodes)
+            and not any("fixture" in ast.unparse(one) for one in node.decorator_list)
+        )
+        if is_outer:
+            self._may_fail = _CATCHING.search(ast.unparse(node)) is not None
+        begin = len(self._checks)
+        self._within.append(_names_of(node, nodes))
+        body: list[ast.stmt] = []
+        sure: list[int] = []
+        leaves = False
+        for statement in node.body:
+            first = len(self._checks)
+            leaves = leaves or _may_leave(statement)
+            found = self.visit(statement)
+            body += found if isinstance(found, list) else [found]
+            made = range(first, len(self._checks))
+            if not leaves and isinstance(statement, ast.Assert | ast.Expr) and not any(
+                self._checks[one].asks == "loop" for one in made
+            ):
+                sure += made
+        self._within.pop()
+        if is_outer:
+            self._may_fail = False
+        if is_test:
+            self.tests.append(node)
+            documented = [*body[:1]] if ast.get_docstring(node, clean=False) is not None else []
+            ids = ast.Tuple([ast.Constant(one) for one in sure], ast.Load())
+            count = ast.Constant(sum(not one.may_fail for one in self._checks[begin:]))
+            end = ast.Expr(self._call("end", ids, count))
+            inner = body[len(documented) :] or [ast.Pass()]
+            body = [*documented, ast.Try(inner, [], [], [end])]
+        elif sure and not is_outer and isinstance(node, ast.AsyncFunctionDef):
+            ids = ast.Tuple([ast.Constant(one) for one in sure], ast.Load())
+            body = [ast.Try(body, [], [], [ast.Expr(self._call("closed", ids))])]
+        node.body = body
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        return node
+
+    # Checks.
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt | list[ast.stmt]:
+        if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And):
+            parts: list[ast.stmt] = []
+            for one in node.test.values:
+                found = self.visit_Assert(ast.copy_location(ast.Assert(one, node.msg), node))
+                parts += found if isinstance(found, list) else [found]
+            return parts
+        number = len(self._checks)
+        means_to_fail = is_literal(node.test)
+        made = self._asked_truth(node.test, node)
+        if made is not None:
+            node.test, swapped = made
+            return self._swapping(node, number, swapped)
+        return self._as_it_is(node, means_to_fail)
+
+    def _as_it_is(self, node: ast.stmt, means_to_fail: bool = False) -> list[ast.stmt]:
+        """A check in which nothing is exchanged, and which says when it is reached and has held."""
+        check = self._add(node, "")
+        if means_to_fail or self._awaits:
+            self._checks[check] = replace(self._checks[check], may_fail=True)
+        around = [
+            ast.copy_location(ast.Expr(self._call(said, ast.Constant(check))), node)
+            for said in ("reached", "passed")
+        ]
+        return [around[0], node, around[1]]
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
+        call = node.value
+        if not isinstance(call, ast.Call):
+            return node
+        number, attr, swapped = len(self._checks), _last(call.func), ""
+        if not isinstance(call.func, ast.Attribute) and attr not in self._imported:
+            return node
+        if any(isinstance(one, ast.Starred) for one in call.args):
+            return node
+        asks = _METHODS.get(attr, "")
+        if asks == "<" and len(call.args) >= 2 and _number_beside(*call.args[:2]):
+            self._add(node, "<", expected_first=_is_number(call.args[0]))
+            at = 0 if _is_number(call.args[0]) else 1
+            call.args[at] = self._expected(call.args[at], number)
+        elif asks not in ("", "<") and len(call.args) >= 2:
+            left, right, swapped = self._sides(
+                call.args[0], call.args[1], node, asks, FAR if asks == "near" else 1,
+                wrapped=False,
+            )
+            call.args[:2] = [left, right]
+        elif attr == "assertTrue" and call.args:
+            made = self._asked_truth(call.args[0], node)
+            if made is None:
+                return self._as_it_is(node)
+            call.args[0], swapped = made
+            return self._swapping(node, number, swapped)
+        elif attr == "assertIn" and len(call.args) >= 2 and _is_text(call.args[0]):
+            call.args[:2] = self._within_text(call.args[0], call.args[1], node)
+            return node
+        elif attr in _RAISING[:2] and len(call.args) >= 2:
+            self._raising(call, node, "calling")
+            return node
+        elif attr in _CALLED:
+            self._add(node, "called")
+            call.func = self._call("called", ast.Constant(number), call.func)
+            return node
+        else:
+            return self._as_it_is(node) if attr.startswith("assert") else node
+        call.func = self._call("asking", ast.Constant(number), call.func)
+        return self._swapping(node, number, swapped)
+
+    def visit_With(self, node: ast.With) -> ast.With:
+        before, calls = (self._may_fail, self._awaits), [one.context_expr for one in node.items]
+        raising = [
+            one for one in calls
+            if isinstance(one, ast.Call) and one.args and _last(one.func) in _RAISING + _WARNING
+            and not any(isinstance(arg, ast.Starred) for arg in one.args)
+        ]
+        # What awaits another exception of Python does not catch a check that fails.
+        self._may_fail |= any(
+            not isinstance(one.args[0], ast.Name) or one.args[0].id == "AssertionError"
+            or one.args[0].id not in _NARROW | self._imported for one in raising
+        )
+        self._awaits |= bool(raising)
+        self.generic_visit(node)
+        self._may_fail, self._awaits = before
+        for call in raising:
+            if _last(call.func) in _RAISING:
+                self._raising(call, node, "raising")
+        return node
+
+    def visit_Match(self, node: ast.Match) -> list[ast.stmt]:
+        """What a pattern says that something is, no stranger may be."""
+        asked: list[ast.stmt] = []
+        for pattern in ast.walk(node):
+            if isinstance(pattern, ast.MatchClass):
+                number = self._add(node, "kind")
+                call = self._call("kind", ast.Constant(number), copy.deepcopy(pattern.cls))
+                asked.append(ast.copy_location(ast.Expr(call), node))
+        self.generic_visit(node)
+        return [*asked, node]
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        number = len(self._checks)
+        self._add(node, "loop")
+        self.generic_visit(node)
+        if len(self._checks) == number + 1:
+            self._checks.pop()
+            return node
+        node.iter = self._over(node.iter, number)
+        node.body = [
+            ast.copy_location(ast.Expr(self._call("turn", ast.Constant(number))), node.body[0]),
+            *node.body,
+        ]
+        return node
+
+    def _over(self, node: ast.expr, number: int) -> ast.expr:
+        """What a loop goes over, told; of several things each."""
+        match node:
+            case ast.Call(func=ast.Name("zip" | "enumerate"), args=args):
+                node.args = [
+                    one if isinstance(one, ast.Starred)
+                    else self._call("over", ast.Constant(number), one) for one in args
+                ]
+                return node
+        return self._call("over", ast.Constant(number), node)
+
+    def _raising(self, call: ast.Call, at: ast.stmt, said: str) -> None:
+        """A call that awaits an exception: of another name in the text where it has one."""
+        expected = call.args[0]
+        number = self._add(at, "raises")
+        if (
+            isinstance(expected, ast.Name) and expected.id in _NARROW - self._taken
+        ):
+            self.parts.append((expected, lambda old: "ZeroDivisionError"))
+            self._checks[number] = replace(self._checks[number], raises=expected.id)
+            call.args[0] = ast.Name("ZeroDivisionError", ast.Load())
+        named = ast.Constant(
+            ast.unparse(expected).partition(".")[0] in self._imported
+            and _last(expected) not in ("Exception", "BaseException")
+        )
+        call.args = [ast.Constant(number), named, call.func, *call.args]
+        call.func = self._part(said)
+
+    # What they are made of.
+
+    def _asked_truth(self, test: ast.expr, at: ast.stmt) -> tuple[ast.expr, str] | None:
+        """A truth that is asked twice, and the variable that is exchanged meanwhile; `None` where
+        there is nothing to exchange."""
+        number = len(self._checks)
+        match test:
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                test.left, test.comparators[0], swapped = self._sides(left, right, at, "==")
+                return test, swapped
+            case ast.Compare(left=left, ops=[ast.In()], comparators=[right]) if _is_text(left):
+                test.left, test.comparators[0] = self._within_text(left, right, at)
+                return test, ""
+            case ast.Compare(
+                left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as operator],
+                comparators=[right],
+            ) if _number_beside(left, right):
+                first = _is_number(left)
+                self._add(at, _OPERATORS[type(operator)], expected_first=first)
+                sides = [
+                    self._expected(one, number) if one_is else self._subject(number, one)
+                    for one, one_is in ((left, first), (right, not first))
+                ]
+                test.left, test.comparators[0] = sides
+                return test, ""
+            case ast.Call(func=ast.Attribute(
+                value=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]) as inner,
+                attr="all",
+            ), args=[]):
+                inner.left, inner.comparators[0], swapped = self._sides(left, right, at, "all")
+                return test, swapped
+            case ast.Call(
+                func=ast.Attribute(attr="startswith" | "endswith"), args=[right]
+            ) if _is_text(right):
+                self._add(at, "truth", expected_first=True)
+                test.args = [self._expected(right, number)]
+                test.func = self._call("asking", ast.Constant(number), test.func)
+                return test, ""
+            case ast.Call(func=func, args=[left, right, *more]) if _last(func) == "isclose" and (
+                is_literal(right)
+            ):
+                self._add(at, "truth", place=FAR)
+                test.args = [left, self._expected(right, number), *more]
+                test.func = self._call("asking", ast.Constant(number), func)
+                return test, ""
+            case ast.Call(func=ast.Name("isinstance" | "issubclass"), args=[left, kind]):
+                self._add(at, "kind")
+                test.args = [left, self._call("kind", ast.Constant(number), kind)]
+                return test, ""
+            case ast.Call(func=ast.Name("all"), args=[
+                ast.GeneratorExp(
+                    elt=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]),
+                    generators=[ast.comprehension(is_async=0) as over],
+                ) | ast.ListComp(
+                    elt=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]),
+                    generators=[ast.comprehension(is_async=0) as over],
+                )
+            ]):
+                loop = self._add(at, "loop")
+                elt: Any = test.args[0]
+                asked = self._add(at, "==")
+                turn = self._call("turn", ast.Constant(loop), left)
+                elt.elt.left = self._subject(asked, turn)
+                elt.elt.comparators[0] = self._expected(right, asked)
+                over.iter = self._over(over.iter, loop)
+                return test, ""
+        return None
+
+    def _within_text(self, left: ast.expr, right: ast.expr, at: ast.stmt) -> list[ast.expr]:
+        number = self._add(at, "in")
+        return [
+            self._expected(left, number), self._call("within", ast.Constant(number), right),
+        ]
+
+    def _sides(
+        self, left: ast.expr, right: ast.expr, at: ast.stmt, asks: str, place: int = 1,
+        wrapped: bool = True,
+    ) -> tuple[ast.expr, ast.expr, str]:
+        """Two sides of a comparison, one of which is exchanged: the literal one, or the right. The
+        other is heard of, where it is `wrapped`."""
+        first = is_literal(left) and not is_literal(right)
+        number = self._add(at, asks, expected_first=first, place=place)
+        subject, expected = (right, left) if first else (left, right)
+        swapped = ""
+        if isinstance(expected, ast.Name):
+            names = next((one for one in self._within[:0:-1] if expected.id in one.own), None)
+            bound = (names or self._within[0]).bound.get(expected.id)
+            self._checks[number] = replace(self._checks[number], bound=bound)
+            swapped = expected.id if place == 1 and self._may_swap(expected.id, at) else ""
+        made = self._expected(expected, number)
+        other_side = self._subject(number, subject) if wrapped else subject
+        return (made, other_side, swapped) if first else (other_side, made, swapped)
+
+    def _may_swap(self, name: str, at: ast.stmt) -> bool:
+        """Whether a variable can be exchanged while a statement runs, which names it once."""
+        return (
+            name in self._within[-1].own and name not in self._within[-1].captured
+            and sum(isinstance(one, ast.Name) and one.id == name for one in ast.walk(at)) == 1
+        )
+
+    def _expected(self, node: ast.expr, number: int) -> ast.expr:
+        """What is expected, with other literals in its place. What is made of literals is made
+        of the true ones and of others."""
+        made: list[ast.expr] = [node]
+        build: ast.expr = ast.Constant(None)
+        match node:
+            case ast.Call(func=func, args=[first, *_]) if _last(func) == "approx" and (
+                _may_repeat(node)
+            ):
+                made, build = [first], self._builder(node, [first])
+                self._checks[number] = replace(self._checks[number], place=FAR)
+            case ast.Call(func=func, args=args, keywords=named) if (
+                _last(func)[:1].isupper() and not is_literal(node) and _may_repeat(node)
+            ):
+                given = [*args, *(one.value for one in named)]
+                if any(map(is_literal, given)):
+                    made = [one for one in given if is_literal(one)]
+                    build = self._builder(node, made)
+        place = self._checks[number].place
+        literals: list[bytes | None] = []
+        shown: list[ast.expr] = []
+        for at, one in enumerate(made):
+            if is_literal(one):
+                value = ast.literal_eval(one)
+                literals.append(marshal.dumps(value, 0))
+                self.parts += parts(one, place + at)
+                shown.append(_shown(other(value, place + at)))
+            else:
+                literals.append(None)
+                shown.append(one)
+        self._checks[number] = replace(self._checks[number], literals=tuple(literals))
+        return self._call("expected", ast.Constant(number), build, *shown)
+
+    def _builder(self, node: ast.Call, given: list[ast.expr]) -> ast.expr:
+        """A function that makes a call with other arguments in the place of these."""
+        names = {id(one): f"{self._name}{at}" for at, one in enumerate(given)}
+
+        def argument(one: ast.expr) -> ast.expr:
+            return ast.Name(names[id(one)], ast.Load()) if id(one) in names else one
+
+        call = ast.Call(
+            node.func, [argument(one) for one in node.args],
+            [ast.keyword(one.arg, argument(one.value)) for one in node.keywords],
+        )
+        arguments = ast.arguments([], [ast.arg(name) for name in names.values()], None, [], [],
+                                  None, [])
+        return ast.Lambda(arguments, call)
+
+    def _subject(self, number: int, node: ast.expr) -> ast.expr:
+        return self._call("subject", node, ast.Constant(number))
+
+    def _add(
+        self, at: ast.stmt, asks: str, expected_first: bool = False, place: int = 1,
+    ) -> int:
+        self._checks.append(Check(
+            self._path, at.lineno, asks, expected_first, place, may_fail=self._may_fail
+        ))
+        return len(self._checks) - 1
+
+    def _swapping(self, node: ast.stmt, number: int, swapped: str) -> ast.stmt | list[ast.stmt]:
+        """A statement while which a variable holds something else."""
+        if not swapped:
+            return node
+        variable = ast.Name(swapped, ast.Load())
+        before = ast.Assign(
+            [ast.Name(swapped, ast.Store())], self._call("swap", ast.Constant(number), variable)
+        )
+        after = ast.Assign(
+            [ast.Name(swapped, ast.Store())], self._call("back", ast.Constant(number))
+        )
+        return [
+            ast.copy_location(one, node) for one in (before, ast.Try([node], [], [], [after]))
+        ]
+
+    def _part(self, attr: str) -> ast.expr:
+        return ast.Name(f"{self._name}_{attr}", ast.Load())
+
+    def _call(self, attr: str, *args: ast.expr) -> ast.expr:
+        return ast.Call(self._part(attr), [*args], [])
+
+
+def _shown(value: Any) -> ast.expr:
+    """What stands in the place of a literal for whoever reads the code."""
+    try:
+        return ast.parse(repr(value), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Constant(None)
+
+
+def _imported(tree: ast.Module) -> frozenset[str]:
+    """Names that a file imports."""
+    return frozenset(
+        (alias.asname or alias.name).partition(".")[0]
+        for one in ast.walk(tree) if isinstance(one, ast.Import | ast.ImportFrom)
+        for alias in one.names
+    )
+
+
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a function itself, not in one within it."""
+    waiting = [*ast.iter_child_nodes(node)]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        if not isinstance(one, _Function | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(one)
+
+
+def _names_of(node: _Function, nodes: list[ast.AST]) -> _FunctionNames:
+    arguments = node.args
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    own = {one.arg for one in named} | {
+        one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    }
+    others = {
+        name for one in nodes if isinstance(one, ast.Global | ast.Nonlocal) for name in one.names
+    }
+    inner = (
+        one for one in nodes
+        if isinstance(one, _Function | ast.Lambda | ast.ClassDef | ast.GeneratorExp)
+    )
+    captured = {
+        name.id for one in inner for name in ast.walk(one) if isinstance(name, ast.Name)
+    }
+    bound = _bound_once(node, nodes)
+    return _FunctionNames(
+        frozenset(own - others), frozenset(captured),
+        {name: value for name, value in bound.items() if name in own - others},
+    )
+
+
+def _bound_once(around: ast.AST, own: list[ast.AST]) -> dict[str, bytes]:
+    """Names that are bound once, to a literal, and only compared: what they hold never changes."""
+    inside = [*ast.walk(around)]
+    compared = {
+        id(side) for one in inside if isinstance(one, ast.Compare)
+        for side in (one.left, *one.comparators)
+    } | {
+        id(side) for one in inside
+        if isinstance(one, ast.Call) and _last(one.func) in _METHODS for side in one.args[:2]
+    }
+    values = {
+        target.id: one.value for one in own if isinstance(one, ast.Assign)
+        for target in one.targets
+        if isinstance(target, ast.Name) and len(one.targets) == 1 and is_literal(one.value)
+    }
+    unsure: set[str] = set()
+    stored: set[str] = set()
+    for one in inside:
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
+            unsure |= {one.id} if id(one) not in compared else set()
+        elif isinstance(one, ast.Name):
+            unsure |= {one.id} & stored
+            stored.add(one.id)
+        elif isinstance(one, ast.Global | ast.Nonlocal):
+            unsure |= {*one.names}
+        elif isinstance(one, ast.Constant) and isinstance(one.value, str):
+            unsure.add(one.value)
+        elif isinstance(one, ast.arg):
+            unsure.add(one.arg)
+    return {
+        name: marshal.dumps(ast.literal_eval(value), 0) for name, value in values.items()
+        if name not in unsure
+    }
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    """Whether a function may end well within a statement."""
+    return any(isinstance(one, ast.Return) for one in ast.walk(statement))
+
+
+def _may_repeat(node: ast.expr) -> bool:
+    """Whether an expression can stand in a function that is called at once."""
+    return not any(
+        isinstance(one, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr | ast.Starred)
+        or (isinstance(one, ast.keyword) and one.arg is None)
+        for one in ast.walk(node)
+    )
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_number(node: ast.expr) -> bool:
+    return is_literal(node) and type(ast.literal_eval(node)) in (int, float)
+
+
+def _number_beside(left: ast.expr, right: ast.expr) -> bool:
+    return _is_number(left) != _is_number(right)
+
+
+def _last(func: ast.expr) -> str:
+    """The last part of a dotted name."""
+    return str(getattr(func, "attr", getattr(func, "id", "")))

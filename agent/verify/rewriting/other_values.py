@@ -1,0 +1,85 @@
+"""Other values than those that are expected: of the same form, and never equal."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+MAX_PARTS = 10_000
+"""Parts of a literal that is exchanged."""
+TEXT = "x7"
+FAR = 1009
+"""Where what is near counts as equal."""
+_MANY = (list, tuple, set, frozenset)
+
+Part = tuple[ast.expr, Callable[[str], str]]
+"""A part of a text, and how it becomes another."""
+
+
+def _refuse(value: Any) -> Any:
+    raise TypeError(type(value).__name__)
+
+
+def other(value: Any, place: int = 1, strange: Callable[[Any], Any] = _refuse) -> Any:
+    """A value of the same form that is not equal. Neighbours change by different amounts; `strange`
+    says what takes the place of what is not plain, which is refused (`TypeError`) otherwise."""
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + place
+        case float():
+            return value + abs(value) + place if abs(value) < 1e300 else 0.5
+        case complex():
+            return value + place
+        case str():
+            return value + TEXT
+        case bytes():
+            return value + TEXT.encode()
+        case None:
+            return TEXT
+        case list() | tuple() | set() | frozenset() if type(value) in _MANY:
+            found = [other(one, place + at, strange) for at, one in enumerate(value)]
+            return type(value)(found or [place])
+        case dict() if type(value) is dict:
+            changed = {
+                key: other(one, place + at, strange)
+                for at, (key, one) in enumerate(value.items())
+            }
+            return changed or {TEXT: place}
+    return strange(value)
+
+
+def is_literal(node: ast.expr) -> bool:
+    """Whether an expression is a literal that can be exchanged."""
+    try:
+        other(ast.literal_eval(node))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return sum(1 for _ in ast.walk(node)) < MAX_PARTS
+
+
+def parts(node: ast.expr, place: int = 1) -> Iterator[Part]:
+    """What of a literal is exchanged, and how its text becomes another."""
+    match node:
+        case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements) if (
+            elements
+        ):
+            for at, one in enumerate(elements):
+                yield from parts(one, place + at)
+        case ast.Dict(values=values) if values:
+            for at, one in enumerate(values):
+                yield from parts(one, place + at)
+        case ast.Constant(value=str() | bytes()):
+            yield node, _longer
+        case _:
+            new = repr(other(ast.literal_eval(node), place))
+            yield node, lambda old: new
+
+
+def _longer(old: str) -> str:
+    """The text of a string with more at its end."""
+    is_long = old[-3:] in ('"""', "\'\'\'") and len(old.lstrip("rRbBuU")) > 5
+    quote = old[-3:] if is_long else old[-1:]
+    return f"{old.removesuffix(quote)}{TEXT}{quote}"

@@ -1,0 +1,61 @@
+"""A snippet as it is run: compiled, with its comparisons recorded."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+import types
+import warnings
+from collections.abc import Collection
+
+from agent.verify.rewriting.transform import Site, imported_from, instrument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SNIPPET = "<test>"
+"""The file name of a test that is in none."""
+
+
+class Reading:
+    """What is known of a test's text."""
+
+    __slots__ = ("attributes", "code", "imports_program", "sites")
+
+    def __init__(
+        self, code: types.CodeType, sites: list[Site], attributes: frozenset[str],
+        imports_program: bool,
+    ) -> None:
+        self.code = code
+        self.sites = sites
+        self.attributes = attributes
+        """Names on which attributes are looked up."""
+        self.imports_program = imports_program
+
+
+def read(tree: ast.Module, name: str, modules: Collection[str]) -> Reading:
+    """Reads a test, whose comparisons are recorded; the tree is changed on the way. Raises what
+    `compile` raises."""
+    attributes = frozenset(
+        node.value.id for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    )
+    imports_program = any(imported_from(tree, modules))
+    marked, sites = instrument(tree, modules)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code = compile(marked, name, "exec", dont_inherit=True)
+    return Reading(code, sites, attributes, imports_program)
+
+
+def import_loose(reading: Reading, names: dict[str, Any]) -> None:
+    """Binds modules of the standard library that a one-line test names without importing them,
+    where nothing else has that name."""
+    for name in reading.attributes:
+        if name in sys.stdlib_module_names:
+            try:
+                names[name]
+            except KeyError:
+                names[name] = importlib.import_module(name)

@@ -1,0 +1,161 @@
+"""What happens on the panels beside the workbench. Each act works on what belongs to the visitor
+who asks, and finds nothing of anybody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from typing import Any
+from uuid import uuid4
+
+import gradio as gr
+
+from agent.core.settings import data_folder
+from agent.log.history import History
+from demo.browser_state import Update, Visit
+from demo.models.choice import BadModelChoice
+from demo.models.panel import Panel
+from demo.serving.host import SessionHost, Unavailable
+from demo.serving.limits import TooMuch
+from demo.views.escape import sentence
+from llm import LlmError
+
+NOT_YOURS = "That run is not yours, or is not kept any more."
+Told = Mapping[str, Any]
+"""What a button tells of itself: its act, the key of its row, and what was typed."""
+
+
+class Panels:
+    """Every public method handles one kind of event; nothing is loaded before a panel is opened."""
+
+    def __init__(self, host: SessionHost, panel: Panel) -> None:
+        self._host = host
+        self._panel = panel
+
+    # Runs.
+
+    async def runs(self, visit: Visit, search: str) -> Update:
+        """The visitor's runs that have these words."""
+        from demo.panels import views
+
+        history = (await self._host.session()).history(self._panel.visitor(visit))
+        listed = history.runs(views.MAX_RUNS)
+        return {"runs-list": views.runs(listed, search or "")}
+
+    async def run_act(self, told: Told, visit: Visit, search: str) -> Update:
+        """What a button of a run asks for."""
+        return await self._listed("runs", self._run_act(told, visit), self.runs(visit, search))
+
+    async def _run_act(self, told: Told, visit: Visit) -> Update:
+        session, visitor = await self._host.session(), self._panel.visitor(visit)
+        history, key = session.history(visitor), _text(told, "key")
+        match told.get("act"):
+            case "rename":
+                history.rename(key, _text(told, "value"))
+            case "delete":
+                await session.delete(history.named(key))
+                return {"replayed": "", "replay-at": gr.update(visible=False)}
+            case "again":
+                run = str(uuid4())  # as the page names runs: it takes no other name for one
+                with self._host.working(session, visitor, visit["address"], (), run):
+                    await session.again(key, run_id=run, visitor=visitor)
+                return {"runs-go": f"?run={run}"}
+            case "replay":
+                return self._replay(history, key)
+            case "compare":
+                return await self._compare(history, told.get("picked"))
+        return {}
+
+    def _replay(self, history: History, key: str) -> Update:
+        from demo.panels import views
+
+        run = history.named(key)
+        log = history.log(run)
+        title = views.title_of(run, history.runs(views.MAX_RUNS))
+        return {
+            "replayed": views.replayed(run, len(log)),
+            "replay-at": gr.update(
+                visible=True, minimum=1, maximum=len(log), value=1, label=f"Replay of {title}",
+            ),
+        }
+
+    async def _compare(self, history: History, picked: object) -> Update:
+        from agent.report.iterations import compared
+        from demo.panels import views
+
+        if not isinstance(picked, list) or len(picked) != 2:
+            return {
+                "replayed": sentence("Tick two runs, and then compare them."),
+                "replay-at": gr.update(visible=False),
+            }
+        ids = [history.named(str(one)) for one in picked]
+        listed = history.runs(views.MAX_RUNS)
+        both = compared(history.log(ids[0]), history.log(ids[1]))
+        names = (views.title_of(ids[0], listed), views.title_of(ids[1], listed))
+        return {
+            "replayed": await asyncio.to_thread(views.comparison, both, names),
+            "replay-at": gr.update(visible=False),
+        }
+
+    # Memory.
+
+    async def memory(self, visit: Visit, search: str) -> Update:
+        """What is remembered of the visitor's runs, where it has these words."""
+        from agent.memory import MemoryFault
+        from demo.panels import views
+
+        memory = (await self._host.session()).memory(self._panel.visitor(visit))
+        try:
+            known = memory.fixes(), memory.lessons(), search or ""
+        except MemoryFault as fault:
+            return {"memory-list": "", "memory-told": sentence(str(fault))}
+        return {"memory-list": await asyncio.to_thread(views.memory, *known)}
+
+    async def memory_act(self, told: Told, visit: Visit, search: str) -> Update:
+        """What a button of a memory asks for."""
+        return await self._listed(
+            "memory", self._memory_act(told, visit), self.memory(visit, search)
+        )
+
+    async def _memory_act(self, told: Told, visit: Visit) -> Update:
+        from agent.memory.fixes import UnknownEntry
+
+        memory = (await self._host.session()).memory(self._panel.visitor(visit))
+        match told.get("act"):
+            case "forget":
+                with suppress(UnknownEntry):  # in another tab it was forgotten already
+                    memory.forget(*memory.named([_text(told, "key")]))
+            case "forget-all":
+                memory.forget_all()
+        return {}
+
+    # Benchmarks.
+
+    async def benchmarks(self) -> Update:
+        """What was measured on this machine."""
+        from demo.panels import views
+        from demo.panels.measured import command, measured
+
+        folder, _ = data_folder((await self._host.session()).settings)
+        shown_folder = None if self._host.access.public else folder
+        return {"benchmarks-list": views.benchmarks(measured(folder), command(shown_folder))}
+
+    async def _listed(
+        self, place: str, act: Coroutine[None, None, Update], lists: Coroutine[None, None, Update]
+    ) -> Update:
+        """What came of an act, over the list as it is then."""
+        from agent.log.store import UnknownRun
+        from agent.memory import MemoryFault
+
+        try:
+            done = await act
+        except UnknownRun:
+            done = {f"{place}-told": sentence(NOT_YOURS)}
+        except (Unavailable, LlmError, BadModelChoice, MemoryFault, TooMuch) as refusal:
+            done = {f"{place}-told": sentence(str(refusal))}
+        return {f"{place}-told": "", **await lists, **done}
+
+
+def _text(told: Told, name: str) -> str:
+    return str(told.get(name) or "")[:200]

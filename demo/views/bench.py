@@ -1,0 +1,278 @@
+"""The workbench of a run as HTML, from its result; pure.
+
+Everything that code, a test or a model may have written passes through `escaped`. Nothing here is
+a template: the page inserts the finished string as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agent.interfaces.bundle import patch_of, patched, unkept
+from agent.report.result import Result
+from agent.report.words import (
+    INTEGRITY_SHORT,
+    PROOF_MEANING,
+    headline,
+    integrity_words,
+    others_words,
+)
+from agent.target.task import PASTED
+from demo.views.diff import diff
+from demo.views.escape import escaped, prose, sentence
+from demo.views.findings import behaviours, learned, proof, smallest
+from demo.views.matrix import matrix
+from demo.views.panes import leading, pane, small
+from demo.views.programs import causes, changes, console, of_leading, scrubber
+from demo.views.required import next_words
+from demo.views.tabs import Tab, tabs
+from demo.views.timeline import steps, timeline
+from demo.views.trace import said_now, trace
+
+STATE_MARKS: dict[str, str] = {
+    "healed": "✓", "proposed": "?", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗",
+    "not_fixable": "✗",
+    "needs_model": "?", "model_failed": "✗", "budget": "◷", "cancelled": "■", "failed": "!",
+    "waiting": "?", "awaiting_review": "?", "running": "●", "empty": "○", "finished": "●",
+}
+
+
+def workbench(result: Result, *, own: bool = True) -> str:
+    """The whole right side of the page; `own` where its reader has started the run."""
+    word, facts = headline(result)
+    going = result.phase == "running"
+    announced = escaped(f"{word.capitalize()}. {', '.join(facts[:1] if going else facts)}")
+    rivals = behaviours(result.rivals) if result.rivals is not None else ""
+    open_ = result.fitting > 1
+    looked = _looked(result, "" if open_ else rivals, own)
+    begun = "" if result.outcome == "needs_model" else steps(result)
+    parts = (
+        _status(result, word, _said_here(result, facts, own), _downloads(result)),
+        "" if own else sentence(SHARED, "info"),
+        rivals if open_ else "", _notices(result), _printed(result),
+        *((timeline(result), matrix(result), looked) if going else
+          (smallest(result), looked, matrix(result), begun)),
+    )
+    slug = "open" if open_ else "below" if result.below else _state(result).replace("_", "-")
+    level = f" at-{result.proof}" if result.proof is not None and not open_ else ""
+    waits = escaped(result.waiting.interrupt) if result.waiting is not None else ""
+    return (
+        f'<div class="bench is-{slug}{level}" data-phase="{result.phase}" data-waits="{waits}" '
+        f'data-run="{escaped(result.run_id)}" data-announce="{announced}">'
+        f"{''.join(parts)}</div>"
+    )
+
+
+def _looked(result: Result, rivals: str, own: bool) -> str:
+    """The programs of the run, one of which is looked at, in tabs."""
+    if not (result.columns or result.talk or result.code or result.last_diff):
+        return ""
+    lessons = len(result.learned)
+    causes_first = result.outcome is not None and not leading(result) and result.diagnosis
+    claimed = proof(result) + rivals or '<p class="note">Nothing is proven.</p>'
+    return (
+        f'<section class="looked pane" aria-label="Programs" data-shown="{leading(result)}">'
+        + scrubber(result, own=own)
+        + tabs(
+            "What is known of it",
+            Tab("patch", "Diff", changes(result)),
+            Tab("diagnosis", "Diagnosis", causes(result)),
+            Tab("proof", "Proof", of_leading(result, claimed)),
+            Tab("trace", "Trace", trace(result), len(result.talk)),
+            Tab("lessons", "Lessons", learned(result), lessons),
+            Tab("console", "Console", console(result)),
+            opens="diagnosis" if causes_first else "patch",
+        )
+        + "</section>"
+    )
+
+SHARED = (
+    "A shared run of somebody else: you may look. What stands in the editors is yours, and not "
+    "what this run was given."
+)
+STARTING = (
+    '<div class="bench is-running" data-phase="running" data-announce="Running">'
+    '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">●</b>'
+    "<strong>RUNNING</strong><span>starting</span></p></header></div>"
+)
+"""The workbench between the click and the first event."""
+
+NOTHING = (
+    '<div class="bench" data-phase="empty" data-announce="Nothing was begun"><p class="lead">'
+    "Nothing was begun. Below “Heal it” stands why, and what to do.</p></div>"
+)
+"""The workbench where nothing was begun: no run that was recorded stands beside a refusal."""
+
+
+def masthead(duplicate: str = "") -> str:
+    """The head of the page, on a Space with the link by which a visitor makes one of their own."""
+    link = (
+        f'<a href="{escaped(duplicate)}" target="_blank" rel="noopener">Duplicate this Space</a>'
+        if duplicate else ""
+    )
+    return (
+        '<div class="masthead"><h1>Self-Healing Code Agent</h1>'
+        "<p>Runs your Python in a jail, finds what is broken, repairs it and proves the repair."
+        f'</p>{link}<button type="button" id="theme-toggle">Light or dark</button>'
+        '<div id="live" class="sr" aria-live="polite"></div></div>'
+    )
+
+
+KEYS = '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>'
+"""How to work without a mouse."""
+
+EXAMPLES_TITLE = (
+    "<summary><h2>More examples</h2></summary>"
+    "<p>Choose one: it is filled in and healed at once.</p>"
+)
+
+
+def _state(result: Result) -> str:
+    """How a run stands: its outcome, or its phase until it has one."""
+    return result.outcome or result.phase
+
+
+def _said_here(result: Result, facts: tuple[str, ...], own: bool) -> tuple[str, ...]:
+    """The facts; in place of a question, who is to answer it: whoever started the run finds it
+    above its buttons."""
+    asked = result.waiting.question if result.waiting is not None else None
+    whom = "answer it above" if own else "whoever started it is asked"
+    return tuple(whom if fact == asked else fact for fact in facts)
+
+
+def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> str:
+    mark = "?" if result.fitting > 1 else "!" if result.below else STATE_MARKS[_state(result)]
+    rest = "".join(_fact(fact, result) for fact in facts)
+    if result.phase == "running":
+        clock = f'<time class="clock" data-elapsed="{result.worked_s:.1f}"></time>'
+        bounded = result.start is not None and result.worked_s < result.start.limit_s
+        most = f" of {result.start.limit_s:.0f} s at most" if bounded and result.start else ""
+        rest += f"<span>{clock}{most}</span>"
+    # Of a run that waits the question stands elsewhere, or among the facts.
+    reason = "" if result.waiting is not None else result.why or result.reason
+    line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
+    if result.phase == "running":
+        line += said_now(result.talk)
+    seen = result.columns[0].diagnosis if result.columns else None
+    if seen is not None and result.phase == "finished":
+        line += f'<p class="was"><b>What was wrong:</b> {prose(seen.cause, 240)}</p>'
+    if result.best is not None:
+        line += f'<p class="note">The best program so far: {escaped(result.best.label)}.</p>'
+    if then := next_words(result):
+        line += f'<p class="next"><b>Next:</b> {prose(then)}</p>'
+    return (
+        f'<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">{mark}</b>'
+        f"<strong>{escaped(word)}</strong>{rest}</p>{line}{links}</header>"
+    )
+
+
+def _forked(result: Result) -> str:
+    """Which program of which run a fork starts from; nothing for a run that begins by itself."""
+    parent = result.parent
+    if parent is None:
+        return ""
+    run = escaped(parent.run, 60)
+    place = f"try {parent.iteration}" if parent.iteration else "the program as it came"
+    other = escaped("; ".join(("", *parent.edits)), 300)
+    return f'<p class="note">Fork of <a href="?run={run}">{run[:8]}</a>, {place}{other}.</p>'
+
+
+def _fact(fact: str, result: Result) -> str:
+    """A fact beside the verdict; that of the proof in the colour of its level."""
+    if fact == f"proof {result.claim}":
+        tip = escaped(integrity_words(result), 600)
+        return f'<b class="level-{result.proof}" title="{tip}">{_claimed(result)}</b>'
+    further = ", not proven further" if fact == PROOF_MEANING["E1"] else ""
+    if result.rivals is not None and fact == others_words(result.rivals):
+        further = ", under “Proof”"
+    return f"<span>{escaped(fact, 300)}{further}</span>"
+
+
+def _claimed(result: Result) -> str:
+    """Proof and integrity in few and plain words."""
+    how = "" if result.integrity is None else f" · {INTEGRITY_SHORT[result.integrity]}"
+    return f"proof {result.proof}{how}"
+
+
+def _downloads(result: Result) -> str:
+    """What can be done with a run, beside its verdict; one that was never begun leaves nothing."""
+    if not result.run_id or result.outcome == "needs_model":
+        return ""
+    share = '<button type="button" class="share">Share</button>'
+    if result.phase not in ("finished", "failed"):
+        return f'<p class="downloads">{share}</p>'
+    run = escaped(result.run_id)
+
+    def file(what: str, label: str) -> str:
+        return f'<a class="download" href="gradio_api/heal/{run}/{what}" download>{label}</a>'
+
+    of = patched(result)
+    named = f" of {escaped(of, 60)}" if of != PASTED else ""
+    apart = f", {unkept(result)}" if unkept(result) else ""
+    parts = (
+        _taken_over(result, file),
+        file("patch", f"Patch{named}{apart}") if patch_of(result) else "",
+        file("tests", "Save tests") if result.rows else "",
+        file("bundle", "Bundle") if result.phase == "finished" else file("log", "Run log"),
+        share,
+    )
+    return f'<p class="downloads">{"".join(parts)}</p>'
+
+
+def _taken_over(result: Result, file: Callable[[str, str], str]) -> str:
+    """What takes the program over as what is healed next: a project with its suite, as files."""
+    given = result.start.code if result.start else ""
+    best = "the best so far"
+    if result.of_project:
+        use = '<button type="button" class="use-files">Use these files</button>'
+        return f'{use}{file("healed", "Healed files")}' if result.diff else ""
+    return (
+        f'<button type="button" class="use">Use {"this code" if result.best is None else best}'
+        '</button>'
+        '<button type="button" class="copy">Copy</button>'
+        if result.shown_code not in ("", given) else ""
+    )
+
+
+def _printed(result: Result) -> str:
+    """What a program printed that no test speaks for: nothing else is known of it."""
+    ended = result.report.ending if result.report is not None else None
+    if result.proof != "E0" or ended is None or not (
+        ended.stdout or result.outcome == "crash_stopped"
+    ):
+        return ""
+    return pane("printed", "What it printed", console(result))
+
+
+def _notices(result: Result) -> str:
+    return "".join(
+        sentence(notice.text, "note") for notice in result.notices if notice.level != "info"
+    )
+
+
+def moment(result: Result) -> tuple[str, str, str]:
+    """A run as it stood at some moment, only to be looked at: its colours, verdict and patch."""
+    word, facts = headline(result)
+    patch = pane("patch", "Patch", diff(result.last_diff)) if result.last_diff else ""
+    colours = f'is-{_state(result).replace("_", "-")} at-{result.proof}'
+    return colours, _status(result, word, facts, ""), patch
+
+
+def example(result: Result, lead: str, chip: int) -> str:
+    """A run that has ended, shown where none is begun: nothing of it can be taken along, but the
+    example at that place can be tried."""
+    word, facts = headline(result)
+    note = result.patch.note if result.patch is not None else ""
+    facts = tuple(_claimed(result) if one == f"proof {result.claim}" else one for one in facts)
+    told = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in (word.lower(), *facts))
+    shown = (
+        '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">○</b>'
+        f'<strong>EXAMPLE</strong>{told}<button type="button" class="try" data-example="{chip}">'
+        "Try this</button></p></header>",
+        pane("patch", "Patch", diff(result.last_diff), small(note)), matrix(result),
+        pane("proof", "Proof", proof(result, whole=True)),
+    )
+    return (
+        '<div class="bench is-empty" data-phase="empty">'
+        f'<p class="lead">{escaped(lead)}</p>{"".join(shown)}</div>'
+    )

@@ -1,0 +1,146 @@
+"""A unified diff read into lines with their numbers and the words that changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import groupby, pairwise
+from typing import Literal
+
+from demo.views.escape import escaped
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+_ALIKE = 0.4
+"""Lines less alike than this are two lines, not one that was changed."""
+_MAX_WORDS = 800
+"""Longer pairs of lines are not compared."""
+_MAX_PAIRS = 2_000_000
+"""Pairs of words that are held against each other in one diff, which takes a tenth of a second; the
+lines behind them are shown without marks."""
+
+Kind = Literal["file", "hunk", "same", "gone", "came", "note"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a line; `changed` where the other side differs."""
+
+    text: str
+    changed: bool = False
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    """One line; a number is `None` on the side where the line does not stand."""
+
+    kind: Kind
+    old: int | None
+    new: int | None
+    pieces: tuple[Piece, ...]
+
+    @property
+    def text(self) -> str:
+        """The line without its sign."""
+        return "".join(piece.text for piece in self.pieces)
+
+
+def diff_lines(diff: str) -> tuple[DiffLine, ...]:
+    """The lines of a unified diff. Only where as many lines came as had gone are their words
+    compared."""
+    left = _MAX_PAIRS
+    groups = [list(group) for _, group in groupby(_read(diff), key=lambda line: line.kind)]
+    for gone, came in pairwise(groups):
+        if (gone[0].kind, came[0].kind, len(gone)) == ("gone", "came", len(came)):
+            for place, (before, after) in enumerate(zip(gone, came, strict=True)):
+                olds, news = _WORD.findall(before.text), _WORD.findall(after.text)
+                left -= len(olds) * len(news)
+                if left < 0:
+                    break
+                if len(olds) + len(news) <= _MAX_WORDS:
+                    gone[place], came[place] = _compared(before, after, olds, news)
+    return tuple(line for group in groups for line in group)
+
+
+def _read(diff: str) -> Iterator[DiffLine]:
+    """The lines as they stand; a hunk's own counts say where it ends."""
+    old = new = old_end = new_end = 0
+    before = ""
+    for line in diff.removesuffix("\n").split("\n"):
+        inside = old < old_end or new < new_end
+        if line.startswith("\\"):
+            # Inside, what came follows what had gone; of a line that stays it says no change.
+            if not inside and before != " ":
+                yield DiffLine("note", None, None, (Piece(line),))
+        elif inside:
+            text = (Piece(line[1:]),)
+            if line.startswith("-"):
+                yield DiffLine("gone", old, None, text)
+            elif line.startswith("+"):
+                yield DiffLine("came", None, new, text)
+            else:
+                yield DiffLine("same", old, new, text)
+            old += not line.startswith("+")
+            new += not line.startswith("-")
+            before = line[:1]
+        elif (hunk := _HUNK.match(line)) is not None:
+            old, new = int(hunk[1]), int(hunk[3])
+            old_end, new_end = old + int(hunk[2] or 1), new + int(hunk[4] or 1)
+            yield DiffLine("hunk", None, None, (Piece(line),))
+        else:
+            yield DiffLine("file", None, None, (Piece(line),))
+
+
+def _compared(
+    before: DiffLine, after: DiffLine, olds: list[str], news: list[str]
+) -> tuple[DiffLine, DiffLine]:
+    matcher = SequenceMatcher(a=olds, b=news, autojunk=False)
+    if matcher.ratio() < _ALIKE:
+        return before, after
+    blocks = matcher.get_opcodes()
+    gone = (Piece("".join(olds[i:j]), tag != "equal") for tag, i, j, _, _ in blocks if j > i)
+    came = (Piece("".join(news[k:m]), tag != "equal") for tag, _, _, k, m in blocks if m > k)
+    return replace(before, pieces=tuple(gone)), replace(after, pieces=tuple(came))
+
+
+DEEPEST = 4
+"""Steps of indent that the rest of a line keeps where it wraps."""
+LONGEST_DIFF = 600
+"""Lines of a diff that are shown; the patch holds all of them."""
+
+
+def diff(text: str) -> str:
+    """A unified diff with line numbers, and marks on the words that changed."""
+    lines = diff_lines(text)
+    body = "".join(_diff_line(line) for line in lines[:LONGEST_DIFF] if line.kind != "file")
+    more = len(lines) - LONGEST_DIFF
+    rest = f'<p class="note">{more:,} more lines: download the patch.</p>' if more > 0 else ""
+    return f'<div class="diff">{body}</div>{rest}'
+
+
+_INDICATORS = {"gone": ("\u2212", "removed"), "came": ("+", "added")}
+
+
+def _diff_line(line: DiffLine) -> str:
+    if line.kind == "hunk":
+        at_start = line.text.startswith(("@@ -1,", "@@ -1 ", "@@ -0,"))
+        return "" if at_start else '<p class="hunk">⋯</p>'
+    sign, said = _INDICATORS.get(line.kind, ("", ""))
+    words = f'<i class="sr">{said}</i>' if said else ""
+    old = "" if line.old is None else str(line.old)
+    new = "" if line.new is None else str(line.new)
+    deep = min((len(line.text) - len(line.text.lstrip())) // 4, DEEPEST)
+    return (
+        f'<div class="{line.kind}"><span class="number">{old}</span>'
+        f'<span class="number">{new}</span><b>{sign}{words}</b>'
+        f'<code class="deep-{deep}">{_content(line)}</code></div>'
+    )
+
+
+def _content(line: DiffLine) -> str:
+    return "".join(
+        f"<mark>{escaped(piece.text)}</mark>" if piece.changed else escaped(piece.text)
+        for piece in line.pieces
+    )

@@ -1,0 +1,312 @@
+"""The judged programs of a run as HTML: which is looked at, what it changes, why it fails and what
+it prints; pure.
+
+All of them stand in the page and one is shown, so that leafing through them asks nobody. What
+belongs to one carries its place as `data-at`; `page.js` shows and hides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import ceil
+
+from agent.core.domain import Diagnosis, SuspiciousLine
+from agent.report.iterations import changed
+from agent.report.result import Result
+from agent.report.timeline import Column
+from agent.report.words import category_words, partial_facts, passing_words
+from demo.views.diff import diff
+from demo.views.escape import LONGEST_TEXT, escaped, prose
+from demo.views.panes import at_hand, fact_list, leading
+
+LONGEST_PROGRAM = 60_000
+AROUND = 4
+"""Lines shown around one that is suspected, where a program is long."""
+SHORT = 40
+"""Lines of a program that is shown whole."""
+
+MAX_COMPARED = 8
+"""Programs, the newest, of which each can be compared with each."""
+
+
+def text_of(result: Result, place: int) -> str:
+    """The text of a judged program; that which was brought need not have been written down."""
+    solution = result.columns[place].solution
+    return "" if solution is None else solution.text
+
+
+def _each(result: Result, show: Callable[[int], str]) -> str:
+    """What is shown of each program, the leading one visible."""
+    first = leading(result)
+    return "".join(
+        f'<div data-at="{place}"{"" if place == first else " hidden"}>{show(place)}</div>'
+        for place in at_hand(result)
+    )
+
+
+def of_leading(result: Result, shown: str) -> str:
+    """What is shown of the leading program alone; the others say whose it is."""
+    if len(result.columns) < 2:
+        return shown
+    first = leading(result)
+    whose = f'<p class="note">That is told of “{escaped(result.columns[first].label)}” alone.</p>'
+    return _each(result, lambda place: shown if place == first else whose)
+
+
+def scrubber(result: Result, *, own: bool) -> str:
+    """What leafs through the programs; nothing where there is one."""
+    columns, first = result.columns, leading(result)
+    if len(columns) < 2:
+        return ""
+    places = at_hand(result)
+    names = "".join(
+        f'<option value="{place}">{escaped(columns[place].label)}</option>' for place in places
+    )
+    fork = (
+        '<button type="button" class="act" data-act="fork" '
+        'title="Go on from this program in a run of its own">Fork</button>'
+        if own and result.phase in ("finished", "failed") else ""
+    )
+    opens = (
+        '<button type="button" class="act" data-act="open" '
+        'title="Put this program into the editor">Edit</button>'
+        if not result.of_project else ""
+    )
+    return (
+        '<div class="scrub"><button type="button" data-step="-1" aria-label="Program before">◀'
+        f'</button><input type="range" min="{places[0]}" max="{places[-1]}" value="{first}" '
+        'list="programs" aria-label="Judged program" '
+        f'aria-valuetext="{escaped(columns[first].label)}"><datalist id="programs">{names}'
+        '</datalist><button type="button" data-step="1" aria-label="Next program">▶</button>'
+        f'<div class="which">{_each(result, lambda place: _which(result, place))}</div>'
+        f"{opens}{fork}</div>"
+    )
+
+
+def _which(result: Result, place: int) -> str:
+    column = result.columns[place]
+    solution = column.solution
+    by = "" if solution is None or solution.origin == "user" else f"by {solution.origin}"
+    told = ", ".join(filter(None, (by, passing_words(column.report))))
+    note = "" if solution is None else escaped(solution.note, 300)
+    return f'<b>{escaped(column.label)}</b> <span title="{note}">{escaped(told, 300)}</span>'
+
+
+def changes(result: Result) -> str:
+    """What each program changes, and its text."""
+    return (
+        _unjudged(result) + _against(result)
+        + _each(result, lambda place: _program(result, place))
+        + ("" if result.columns else _whole(result.shown_code, "code", final=True, shown=True))
+    )
+
+
+def _unjudged(result: Result) -> str:
+    """A patch that belongs to no judged program: one under test, or the best partial one."""
+    judged = [changed(result.columns, place, 0) for place in at_hand(result)[::-1]]
+    if result.last_diff and result.last_diff not in judged:
+        title = "Patch" if result.phase == "finished" else "Patch under test"
+        return f'<p class="which"><b>{title}</b></p>{diff(result.last_diff)}'
+    if result.partial is not None and not (result.last_diff or result.partial.diff in judged):
+        return (
+            '<div class="partial"><p class="which"><b>Best partial patch</b> '
+            '<small class="warn">not a fix</small></p>'
+            f'<p class="note">{prose(partial_facts(result.partial))}</p>'
+            f"{diff(result.partial.diff)}</div>{_unlikely(result)}"
+        )
+    return ""
+
+
+def _unlikely(result: Result) -> str:
+    return "".join(
+        f'<details data-key="unlikely-{one.label}"><summary>As unlikely: '
+        f"{escaped(one.note or 'another patch', 300)}</summary>{diff(one.diff)}</details>"
+        for one in result.unlikely[1:]
+    )
+
+
+def _against(result: Result) -> str:
+    """The choice of what a program is held against; nothing where there is none."""
+    if len(result.columns) < 3:
+        return ""
+    others = "".join(
+        f'<option value="{place}">{escaped(result.columns[place].label)}</option>'
+        for place in _compared(result)
+    )
+    return (
+        '<p class="held"><label>Compared with <select class="against">'
+        '<option value="original">the original</option>'
+        f'<option value="parent">the one it was made from</option>{others}</select></label></p>'
+    )
+
+
+def _compared(result: Result) -> range:
+    """The places of the programs that any other can be compared with."""
+    count = len(result.columns)
+    return range(0) if result.phase == "running" else range(max(1, count - MAX_COMPARED), count)
+
+
+def _program(result: Result, place: int) -> str:
+    columns = result.columns
+    text, first = text_of(result, place), not place
+    whole = _whole(
+        text, f"whole-{place}", final=place == leading(result), shown=first and len(columns) == 1,
+        more=", without the patch" if first and result.phase == "waiting" else "",
+    )
+    if first:
+        return whole if len(columns) == 1 else f'<p class="note">Where it began.</p>{whole}'
+    original, parent = changed(columns, place, 0), changed(columns, place)
+    shown = f'<div data-against="original">{_diff(columns, place, 0)}</div>'
+    if original != parent:
+        of = columns[place].parent or 0
+        shown += f'<div data-against="parent" hidden>{_diff(columns, place, of)}</div>'
+    for other in _compared(result):
+        if other != place:
+            shown += f'<div data-against="{other}" hidden>{_diff(columns, place, other)}</div>'
+    return shown + whole
+
+
+def _diff(columns: Sequence[Column], place: int, other: int) -> str:
+    """What a program changes of another; nothing where the log does not hold both."""
+    if columns[place].solution is None or columns[other].solution is None:
+        return ""
+    text = changed(columns, place, other)
+    return diff(text) if text else '<p class="note">The text is the same.</p>'
+
+
+def _whole(text: str, key: str, *, final: bool, shown: bool = False, more: str = "") -> str:
+    if not text:
+        return ""
+    mark = ' data-final="yes"' if final else ""
+    return (
+        f'<details data-key="{key}" class="whole"{mark}{" open" if shown else ""}>'
+        f'<summary>The whole program{more}</summary><pre tabindex="0">'
+        f"{escaped(text, LONGEST_PROGRAM)}</pre></details>"
+    )
+
+
+def causes(result: Result) -> str:
+    """Why each program fails, as far as that was looked for."""
+    if not any(column.diagnosis for column in result.columns):
+        if result.diagnosis is not None:
+            return _cause(result.diagnosis, "")
+        return '<p class="note">No cause was looked for.</p>'
+    return _each(result, lambda place: _caused(result, place))
+
+
+def _caused(result: Result, place: int) -> str:
+    column = result.columns[place]
+    if column.diagnosis is not None:
+        return _cause(column.diagnosis, text_of(result, place))
+    if not column.report.passed:
+        return '<p class="note">No cause was looked for.</p>'
+    before = next((n for n in range(place - 1, -1, -1) if result.columns[n].diagnosis), None)
+    if before is None:
+        return '<p class="note">It passes.</p>'
+    label = escaped(result.columns[before].label)
+    return f'<p class="note">It passes. What was wrong with “{label}”:</p>{_caused(result, before)}'
+
+
+ALIKE, MAX_ALIKE = 0.02, 3
+"""Shares of suspicion that are one, and how many lines of the same still tell something."""
+
+
+def _cause(found: Diagnosis, text: str) -> str:
+    evidence = "".join(f"<li>{escaped(item, 600)}</li>" for item in found.evidence)
+    fixable = "" if found.fixable else '<p class="note">No edit of this program could help.</p>'
+    lines = text.splitlines() if text else []
+    blamed = {one.line: one for one in found.blamed}
+    code = "".join(_lines(lines, blamed)) if blamed else ""
+    return (
+        f'<p class="cause">{escaped(found.cause, 1_000)}'
+        f" <small>{category_words(found)}, {_sure(found.confidence)}</small></p>{fixable}"
+        f"{f'<ul>{evidence}</ul>' if evidence else ''}"
+        f"{_within('div', 'blame', code)}"
+    )
+
+
+def _lines(lines: list[str], blamed: dict[int, SuspiciousLine]) -> Iterator[str]:
+    """The program with its suspected lines; of a long one what stands around them."""
+    numbers = (
+        range(1, len(lines) + 1) if lines and len(lines) <= SHORT else sorted({
+            near for line in blamed for near in range(line - AROUND, line + AROUND + 1)
+            if near in blamed or 1 <= near <= len(lines)
+        })
+    )
+    top, before = max(one.suspicion for one in blamed.values()), 0
+    alike = sum(top - one.suspicion < ALIKE for one in blamed.values())
+    if alike > MAX_ALIKE:
+        yield '<p class="note">Any of the marked lines may be at fault.</p>'
+    for number in numbers:
+        if number != before + 1:
+            yield '<p class="gap">⋯</p>'
+        before = number
+        one = blamed.get(number)
+        text = lines[number - 1] if number <= len(lines) else one.text if one else ""
+        first = one is not None and top - one.suspicion < ALIKE and alike <= MAX_ALIKE
+        yield _line(number, text, one, first)
+
+
+def _sure(confidence: float) -> str:
+    """In words: two digits would say more than is known."""
+    return "sure" if confidence >= 0.9 else "likely" if confidence >= 0.5 else "a guess"
+
+
+def _line(number: int, text: str, one: SuspiciousLine | None, first: bool) -> str:
+    level = 0 if one is None else 5 if first else min(4, ceil(one.suspicion * 5))
+    said = f'<i class="sr">{"" if first else "suspected"}</i>{"suspected most" if first else ""}'
+    share = f"<b>{said}</b>" if one is not None else ""
+    values = "".join(
+        f"<span><i>{escaped(name, 80)}</i> = {escaped(value, 160)}</span>"
+        for name, value in one.values
+    ) if one is not None else ""
+    return (
+        f'<div class="line s{level}"><span class="number">{number}</span>'
+        f"<code>{escaped(text, 300)}</code>{share}</div>"
+        f"{_within('p', 'values', values)}"
+    )
+
+
+SILENT = '<p class="note">It printed nothing.</p>'
+CALLED = (
+    '<p class="note">It was not run by itself, and what it prints while tests call it is not kept.'
+    "</p>"
+)
+
+
+def console(result: Result) -> str:
+    """What each program printed when it was run by itself."""
+    if not any(_printed(column) for column in result.columns):
+        ran = any(result.endings)
+        return _streams(result.stdout, "") or (SILENT if ran else CALLED)
+    return _each(result, lambda place: _printed(result.columns[place]) or (
+        CALLED if result.columns[place].report.ending is None else SILENT
+    ))
+
+
+def _printed(column: Column) -> str:
+    ending = column.report.ending
+    if ending is None:
+        return ""
+    cut = (
+        f'<p class="note">It printed more than the {len(ending.stdout):,} characters that are kept.'
+        "</p>"
+    ) if ending.truncated else ""
+    return _streams(ending.stdout, ending.stderr or ending.traceback) + cut
+
+
+def _streams(stdout: str, stderr: str) -> str:
+    return fact_list(("stdout", _ends(stdout)), ("stderr", _ends(stderr)))
+
+
+def _ends(text: str) -> str:
+    """The beginning and the end of a long text, and how much stands between them."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    half = LONGEST_TEXT // 2 - 100
+    told = f"… {len(text) - 2 * half:,} of {len(text):,} characters are left out …"
+    return f"{text[:half]}\n{told}\n{text[-half:]}"
+
+
+def _within(tag: str, name: str, body: str) -> str:
+    return f'<{tag} class="{name}">{body}</{tag}>' if body else ""

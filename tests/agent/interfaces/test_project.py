@@ -1,0 +1,230 @@
+"""`heal run .` end to end: real suites, healed or refused, and what is left on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from agent.interfaces.terminal.cli import app
+from tests.agent.interfaces.conftest import a_line_has
+from tests.agent.search.project.small_project import FAILING, FILES, laid
+
+MONEY = "src/till/money.py"
+TESTS = "tests/test_money.py"
+FAILED = "tests/test_money.py::Cases::test_shares"
+
+
+def files_in(root: Path) -> dict[str, str]:
+    return {
+        path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def heal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs the command in the folder `tmp_path/till`."""
+    for name in ("LLM_PROVIDER", "VIRTUAL_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LLM_PROVIDER", "mock")
+    monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path / "data"))
+    (tmp_path / "till").mkdir()
+    monkeypatch.chdir(tmp_path / "till")
+    return lambda *arguments: CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def outcomes(xml: bytes | str) -> dict[tuple[str, str], str]:
+    """Class and name of each test case to the element that says how it came out."""
+    cases = ElementTree.fromstring(xml).iter("testcase")
+    return {
+        (one.attrib["classname"], one.attrib["name"]): one[0].tag if len(one) else ""
+        for one in cases
+    }
+
+
+def pytests_own(root: Path) -> bytes:
+    """What pytest itself writes of a project's suite."""
+    where = root.parent / "own.xml"
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", f"--junitxml={where}"], cwd=root,
+        env={**os.environ, "PYTHONPATH": "src", "PYTHONDONTWRITEBYTECODE": "1"}, check=False,
+        capture_output=True,
+    )
+    return where.read_bytes()
+
+
+def test_a_red_suite_is_healed_and_all_is_written_that_was_asked_for(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    root = laid(tmp_path / "till")
+    before = files_in(root)
+    done = heal(
+        "run", ".", "--json", "--apply", "--out", tmp_path / "heal.patch",
+        "--report", tmp_path / "heal.md", "--junit", tmp_path / "heal.xml",
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    # What was found and judged.
+    assert (found["outcome"], found["integrity"], found["strategy"]) == (
+        "healed", "in-process", "search"
+    )
+    assert a_line_has(done.stderr, 9, 3)
+    assert {*found["project"]["failed_before"]} == FAILING
+    assert found["project"]["changed"] == [{"file": MONEY, "line": 13}]
+    assert found["project"]["root"] == str(root)
+    assert found["suspects"][0]["file"] == MONEY
+    assert found["suspects"][0]["functions"][0]["name"] == "split"
+    assert {one["id"] for one in found["tests"]} >= FAILING and len(found["tests"]) == 9
+    # The tree has the edit and nothing else; what was there is kept outside of it.
+    now = files_in(root)
+    assert {path for path in now if now[path] != before.get(path)} == {MONEY}
+    assert before.keys() == now.keys()
+    (backup,) = (tmp_path / "data").rglob("*.heal-backup")
+    assert backup.read_text() == before[MONEY]
+    # The patch is for git, from the top of the project.
+    clean = laid(tmp_path / "clean")
+    patch = tmp_path / "heal.patch"
+    assert patch.read_text() == found["diff"]
+    for arguments in (["--check"], []):
+        subprocess.run(["git", "apply", *arguments, str(patch)], cwd=clean, check=True)
+    assert (clean / MONEY).read_text() == now[MONEY]
+    # The suite is as pytest itself writes it.
+    written = (tmp_path / "heal.xml").read_bytes()
+    assert outcomes(written) == outcomes(pytests_own(root))
+    suite = ElementTree.fromstring(written)[0].attrib
+    assert [suite[key] for key in ("tests", "failures", "errors", "skipped")] == [
+        "9", "0", "0", "3"
+    ]
+    # The report.
+    told = (tmp_path / "heal.md").read_text()
+    assert found["diff"] in told and a_line_has(told, MONEY, "line 13")
+    assert a_line_has(told, FAILED, "tests/test_money.py:40") and a_line_has(told, "in-process")
+
+
+def test_what_is_not_healed_is_told_and_nothing_is_written(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    money = FILES[MONEY].replace("amount // people", "int('no' + str(people))")
+    root = laid(tmp_path / "till", {MONEY: money})
+    before = files_in(root)
+    done = heal(
+        "run", FAILED, "--exclude", MONEY, "--apply", "--out", tmp_path / "heal.patch",
+        "--report", tmp_path / "heal.md",
+    )
+    assert (done.exit_code, done.stdout) == (1, ""), done.output
+    assert a_line_has(done.stderr, 3, 1) and FAILED in done.stderr
+    assert a_line_has(done.stderr, "ValueError")
+    assert files_in(root) == before and not (tmp_path / "heal.patch").exists()
+    assert not (tmp_path / "data" / "backups").exists()
+    assert (tmp_path / "heal.md").exists()
+
+
+def test_a_module_that_does_not_compile_is_healed(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    money = FILES[MONEY].replace("(people - 1)", "people").replace("people):", "people:")
+    laid(tmp_path / "till", {MONEY: money})
+    done = heal("run", ".")
+    assert done.exit_code == 0, done.output
+    assert a_line_has(done.stderr, MONEY, "line 11")
+    assert "-def split(amount, people:\n+def split(amount, people):\n" in done.stdout
+
+
+def test_a_green_suite_ends_well_and_keeps_nothing(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    money = FILES[MONEY].replace("(people - 1)", "people")
+    root = laid(tmp_path / "till", {MONEY: money})
+    before = files_in(root)
+    done = heal()
+    assert done.exit_code == 0, done.output
+    assert a_line_has(done.stderr, "6 of 9")
+    assert done.stdout == "" and files_in(root) == before
+    assert not (tmp_path / "data" / "runs.db").exists()
+
+
+REFUSALS: dict[str, tuple[dict[str, str | None], int, str]] = {
+    "no tests": ({TESTS: None}, 4, "/till"),
+    "a package that is missing": (
+        {TESTS: "import nowhere_to_be_found\n"}, 4,
+        r"nowhere_to_be_found .*tests/test_money\.py:1",
+    ),
+    "a name that a module of its own has not": (
+        {TESTS: "from till.money import splt\n"}, 4, r"'splt' .*src/till/money\.py",
+    ),
+    "a module of its own that is not found": (
+        {TESTS: "import till.purse\n"}, 4, r"till\.purse.*`pythonpath`",
+    ),
+    "a conftest that fails": (
+        {"tests/conftest.py": "import nowhere_to_be_found\n"}, 4, "conftest.*nowhere",
+    ),
+    "an option that pytest does not know": (
+        {"pyproject.toml": '[tool.pytest.ini_options]\naddopts = "--no-such-option"\n'}, 4,
+        "--no-such-option",
+    ),
+    "a syntax error in a test": (
+        {TESTS: "def test_a(:\n    pass\n"}, 4, r"SyntaxError.*tests/test_money\.py:1",
+    ),
+    "a test that ends its process": (
+        {TESTS: "import os\ndef test_a():\n    os._exit(3)\n"}, 4,
+        r"exit code 3.*--deselect 'tests/test_money\.py::test_a'",
+    ),
+    "a file that ends its process": (
+        {TESTS: "raise SystemExit\n"}, 4, r"tests/test_money\.py .*SystemExit",
+    ),
+    "settings that are broken": ({"pyproject.toml": "[broken"}, 2, "pyproject.toml"),
+    "no module to edit": (
+        {MONEY: None, "src/till/__init__.py": None,
+         TESTS: "def test_a():\n    assert not 1\n"}, 4, "/till",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_cannot_be_healed_is_refused_in_a_sentence(
+    name: str, tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    texts, code, facts = REFUSALS[name]
+    root = laid(tmp_path / "till", texts)
+    before = files_in(root)
+    done = heal("run", ".", "--apply", "--out", tmp_path / "heal.patch")
+    said = re.sub(r"\s+", " ", done.stderr)
+    assert (done.exit_code, bool(re.search(facts, said))) == (code, True), said
+    assert "pip install" not in said
+    assert files_in(root) == before and not (tmp_path / "heal.patch").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_test_that_hangs_is_named(
+    command: str, tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    laid(tmp_path / "till", {TESTS: "import time\ndef test_a():\n    time.sleep(600)\n"})
+    done = heal(command, ".", "--test-timeout", "1")
+    assert done.exit_code == 4
+    assert "tests/test_money.py::test_a" in done.stderr and "--test-timeout" in done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "fact"), [
+    (["run", ".", "--tests", "assert 1"], "--tests"),
+    (["run", ".", "--ask"], "--ask"),
+    (["run", f"{MONEY}", "-k", "a"], "-k"),
+    (["run", f"{MONEY}", "--report", "a.md"], "--report"),
+    (["run", ".", "--junit", "pyproject.toml"], "pyproject.toml"),
+    (["run", "nowhere/test_a.py::test_b"], "nowhere/test_a.py"),
+    (["run", ".", "--lf"], "--lf"),
+])
+def test_options_that_would_do_nothing_are_refused(
+    arguments: list[str], fact: str, tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    laid(tmp_path / "till")
+    done = heal(*arguments)
+    assert (done.exit_code, fact in done.stderr) == (2, True), done.stderr

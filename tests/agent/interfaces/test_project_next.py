@@ -1,0 +1,137 @@
+"""What is said at the end of a project's heal: next steps, a model's question, a flaky suite."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.core.domain import Diagnosis, Report, SuspectFile, SuspectFunction
+from agent.core.events import PartialFound
+from agent.core.settings import Settings
+from agent.interfaces.next_step import next_steps
+from agent.interfaces.project.discovery import Seen
+from agent.interfaces.project.obstacles import refuse_what_does_not_run
+from agent.interfaces.project.reports import markdown, project_document, question
+from agent.interfaces.request import HealRequest
+from agent.interfaces.terminal.display import message_lines
+from agent.report.result import Result
+from agent.target.errors import NotFixable
+from agent.target.interpreter import find_interpreter
+from agent.target.repository.layout import find_layout
+from agent.target.repository.tree import read_tree
+from agent.verify.project.suite_run import SuiteRun
+from tests.agent.interfaces.conftest import a_line_has
+from tests.agent.interfaces.test_project_words import MONEY, verdict
+from tests.agent.search.project.small_project import FAILING, FILES, PROJECT, laid
+
+SPLIT, *OTHERS = sorted(FAILING)
+RUN = SuiteRun(rows={one: {"status": "failed", "message": "assert 1"} for one in sorted(FAILING)})
+SUSPECT = SuspectFile(
+    file=MONEY, suspicion=1.0, functions=(SuspectFunction(name="split", line=11, suspicion=1.0),)
+)
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Seen:
+    tree = read_tree(find_layout(laid(tmp_path)))
+    return Seen(
+        tree, PROJECT.model_copy(update={"root": str(tmp_path)}),
+        find_interpreter(tmp_path, ""), Settings.from_env({}), RUN, [SPLIT], [], 1.0,
+        HealRequest(str(tmp_path)),
+    )
+
+
+@pytest.fixture
+def unhealed() -> Result:
+    return Result(
+        run_id="r", outcome="unresolved", provider="mock", reason="nothing", suspects=(SUSPECT,),
+        report=Report(solution="", verdicts=(verdict(SPLIT, "failed", "assert 1"),)),
+        diagnosis=Diagnosis(category="wrong_result", fixable=True, cause="it is one short",
+                            confidence=0.5),
+    )
+
+
+@pytest.mark.parametrize(("result", "seen_so", "named"), [
+    ({}, {}, {"--since", "--only", "python -m agent run", "plan"}),
+    ({"cut_after": 10.0}, {"wanted": [SPLIT, *OTHERS]},
+     {"--timeout", "--since", "--only", "python -m agent run", "plan"}),
+    ({"outcome": "budget", "stopped": "time", "provider": "openai"}, {},
+     {"--timeout", "--since", "--only", "python -m agent run"}),
+    ({"outcome": "budget", "provider": "openai"}, {},
+     {"--since", "--only", "python -m agent run"}),
+    ({}, {"project": PROJECT.model_copy(update={"changed": (("src/till/__init__.py", (1,)),)})},
+     {"--only", "python -m agent run", "plan"}),
+    ({}, {"request": HealRequest(".", only=["src"], since="HEAD~1")},
+     {"python -m agent run", "plan"}),
+])
+def test_what_would_help_is_named_and_what_would_not_is_left_out(
+    result: dict[str, object], seen_so: dict[str, object], named: set[str],
+    seen: Seen, unhealed: Result,
+) -> None:
+    words = "\n".join(next_steps(replace(unhealed, **result), replace(seen, **seen_so)))
+    known = {"--timeout", "--since", "--only", "python -m agent run", "plan"}
+    assert {one for one in known if one in words} == named
+    if "--timeout" in named:
+        assert "--timeout 600" in words
+
+
+@pytest.mark.parametrize(("module", "meant"), [
+    ("tll", "till"), ("till.mony", "till.money"), ("jsonn", "json"),
+])
+def test_a_misspelt_module_of_a_project_is_answered_with_what_may_be_meant(
+    module: str, meant: str, seen: Seen
+) -> None:
+    problem = f"tests/test_money.py: ModuleNotFoundError: No module named '{module}' at {MONEY}:1"
+    with pytest.raises(NotFixable, match=rf"{MONEY}:1.* {meant}\W"):
+        refuse_what_does_not_run(SuiteRun(problems=[problem]), seen.tree, "Python 3")
+
+
+def test_where_the_reason_says_what_to_do_nothing_is_added(seen: Seen, unhealed: Result) -> None:
+    for outcome in ("healed", "healthy", "not_fixable"):
+        assert next_steps(replace(unhealed, outcome=outcome, proof="E1"), seen) == []
+    (told,) = next_steps(replace(unhealed, unanswered="the key is refused."), seen)
+    assert "the key is refused." in told
+
+
+def test_a_models_question_is_in_the_report_and_the_document(seen: Seen, unhealed: Result) -> None:
+    asked = question(unhealed, seen)
+    for part in (
+        f"FILE {MONEY}\n{FILES[MONEY]}", "FILE tests/test_money.py\n", f"{SPLIT}: assert 1",
+        "it is one short", f"{MONEY}, line 11 (1.00): split",
+    ):
+        assert part in asked
+    assert asked in markdown(unhealed, "till", seen)
+    told = project_document(unhealed, seen)["project"]
+    assert isinstance(told, dict) and told["model_question"] == asked
+    assert told["next"] == next_steps(unhealed, seen)
+    healed = replace(unhealed, outcome="healed")
+    assert question(healed, seen) == "" and "<<<<<<< SEARCH" not in markdown(healed, "till", seen)
+
+
+def test_a_report_of_what_was_not_healed_says_so_and_shows_the_best_patch_as_none(
+    seen: Seen
+) -> None:
+    failing = verdict("tests/a.py::b[`x`]", "failed", "said ``` and\nmore")
+    result = Result(
+        outcome="unresolved", reason="nothing found", suspects=(SUSPECT,),
+        report=Report(solution="", verdicts=(failing,)),
+        partial=PartialFound(diff="--- a\n", passed=1, total=2, note="it"),
+    )
+    run = SuiteRun(rows={failing.name: {
+        "status": "failed", "message": failing.message, "file": "tests/a.py", "line": 3,
+    }})
+    text = markdown(result, "till", replace(seen, run=run, wanted=[failing.name]))
+    assert "- `` tests/a.py::b[`x`] `` at `tests/a.py:3`\n  ```` said ``` and more ````" in text
+    assert a_line_has(text, "1 of 2") and a_line_has(text, MONEY, "line 11")
+    assert "git apply" not in text
+    assert "python -m pytest 'tests/a.py::b[`x`]'\n" in text
+
+
+def test_of_a_failing_doctest_its_example_is_shown() -> None:
+    said = "012 About.\n014     >>> split(2, 1)\nExpected:\n    [2]\nGot:\n    []\n\nm.py:14: x"
+    assert message_lines(said) == [
+        "    014     >>> split(2, 1)", "    Expected:", "        [2]", "    Got:", "        []",
+        "    … 1 more line",
+    ]

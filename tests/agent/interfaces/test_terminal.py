@@ -1,0 +1,200 @@
+"""What a person reads: honest headlines, plain text, and nothing that steers the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from agent.core.domain import (
+    Behaviour,
+    CompetingPatches,
+    Diagnosis,
+    Evidence,
+    ProofLevel,
+    Report,
+    RunOutcome,
+    Solution,
+    Status,
+    SuspiciousLine,
+)
+from agent.core.events import (
+    Critiqued,
+    Diagnosed,
+    Event,
+    Proved,
+    Searched,
+    Step,
+    StepFinished,
+    StepStarted,
+    Waiting,
+)
+from agent.interfaces.exits import Requirements
+from agent.interfaces.next_step import step_of
+from agent.interfaces.terminal.display import (
+    STATUS_STYLES,
+    STYLES,
+    Terminal,
+    printable,
+    seen_lines,
+    shown_lines,
+    status_line,
+    verdict_line,
+)
+from agent.report.result import Result
+from agent.report.words import STATUS_SYMBOLS
+from tests.agent.interfaces.conftest import started
+from tests.agent.values import verdict
+
+
+def shown(renderable: object) -> str:
+    console = Console(file=StringIO(), width=100)
+    console.print(renderable)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+@given(st.text(st.characters()))
+def test_printed_text_never_holds_a_control_character(text: str) -> None:
+    assert all(character in "\n\t" or character.isprintable() for character in printable(text))
+
+
+@given(st.text(st.characters(categories=("L", "N", "P", "S"))))
+def test_ordinary_text_is_printed_as_it_is(text: str) -> None:
+    assert printable(text) == text
+
+
+def test_every_outcome_has_a_style_and_an_advice_and_every_standing_a_style() -> None:
+    assert STYLES.keys() == set(get_args(RunOutcome))
+    assert STATUS_STYLES.keys() == STATUS_SYMBOLS.keys()
+
+
+@pytest.mark.parametrize(("result", "facts"), [
+    (Result(outcome="healed", proof="E1", strategy="memory"), ("E1", "$0.00")),
+    (Result(run_id="r"), ()),
+    (Result(error="KeyError: \x1b[2J"), ("KeyError: \\x1b[2J",)),
+    (Result(run_id="r", waiting=Waiting(interrupt="i", question="q?")), ("q?",)),
+])
+def test_the_status_is_one_plain_line(result: Result, facts: tuple[str, ...]) -> None:
+    (line,) = status_line(result).plain.splitlines()
+    assert all(fact in line for fact in facts)
+
+
+def test_a_status_is_said_in_words_beside_its_glyph() -> None:
+    every = [
+        *(verdict(status) for status in get_args(Status)), verdict("passed", vacuous=True),
+        verdict("passed", integrity=None, doubt="it looks into frames"),
+        verdict("error", aside="no such fixture"),
+    ]
+    for one in every:
+        assert f"{STATUS_SYMBOLS[one.standing].glyph} {one.standing}" in verdict_line(one)
+        assert verdict_line(one, ascii_only=True).isascii()
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_adversarial_tests_are_counted_apart_from_those_that_decide(verbose: bool) -> None:
+    errors = [
+        verdict("error", f"f({n})", origin="adversarial", message="ValueError") for n in range(11)
+    ]
+    report = Report(solution="s", verdicts=(
+        verdict("passed"), *errors, verdict("passed", "g", origin="adversarial"),
+    ))
+    console = Console(file=StringIO(), width=100)
+    Terminal(verbose=verbose).tests(report, console)
+    assert isinstance(console.file, StringIO)
+    said = console.file.getvalue()
+    assert said.count("ValueError") == (11 if verbose else 0)
+    assert ("1 of 12" in said) is not verbose
+
+
+def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
+    for one, facts in (
+        (verdict(expected="3", got="4", message="m"), ("3", "4")),
+        (verdict("error", message="ZeroDivisionError"), ("ZeroDivisionError",)),
+        (verdict("error", got="KeyError: 'x'"), ("KeyError: 'x'",)),
+        (verdict("passed", integrity=None, doubt="it looks into frames", message="x"),
+         ("it looks into frames",)),
+    ):
+        assert all(fact in "".join(seen_lines(one)) for fact in facts)
+    plain, other_type = (
+        verdict("failed", integrity=None, got="3", type_differs=differs)
+        for differs in (False, True)
+    )
+    assert seen_lines(plain) != seen_lines(other_type)
+    assert seen_lines(verdict("passed", expected="3", got="3")) == []
+    (long,) = seen_lines(verdict(message="x" * 300))
+    assert len(long) == len("    ") + 201
+
+
+SEARCHED = Searched(candidates=1, plausible=0, best_passed=2, total=3, wall_s=0.1)
+BLAMED = SuspiciousLine(line=3, suspicion=1, text="return a - b", values=(("a", "2"), ("b", "3")))
+
+
+# The one place where the lines of the terminal are compared word by word.
+
+
+@pytest.mark.parametrize(("event", "usual", "details"), [
+    (StepStarted(step="repair", iteration=1), [], ["  Search for a repair …"]),
+    (StepFinished(step="repair", iteration=1, wall_ms=12.4), [], ["  Search for a repair: 12 ms"]),
+    (SEARCHED, [], ["search: 1 candidate, 0 plausible, best passes 2 of 3"]),
+    (Critiqued(verdict="approve", note="n"), [], ["critic: approve: n"]),
+    (Diagnosed(iteration=0, diagnosis=Diagnosis(
+        category="wrong_result", cause="why", blamed=(BLAMED,)
+    )), ["diagnosis: why"],
+     ["  line 3 (1.00): return a - b", "    with a = 2, b = 3"]),
+    (Proved(level="E1", why="w", evidence=Evidence(
+        siblings=3, equivalent=1, survivors=("a became b",),
+    )), [], ["proof E1; w", "  no test notices: a became b",
+             "  variations of the repair tried: 3", "  slips of no effect left out: 1"]),
+])
+def test_details_are_for_those_who_want_them(
+    event: Event, usual: list[str], details: list[str]
+) -> None:
+    assert [line.text for line in shown_lines(event)] == usual
+    assert [line.text for line in shown_lines(event, verbose=True)] == [*usual, *details]
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+def test_without_a_spinner_only_the_long_steps_have_a_line(
+    remembers: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps: tuple[Step, ...] = ("recall", "specify", "repair", "select", "prove", "learn")
+    with Terminal().progress(calm=True) as progress:
+        progress.show(started().model_copy(update={"level": "L4", "remembers": remembers}))
+        for step in steps:
+            progress.show(StepStarted(step=step, iteration=1))
+    first, *others = capsys.readouterr().err.splitlines()
+    assert (len(others), "memory" in first) == (2, remembers)
+
+
+CHEAT = verdict("passed", integrity=None, doubt="it looks into frames")
+SEVERAL = CompetingPatches(call="add(1, 1)", behaviours=tuple(
+    Behaviour(label=label, gives=label, solution=Solution(files=(), entry="a.py")) for label in "AB"
+))
+
+
+@pytest.mark.parametrize(("result", "proof", "step"), [
+    (Result(outcome="unresolved", report=Report(solution="s", verdicts=(CHEAT,))), "E1",
+     "disbelieved"),
+    (Result(outcome="unresolved", report=Report(solution="s", verdicts=(CHEAT, verdict()))), "E1",
+     "unresolved"),
+    (Result(outcome="healed", proof="E1", rivals=SEVERAL), "E2", "apart"),
+])
+def test_the_next_step_follows_from_what_was_seen(
+    result: Result, proof: ProofLevel, step: str
+) -> None:
+    assert step_of(result, Requirements(proof)) == step
+    assert step_of(replace(result, rivals=None, report=None), Requirements(proof)) != "apart"
+
+
+def test_without_code_another_next_step_is_named() -> None:
+    steps = {
+        step_of(Result(outcome="model_failed", start=started().model_copy(update={"code": code})),
+                Requirements()) for code in ("", "def f(): pass\n")
+    }
+    assert len(steps) == 2

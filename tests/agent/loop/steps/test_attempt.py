@@ -1,0 +1,42 @@
+"""An attempt of a tournament leaves time to judge those beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agent.core.settings import Settings
+from agent.core.state import Iterations, State, Try
+from agent.loop.steps import repair as module
+
+RIGHT = Try(by="a model")
+
+
+async def test_an_answer_that_hangs_costs_no_answer_beside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def one_try(*given: Any) -> Try:
+        if given[-1] == 2:
+            return RIGHT
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(module, "one_try", one_try)
+    monkeypatch.setattr(module, "attempt_of", lambda state, ctx: None)
+    put: list[Try] = []
+    ctx: Any = SimpleNamespace(
+        rounds=lambda state: Iterations(),
+        seconds_left=0.25, settings=Settings(budget_s=1.0), emit=lambda event: None,
+        store=SimpleNamespace(put=lambda one: put.append(one) or str(len(put))),
+        plan=SimpleNamespace(of=lambda role: "a model"),
+    )
+    await asyncio.gather(*(
+        module.attempt(State(iteration=0, approach="tournament", place=place), ctx)
+        for place in (0, 1, 2)
+    ))
+    late = [one for one in put if one != RIGHT]
+    assert RIGHT in put
+    assert [(one.is_models_fault, one.candidates) for one in late] == [(True, 0)] * 2

@@ -1,0 +1,39 @@
+"""What is told of a repair ends in one line, which a run that stops repeats."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.core.domain import File, Solution
+from agent.core.state import Iteration, Iterations, Try
+from agent.core.trees import tree_of
+from agent.iteration.iterations import fingerprint
+from agent.loop.steps.select import _told_of
+
+
+def test_what_is_told_of_a_failure_of_several_lines_ends_in_one() -> None:
+    fault = "test_a: assert 0 == 1\n  +  where 0 = f()"
+
+    told = _told_of(Try(fault=fault, by="a model"), Solution(files=(), entry="it.py"))
+
+    assert told.split() == fault.split() and "\n" not in told
+
+
+def test_what_was_tried_twice_is_told_once() -> None:
+    rounds = Iterations(
+        all=tuple(Iteration(approach="minimal", told=one) for one in ("a", "b", "a"))
+    )
+
+    assert rounds.told == ("a", "b")
+
+
+def test_a_programs_fingerprint_parses_no_text_that_others_have_parsed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "TABLE = [1, 2, 3]  # all there is\n"
+    tree_of(text)
+    monkeypatch.setattr("agent.core.trees.undisturbed", None)
+
+    program = Solution(files=(File(path="it.py", text=text),), entry="it.py")
+
+    assert len(fingerprint(program)) == 16

@@ -1,0 +1,170 @@
+"""Runs that ask which behaviour is right, in the real jail, and what an answer leads to."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agent import SelfHealingAgent
+from agent.core.domain import CompetingPatches, Evidence, Task
+from agent.core.events import Waiting
+from agent.interfaces.library import UnusableAnswer
+from agent.loop.session import Session, UnknownRun, open_session
+from agent.proof import proving
+from agent.report.result import Result, document, fold
+from agent.target.task import from_page
+from tests.agent import runs
+from tests.agent.runs import settings
+
+PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
+TESTS = "assert price(10) == 20\nassert price(9) == 27\nassert price(1) == 3"
+FOUR_TESTS = TESTS + "\nassert price(0) == 0"
+
+
+def task(tests: str = TESTS) -> Task:
+    return from_page(PRICE, tests, "").task
+
+
+async def followed(session: Session, run: str, after: int = 0) -> Result:
+    await runs.followed(session, run, after)
+    return fold(session.log(run))
+
+
+async def asked(session: Session, *answers: str, tests: str = TESTS) -> Result:
+    """A run whose questions get these answers, one after another."""
+    run = await session.start(task(tests), ask=True)
+    result = await followed(session, run)
+    for answer in answers:
+        assert result.waiting is not None and result.waiting.rivals is not None
+        seen = session.log(run)[-1].seq
+        assert await session.answer(run, result.waiting.interrupt, {"answer": answer})
+        result = await followed(session, run, seen)
+    return result
+
+
+async def test_unattended_the_likeliest_is_taken_and_the_others_are_told_and_can_be_settled(
+    session: Session,
+) -> None:
+    result = await followed(session, await session.start(task(FOUR_TESTS), ask=False))
+    assert (result.outcome, result.strategy, result.proof) == ("healed", "search", "E1")
+    assert "n >= 10" in result.code and result.evidence is not None
+    assert result.rivals is not None and result.rivals.call == "price(11)"
+    assert result.evidence.others == 1
+    assert [(one.label, one.gives) for one in result.rivals.behaviours] == [
+        ("A", "22"), ("B", "33")
+    ]
+    healed = await followed(session, await session.settle(result.run_id, "B", run_id="again"))
+    assert (healed.run_id, healed.outcome, "n == 10" in healed.code) == ("again", "healed", True)
+
+
+async def test_a_run_waits_with_the_question_and_the_answer_decides(session: Session) -> None:
+    result = await asked(session, "B")
+    (waiting,) = [one.event for one in session.log(result.run_id) if isinstance(one.event, Waiting)]
+    assert all(fact in waiting.question for fact in ("price(11)", "22", "33"))
+    assert (result.outcome, "n == 10" in result.code, result.rivals) == ("healed", True, None)
+    assert ("price(11) == 33", "user") in [(test.name, test.origin) for test in result.tests]
+    assert result.report is not None
+    assert "price(11) == 33" in [verdict.name for verdict in result.report.verdicts]
+
+
+@pytest.mark.parametrize("answer", ["a", "skip", "Q"])
+async def test_an_answer_keeps_the_likeliest_and_closes_the_question_where_it_makes_sense(
+    session: Session, answer: str
+) -> None:
+    result = await asked(session, answer)
+    assert (result.outcome, "n >= 10" in result.code) == ("healed", True)
+    assert (result.rivals is None) == (answer == "a")
+    assert any("'Q'" in notice.text for notice in result.notices) == (answer == "Q")
+
+
+async def test_a_value_that_no_behaviour_gives_leaves_no_repair(session: Session) -> None:
+    run = await session.start(task(), ask=True, max_iterations=1)
+    waiting = (await followed(session, run)).waiting
+    assert waiting is not None
+    await session.answer(run, waiting.interrupt, {"answer": "44"})
+    log = (await followed(session, run, session.log(run)[-1].seq), session.log(run))[1]
+    judged = [entry.event.report for entry in log if entry.event.kind == "judged"]
+    assert fold(log).outcome == "unresolved"
+    assert [verdict.name for verdict in judged[-1].failing] == ["price(11) == 44"]
+
+
+async def test_with_the_question_answered_a_repair_is_proven_further(session: Session) -> None:
+    result = await asked(session, "A", tests=FOUR_TESTS)
+    assert result.proof in ("E3", "E4") and result.evidence is not None
+    evidence = document(result)["evidence"]
+    assert isinstance(evidence, dict)
+    assert (evidence["probes"] >= 100, evidence["others"]) == (True, 0)
+
+
+async def test_only_an_open_question_can_be_settled(session: Session) -> None:
+    run = await session.start(task("assert price(11) == 22"))
+    await followed(session, run)
+    with pytest.raises(ValueError):
+        await session.settle(run, "A")
+    with pytest.raises(UnknownRun):
+        await session.settle("unknown", "A")
+    open_ended = await followed(session, await session.start(task()))
+    with pytest.raises(ValueError):
+        await session.settle(open_ended.run_id, "skip")
+
+
+async def test_a_held_out_test_that_was_consulted_proves_no_more(session: Session) -> None:
+    """The likeliest repair fails the last test, which then is shown."""
+    tests = (
+        "assert price(9) == 27\nassert price(1) == 3\nassert price(10) == 20\n"
+        "assert price(30) == 90"
+    )
+    result = await followed(session, await session.start(task(tests)))
+    assert (result.outcome, result.iterations, result.proof) == ("healed", 2, "E1")
+
+
+@pytest.mark.parametrize("proof_s", [0.0, 0.05])
+async def test_where_no_time_is_left_for_proof_rivals_hold_a_repair_at_e1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proof_s: float
+) -> None:
+    async def endless(*_: object) -> Evidence:
+        await asyncio.sleep(60)
+        raise AssertionError("unreachable")
+
+    monkeypatch.setattr(proving, "_probed", endless)
+    async with open_session(settings(tmp_path, proof_s=proof_s)) as session:
+        result = await followed(session, await session.start(task(FOUR_TESTS)))
+    assert (result.outcome, result.proof) == ("healed", "E1")
+    assert (result.evidence is not None and bool(result.evidence.unsettled)) is (proof_s > 0)
+
+
+async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session: Session) -> None:
+    examples = ">>> price(10)\n    20\n    >>> price(9)\n    27\n    >>> price(1)\n    3\n"
+    program = PRICE.replace(":\n", f':\n    """{examples}    """\n', 1)
+    run = await session.start(from_page(program, "", "").task, ask=False)
+    assert (await followed(session, run)).rivals is not None
+    healed = await followed(session, await session.settle(run, "B", run_id="again"))
+    assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")
+
+
+def test_the_library_asks_a_function(tmp_path: Path) -> None:
+    seen: list[CompetingPatches] = []
+
+    def right(rivals: CompetingPatches) -> str:
+        seen.append(rivals)
+        return "B"
+
+    agent = SelfHealingAgent("mock", data_dir=tmp_path)
+    result = agent.loop(code=PRICE, tests=TESTS, ask=right)
+    assert [rivals.call for rivals in seen] == ["price(11)"]
+    assert ("n == 10" in result.code, result["rivals"]) == (True, None)
+    unasked = SelfHealingAgent("mock", data_dir=tmp_path / "other").run(code=PRICE, tests=TESTS)
+    assert unasked.rivals is not None
+
+
+@pytest.mark.parametrize("answer", ["Q", "", 33])
+def test_an_answer_of_the_function_that_answers_nothing_is_raised_and_loses_nothing(
+    tmp_path: Path, answer: str
+) -> None:
+    agent = SelfHealingAgent("mock", data_dir=tmp_path)
+    with pytest.raises(UnusableAnswer, match=f"'{answer}'") as raised:
+        agent.loop(code=PRICE, tests=TESTS, ask=lambda rivals: answer)
+    result = raised.value.result
+    assert (result.success, result.rivals is not None) == (True, True)

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agent.core.domain import Example
+from agent.propose.roles import MAX_CALLS
+from agent.propose.rules import adversarial_calls, critique, draft, lesson, rules, spec_tests
+from llm import Message, NoModel, Request, RulesProvider
+from llm.asking.ask import whole
+from tests.agent.values import program
+
+
+def calls(code: str, *tests: Example) -> list[str]:
+    answer = adversarial_calls({"code": code, "tests": "", "test_cases": tests})
+    return [call["call"] for call in json.loads(answer)["calls"]]
+
+
+def example(call: str) -> Example:
+    return Example(name=call, origin="user", call=call, expected="0")
+
+
+@pytest.mark.parametrize("role", ["arbiter", "planner"])
+async def test_a_role_without_a_rule_needs_a_model(role: str) -> None:
+    request = Request(role, "", (Message("user", ""),))
+    with pytest.raises(NoModel, match=repr(role)):
+        await whole(RulesProvider(rules({})), request)
+
+
+async def test_no_rule_rewrites_a_program() -> None:
+    request = Request("generator", "", (), variables={"code": "x = 1", "task": ""})
+    with pytest.raises(NoModel):
+        await whole(RulesProvider(rules({"": "x = 2\n"})), request)
+
+
+def test_calls_of_the_tests_are_made_with_other_arguments_small_ones_first() -> None:
+    found = calls("def f(n, text):\n    return n\n", example("f(3, 'ab')"))
+    assert len(found) == MAX_CALLS
+    assert "f(0, 'ab')" in found and "f(3, '')" in found and "f(4, 'ab')" in found
+    assert "f(3, 'ab')" not in found
+
+
+def test_what_no_test_calls_private_functions_and_broken_programs_get_no_calls() -> None:
+    assert calls("def f(n: int):\n    return n\n") == []
+    assert calls("def _f(n: int):\n    return n\n", example("_f(3)")) == []
+    assert calls("def f(n: int:\n", example("f(3)")) == []
+
+
+def test_the_critic_rejects_a_changed_test() -> None:
+    before = program("def f():\n    return 1\n\n\nassert f() == 2\n")
+    after = program("def f():\n    return 1\n\n\nassert f() == 1\n")
+    answer = json.loads(
+        critique({"before_solution": before, "after_solution": after, "crash_only": False})
+    )
+    assert (answer["approve"], answer["objections"]) == (False, [])
+
+
+@pytest.mark.parametrize("end", ["raise ValueError('no')", "sys.exit(3)", "exit()"])
+def test_the_critic_rejects_a_silenced_deliberate_end(end: str) -> None:
+    variables = {
+        "before_solution": program(f"import sys\n{end}\n"),
+        "after_solution": program("import sys\npass\n"),
+        "crash_only": True,
+    }
+    assert json.loads(critique(variables))["approve"] is False
+
+
+def test_the_critic_approves_a_plain_repair() -> None:
+    variables = {
+        "before_solution": program("def f():\n    return 1\n"),
+        "after_solution": program("def f():\n    return 2\n"),
+        "crash_only": False,
+    }
+    assert json.loads(critique(variables))["approve"] is True
+
+
+def test_a_draft_is_found_by_its_tasks_words_whatever_their_spacing() -> None:
+    assert draft({"Write  f.": "x = 1\n"}, " Write f.\n") == "```python\nx = 1\n```\n"
+    with pytest.raises(NoModel):
+        draft({"Write f.": "x = 1\n"}, "Write g.")
+
+
+def test_examples_in_words_become_tests() -> None:
+    answer = json.loads(spec_tests({"task": "double(4) returns 8, double(0) == 0."}))
+    assert answer["examples"] == [
+        {"call": "double(4)", "expected": "8"},
+        {"call": "double(0)", "expected": "0"},
+    ]
+
+
+def test_a_lesson_names_cause_and_help_and_is_no_longer_than_one_may_be() -> None:
+    answer = json.loads(lesson({"category": "crash", "cause": "Too far.", "note": "n - 1"}))
+    assert answer["category"] == "crash"
+    assert "Too far" in answer["text"] and "n - 1" in answer["text"]
+    answer = json.loads(lesson({"category": "crash", "cause": "x" * 900, "note": "\ud800"}))
+    assert len(answer["text"]) == 600
+
+
+def test_calls_that_are_longer_than_an_answer_may_hold_are_left_out() -> None:
+    found = calls("def f(text, n):\n    return n\n", example(f"f({'a' * 250!r}, 3)"))
+    assert "f('', 3)" in found
+    assert max(map(len, found)) <= 200
+    words = f"double({'1' * 250}) returns 8, double(0) == 0."
+    assert [one["call"] for one in json.loads(spec_tests({"task": words}))["examples"]] == [
+        "double(0)"
+    ]

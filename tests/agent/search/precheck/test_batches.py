@@ -1,0 +1,59 @@
+"""Processor seconds are counted as processes tell them, as far as they can be true."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from agent.search.precheck import batches
+from agent.search.precheck.batches import LOST_S, ProcessorTime, TimedBatch
+from sandbox.types import Json, LostItem
+
+
+class Telling:
+    """A batch that gives these replies, each a second of the host's clock after the one before."""
+
+    def __init__(self, replies: Sequence[Json | LostItem]) -> None:
+        self._replies = replies
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def replies(
+        self, items: Sequence[Json], item_wall_s: float
+    ) -> AsyncIterator[tuple[int, Json | LostItem]]:
+        for number, reply in enumerate(self._replies):
+            self.now += 1.0
+            yield number, reply
+
+
+async def heard(
+    monkeypatch: pytest.MonkeyPatch, *replies: Json | LostItem
+) -> tuple[list[Json | LostItem], float]:
+    distinguishing, spent = Telling(replies), ProcessorTime()
+    monkeypatch.setattr(batches, "time", distinguishing)
+    batch = TimedBatch(distinguishing, spent)
+    told = [reply async for _, reply in batch.replies([None] * len(replies), 9)]
+    return told, spent.spent_s
+
+
+async def test_seconds_come_off_the_replies_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await heard(monkeypatch, [0.25, "a"], [0.5, ["b"]]) == (["a", ["b"]], 0.75)
+
+
+@pytest.mark.parametrize("claim", [-5.0, 1e9, float("nan"), float("inf")])
+async def test_no_process_can_have_worked_less_than_nothing_or_longer_than_it_was_waited_for(
+    monkeypatch: pytest.MonkeyPatch, claim: float
+) -> None:
+    assert await heard(monkeypatch, [claim, "a"]) == (["a"], 1.0)
+
+
+async def test_a_reply_without_its_seconds_is_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await heard(monkeypatch, "a", ["x", "b"], {"runs": []}) == ([None] * 3, 3.0)
+
+
+async def test_a_process_that_was_lost_counts_within_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lost = LostItem("killed")
+    assert await heard(monkeypatch, lost) == ([lost], min(1.0, LOST_S))

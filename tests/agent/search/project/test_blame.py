@@ -1,0 +1,54 @@
+"""Which files are suspected, by what tests ran and read."""
+
+import ast
+
+from agent.search.project.suite import Coverage
+from agent.search.project.suspects import (
+    SeenTest,
+    fields_beside,
+    named_statements,
+    names_read,
+    suspects,
+)
+
+TABLES = "class Rate:\n    pass\n\n\nRATES = {}\nSIGNS = {}\n"
+READERS = "def rate(of):\n    return RATES[of]\n\n\ndef sign(of):\n    return SIGNS[of]\n"
+FILES = {"tables.py": TABLES, "readers.py": READERS, "idle.py": "def idle():\n    pass\n"}
+
+
+def seen(first_line: int, *asked: str) -> SeenTest:
+    return SeenTest(Coverage({"readers.py": {first_line: 1}}), frozenset(asked))
+
+
+def suspicions(failing: list[SeenTest], passing: list[SeenTest]) -> dict[str, float]:
+    found = suspects(FILES, FILES, failing, passing)
+    return {one.file: round(one.suspicion, 2) for one in found}
+
+
+def test_a_table_is_as_suspicious_as_those_that_read_it_tell() -> None:
+    assert suspicions([seen(1)], [seen(5)] * 3) == {"readers.py": 1.0, "tables.py": 0.9}
+    assert suspicions([seen(1)], [seen(1)] * 3) == {"readers.py": 0.5, "tables.py": 0.45}
+
+
+def test_what_every_test_names_tells_nothing() -> None:
+    named = suspicions([seen(1, "Rate")], [seen(1, "Rate")] * 8)
+    assert named == {"readers.py": 0.33, "tables.py": 0.3}
+    assert suspicions([seen(1, "Rate")], [seen(1)] * 8) == {"tables.py": 0.9, "readers.py": 0.33}
+
+
+def test_fields_of_the_classes_above_stand_beside_those_of_a_class() -> None:
+    texts = (
+        "class Late(Wrong):\n    def __init__(self, sent):\n        self.sent = sent\n",
+        "class Wrong(Exception):\n    def __init__(self, said):\n        self.said = said\n",
+        "no code (",
+    )
+    assert {*fields_beside(texts)["said"]} == {"said", "sent"}
+    assert "sent" not in fields_beside(texts[1:])["said"]
+
+
+def test_a_test_is_found_by_the_name_that_pytest_gives_it() -> None:
+    text = "class TestA:\n    def test_b(self):\n        go(RATES)\n\ndef test_c():\n    pass\n"
+    found = named_statements(text)
+    assert found.keys() == {"TestA", "TestA::test_b", "test_c"}
+    assert names_read(ast.walk(found["TestA::test_b"])) == {"go", "RATES"}
+    assert named_statements("no code (") == {}

@@ -1,0 +1,166 @@
+"""Where a project's parts lie, and which of its files go along, may be edited, or never are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agent.target.errors import BadInput
+from agent.target.repository.layout import find_layout
+from agent.target.repository.tree import ProjectTree, is_test_code, read_tree
+
+
+def lay(root: Path, *paths: str, **texts: str) -> Path:
+    for path in paths:
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"# {path}\n")
+    for name, text in texts.items():
+        (root / name.replace("__", ".")).write_text(text)
+    return root
+
+
+def tree_at(root: Path, **more: tuple[str, ...]) -> ProjectTree:
+    return read_tree(find_layout(root), **more)
+
+
+@pytest.mark.parametrize(("texts", "paths", "roots", "configuration"), [
+    ({"pyproject__toml": "[tool.pytest.ini_options]\n"}, ["src/a/__init__.py"],
+     ("src", ""), "pyproject.toml"),
+    ({"pytest__ini": "[pytest]\npythonpath = lib\n"}, ["lib/b.py"], ("lib", ""), "pytest.ini"),
+    ({"setup__cfg": "[options.packages.find]\nwhere = code\n"}, ["code/c/__init__.py"],
+     ("code", ""), ""),
+    ({"setup__cfg": "[tool:pytest]\n"}, ["d.py"], ("",), "setup.cfg"),
+    ({"tox__ini": "[pytest]\n"}, ["e/f/__init__.py"], ("",), "tox.ini"),
+    ({"pyproject__toml": '[tool.setuptools.packages.find]\nwhere = ["./src"]\n'},
+     ["src/g.py"], ("src", ""), ""),
+])
+def test_roots_and_configuration_are_found(
+    tmp_path: Path, texts: dict[str, str], paths: list[str], roots: tuple[str, ...],
+    configuration: str,
+) -> None:
+    layout = find_layout(lay(tmp_path, *paths, **texts))
+    assert (layout.import_roots, layout.configuration) == (roots, configuration)
+
+
+def test_the_project_is_found_from_anywhere_within_it(tmp_path: Path) -> None:
+    lay(tmp_path, "src/a/__init__.py", "tests/unit/test_a.py", pyproject__toml="")
+    for start in ("", "src/a", "tests/unit", "tests/unit/test_a.py"):
+        assert find_layout(tmp_path / start).root == tmp_path
+
+
+def test_its_name_is_its_own_or_that_of_the_folder(tmp_path: Path) -> None:
+    assert find_layout(lay(tmp_path, "a.py", setup__py="")).name == tmp_path.name
+    lay(tmp_path, pyproject__toml='[project]\nname = "jam"\n')
+    assert find_layout(tmp_path).name == "jam"
+
+
+def test_what_cannot_be_read_is_said_with_its_path(tmp_path: Path) -> None:
+    lay(tmp_path, pyproject__toml="[broken")
+    with pytest.raises(BadInput, match=r"pyproject\.toml"):
+        find_layout(tmp_path)
+    with pytest.raises(BadInput, match="nowhere"):
+        find_layout(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(("path", "is_test"), [
+    ("tests/test_a.py", True), ("src/a/tests/helpers.py", True), ("conftest.py", True),
+    ("a/conftest.py", True), ("a_test.py", True), ("setup.py", True), ("src/a/testing.py", False),
+    ("a/contest.py", False), ("src/attest/core.py", False), ("tests.py", True),
+])
+def test_code_of_tests_is_told_by_its_place_and_name(path: str, is_test: bool) -> None:
+    assert is_test_code(path) is is_test
+
+
+def test_only_what_is_shipped_may_be_edited(tmp_path: Path) -> None:
+    lay(tmp_path, "src/a/__init__.py", "src/a/b.py", "tests/test_b.py", "tests/conftest.py",
+        "docs/conf.py", "setup.py", "src/a/data.txt")
+    tree = tree_at(tmp_path)
+    assert tree.editable == {"src/a/__init__.py", "src/a/b.py"}
+    assert {"tests/conftest.py", "src/a/data.txt", "setup.py"} <= tree.protected.keys()
+    assert tree_at(tmp_path, only=("src/a/b.py",)).editable == {"src/a/b.py"}
+    assert tree_at(tmp_path, exclude=("src/a/b*",)).editable == {"src/a/__init__.py"}
+    assert tree_at(tmp_path, only=("tests",)).editable == frozenset()
+
+
+def test_what_git_ignores_is_left_out_but_for_modules(tmp_path: Path) -> None:
+    lay(tmp_path, "a/__init__.py", "a/_version.py", "big.bin", "fresh.py", ".venv/lib/x.py",
+        __gitignore="_version.py\n*.bin\n.venv\n")
+    (tmp_path / ".gitignore").write_text("_version.py\n*.bin\n.venv\n")
+    for command in (["init", "-q"], ["add", "a/__init__.py"]):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    files = tree_at(tmp_path).files
+    assert {"a/__init__.py", "a/_version.py", "fresh.py"} <= files.keys()
+    assert not {"big.bin", ".venv/lib/x.py"} & files.keys()
+
+
+def test_links_that_lead_out_and_large_files_are_left_out_and_told(tmp_path: Path) -> None:
+    root = lay(tmp_path / "p", "a.py", pyproject__toml="")
+    (tmp_path / "secret").write_text("key")
+    (root / "out").symlink_to(tmp_path / "secret")
+    (root / "in.py").symlink_to(root / "a.py")
+    (root / "large.csv").write_bytes(b"x" * 2_100_000)
+    tree = tree_at(root)
+    assert tree.files["in.py"] == "# a.py\n"
+    assert not {"out", "large.csv"} & tree.files.keys()
+    assert len(tree.notices) == 2
+
+
+def test_files_that_hold_keys_stay_where_they_are(tmp_path: Path) -> None:
+    lay(tmp_path, "a.py", ".env", ".env.example", "deploy/server.pem", ".env.local")
+    tree = tree_at(tmp_path)
+    assert {*tree.files} == {"a.py", ".env.example"}
+    lay(tmp_path, ".envrc", "prod.env", ".npmrc", ".aws/credentials", "secrets.toml", "id_ecdsa",
+        ".pgpass", ".kube/config", "credentials.py")
+    assert {*tree_at(tmp_path).files} == {"a.py", ".env.example", "credentials.py"}
+    assert all(any(name in one for one in tree.notices) for name in (".env", "server.pem"))
+
+
+def test_bytes_that_are_no_text_come_through(tmp_path: Path) -> None:
+    data = bytes(range(256))
+    lay(tmp_path, "a.py")
+    (tmp_path / "raw.dat").write_bytes(data)
+    text = tree_at(tmp_path).files["raw.dat"]
+    assert text.encode("utf-8", "surrogateescape") == data
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    lay(tmp_path, "a.py", "b.py")
+    (tmp_path / "b.py").chmod(0)
+    assert any("b.py" in notice for notice in tree_at(tmp_path).notices)
+
+
+def test_modules_made_for_tests_are_not_edited(tmp_path: Path) -> None:
+    lay(tmp_path, "a.py")
+    (tmp_path / "plugin.py").write_text("import os\nimport pytest\n")
+    (tmp_path / "fixtures.py").write_text("def f():\n    from pytest import raises\n")
+    assert tree_at(tmp_path).editable == {"a.py"}
+
+
+def test_reading_a_repository_starts_no_program_that_it_names(tmp_path: Path) -> None:
+    lay(tmp_path, "a.py")
+    other_run = tmp_path.parent / f"{tmp_path.name}-ran"
+    program = tmp_path / "evil.sh"
+    program.write_text(f"#!/bin/sh\ntouch {other_run}\n")
+    program.chmod(0o755)
+    (tmp_path / ".gitattributes").write_text("*.py filter=evil\n")
+    for command in (
+        ["init", "-q"], ["add", "a.py"], ["config", "core.fsmonitor", str(program)],
+        ["config", "filter.evil.clean", str(program)],
+        ["config", "filter.evil.process", str(program)],
+    ):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    (tmp_path / "a.py").write_text("# changed\n")
+    assert "a.py" in tree_at(tmp_path).files
+    assert not other_run.exists()
+
+
+def test_a_git_that_cannot_answer_is_told(tmp_path: Path) -> None:
+    lay(tmp_path, "a.py")
+    (tmp_path / ".git").write_text("gitdir: /nowhere/to/be/found\n")
+    tree = tree_at(tmp_path)
+    assert "a.py" in tree.files and "git" in tree.notices[0]

@@ -1,0 +1,76 @@
+"""What changed lately is suspected first."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agent.search.project.recency import UNCHANGED, changed_lines, lately
+from agent.search.project.suspects import Suspect
+from agent.target.errors import BadInput
+
+TEXT = "X = 1\n\n\ndef a():\n    return 1\n\n\ndef b():\n    return 2\n"
+
+
+def git(root: Path, *arguments: str) -> None:
+    subprocess.run(
+        ["git", "-C", str(root), "-c", "user.name=A", "-c", "user.email=a@b.c", *arguments],
+        check=True, capture_output=True,
+    )
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q")
+    for text in (TEXT, TEXT.replace("return 1", "return 3")):
+        (tmp_path / "below").mkdir(exist_ok=True)
+        (tmp_path / "below/m.py").write_text(text)
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-q", "-m", "one")
+    return tmp_path / "below"
+
+
+def test_lines_are_those_that_are_not_as_the_commit_has_them(root: Path) -> None:
+    now = TEXT.replace("return 1", "return 3")
+
+    def found(text: str, since: str = "") -> dict[str, tuple[int, ...]]:
+        return changed_lines(root, {"m.py": text, "new.py": "x\n"}, ["m.py"], since)
+
+    assert found(now) == {} and found(now, "HEAD~1") == {"m.py": (5,)}
+    assert found(now.replace("return 2", "return 4\n    # more")) == {"m.py": (9, 10)}
+    # What is gone was beside what is left.
+    assert found(now.replace("X = 1\n", "")) == {"m.py": (1,)}
+    assert changed_lines(root, {"new.py": "x\ny\n"}, ["new.py"]) == {"new.py": (1, 2)}
+
+
+def test_what_git_ignores_is_generated_and_did_not_change(root: Path) -> None:
+    (root / ".gitignore").write_text("_version.py\n")
+    for name in ("_version.py", "new.py"):
+        (root / name).write_text("x\n")
+    files = {"_version.py": "x\n", "new.py": "x\n"}
+    assert changed_lines(root, files, [*files]) == {"new.py": (1,)}
+
+
+def test_a_commit_that_is_none_is_refused_and_no_git_tells_nothing(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for since in ("nowhere", "--all", "HEAD:m.py"):
+        with pytest.raises(BadInput, match=f"--since {since}"):
+            changed_lines(root, {"m.py": TEXT}, ["m.py"], since)
+    bare = tmp_path_factory.mktemp("no-git")
+    assert changed_lines(bare, {"m.py": TEXT}, ["m.py"]) == {}
+
+
+def test_functions_that_changed_come_before_others() -> None:
+    files = {"m.py": TEXT, "n.py": TEXT}
+    first, second = Suspect("m.py", 0.9, {4: 0.9, 8: 0.5}), Suspect("n.py", 0.8, {4: 0.8})
+    assert lately([first, second], files, {}) == [first, second]
+    assert lately([first, second], files, {"n.py": (5,)}) == [
+        Suspect("n.py", 0.8, {4: 0.8}),
+        Suspect("m.py", 0.9 * UNCHANGED, {4: 0.9 * UNCHANGED, 8: 0.5 * UNCHANGED}),
+    ]
+    # Lines at the top are nobody's, and the file's own suspicion keeps for them.
+    (found,) = lately([first], files, {"m.py": (1,)})
+    assert (found.suspicion, found.functions[8]) == (0.9, 0.5 * UNCHANGED)

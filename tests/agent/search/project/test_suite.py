@@ -1,0 +1,356 @@
+"""A project's suite: judged by its own pytest, and kept for many candidates."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterable
+from itertools import count, repeat
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agent.core.domain import Project, Report
+from agent.search.precheck.changes import change
+from agent.search.project.programs.item_runs import ItemRun
+from agent.search.project.programs.suite_session import _SHARED_BYTES, _Rows, _Suite
+from agent.search.project.suite import CollectedSuite, open_suite
+from agent.target.failures.excluded import with_outside_failures
+from agent.verify.jail_modules import beside_pytest, pytest_site
+from agent.verify.judge import check
+from agent.verify.project import suite_run
+from agent.verify.project.suite_run import gone, run_suite, verdicts
+from sandbox.sandbox import open_sandbox
+from tests.agent.search.project.small_project import (
+    FAILING,
+    FILES,
+    HEALED,
+    PROJECT,
+    base,
+    pyproject,
+    scripts,
+    task,
+)
+
+MONEY = "src/till/money.py"
+
+
+@pytest.fixture
+async def suite() -> AsyncIterator[CollectedSuite]:
+    async with open_suite(FILES, PROJECT, (), open_sandbox()) as kept:
+        yield kept
+
+
+async def test_outcomes_are_pytests_own() -> None:
+    run = await run_suite(FILES, PROJECT, (), open_sandbox())
+    assert {*run.failing} == FAILING
+    assert (run.exit_code, run.problems) == (1, [])
+    statuses = {node.rpartition("::")[2]: row["status"] for node, row in run.rows.items()}
+    assert statuses["test_later"] == statuses["test_odd"] == "xfailed"
+    assert statuses["test_never"] == "skipped"
+    assert statuses["test_rate"] == statuses["test_files"] == "passed"
+
+
+async def test_a_report_tells_of_each_test_and_where_it_fails() -> None:
+    report = await check(base(), scripts([*FAILING]), task(), open_sandbox())
+    failing = {one.name: one for one in report.failing}
+    assert failing.keys() == FAILING
+    assert "tests/test_money.py:40" in failing["tests/test_money.py::Cases::test_shares"].message
+    healed = base().with_file(MONEY, HEALED)
+    report = await check(healed, scripts([*FAILING]), task(), open_sandbox())
+    # What was expected to fail passes now, which sets it aside.
+    assert report.passed and not report.failing
+    assert report.integrity == "in-process"
+
+
+async def test_a_test_that_is_not_there_is_an_error() -> None:
+    report = await check(
+        base(), scripts(["tests/test_money.py::test_gone"]), task(), open_sandbox()
+    )
+    gone = next(one for one in report.verdicts if one.test.endswith("test_gone"))
+    assert gone.status == "error"
+
+
+async def test_known_failures_are_set_aside() -> None:
+    aside = Project.model_validate({**PROJECT.model_dump(), "aside": tuple(FAILING)})
+    excluded = task().model_copy(update={"project": aside})
+    report = await check(base(), scripts([]), excluded, open_sandbox())
+    assert not report.failing
+    assert sum(bool(one.aside) for one in report.verdicts) == len(FAILING)
+
+
+async def test_what_the_jail_refuses_a_test_is_told_of_it_alone() -> None:
+    files = FILES | {"tests/test_out.py": (
+        "import socket, subprocess, sys\n"
+        "def test_program():\n    subprocess.run(['git', 'status'], check=True)\n"
+        "def test_python():\n    subprocess.run([sys.executable, '-c', '1 / 0'], check=True)\n"
+        "def test_network():\n    socket.create_connection(('192.0.2.1', 80), 1)\n"
+    )}
+    run = await run_suite(files, PROJECT, (), open_sandbox())
+    told = with_outside_failures(
+        Report(solution="", verdicts=tuple(verdicts(run, scripts([]), PROJECT))), task()
+    )
+    aside = {one.name.rpartition("::")[2] for one in told.verdicts if one.aside}
+    assert aside == {"test_program", "test_network"}
+
+
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_plugin_that_we_bring_is_loaded_only_for_who_names_it(named: bool) -> None:
+    files = {"test_loaded.py": (
+        f"import sys\n\n\ndef test_loaded():{'  # langsmith' * named}\n"
+        "    assert any('lang' + 'smith' in one for one in sys.modules)\n"
+    )}
+    project = Project(root="/none", name="loaded", import_roots=("",), editable=())
+    run = await run_suite(files, project, (), open_sandbox())
+    assert run.rows["test_loaded.py::test_loaded"]["status"] == ("passed" if named else "failed")
+    async with open_suite(files, project, (), open_sandbox()) as kept:
+        (row,) = (await kept.baseline([0])).values()
+    assert row.passed is named
+
+
+SUBTESTS = """
+import unittest
+
+def test_pieces(subtests):
+    for piece in (1, 2, 3):
+        with subtests.test(piece=piece):
+            assert piece != 2
+
+class Pieces(unittest.TestCase):
+    def test_failing(self):
+        for piece in (1, 2):
+            with self.subTest(piece=piece):
+                self.assertEqual(piece, 1)
+
+    def test_skipping(self):
+        with self.subTest("one"):
+            raise unittest.SkipTest("not here")
+
+    def test_passing(self):
+        with self.subTest("one"):
+            self.assertTrue(True)
+"""
+
+
+async def test_subtests_fail_their_test_and_skip_only_themselves() -> None:
+    files, alone = {"test_pieces.py": SUBTESTS}, PROJECT.model_copy(update={"import_roots": ("",)})
+    run = await run_suite(files, alone, (), open_sandbox())
+    assert {node.rpartition("::")[2]: row["status"] for node, row in run.rows.items()} == {
+        "test_pieces": "failed", "test_failing": "failed", "test_skipping": "passed",
+        "test_passing": "passed",
+    }
+    async with open_suite(files, alone, (), open_sandbox()) as kept:
+        rows = await kept.baseline([*range(4), *range(4)])
+        assert {row.node for row in rows.values() if not row.passed} == {*run.failing}
+
+
+def test_a_parameter_may_be_named_otherwise_in_each_run() -> None:
+    before = ["a.py::test_at[10:01]", "a.py::test_at[noon]", "a.py::test_all", "a.py::test_b[1]"]
+    now = ["a.py::test_at[10:02]", "a.py::test_at[noon]", "a.py::test_every"]
+    assert gone(before, now) == ["a.py::test_all", "a.py::test_b[1]"]
+    assert gone(before, [*before, "a.py::test_b[2]"]) == []
+
+
+def test_only_one_pytest_comes_along_and_it_is_the_projects_where_it_has_one(
+    tmp_path: Path
+) -> None:
+    for name in ("pytest", "_pytest", "pluggy", "packaging", "iniconfig"):
+        assert beside_pytest((str(tmp_path),)).sites == (str(tmp_path), pytest_site())
+        (tmp_path / name).mkdir()
+    assert beside_pytest((str(tmp_path),)).sites == (str(tmp_path),)
+
+
+async def test_nothing_is_asked_when_the_time_is_over(suite: CollectedSuite) -> None:
+    suite.until = 0.0
+    assert await suite.baseline([0]) == {}
+    assert await suite.screen(MONEY, [HEALED], [0], 1, "full", 0.3) == [None]
+
+
+async def test_what_is_kept_agrees_with_a_fresh_run(suite: CollectedSuite) -> None:
+    rows = await suite.baseline(range(len(suite.nodes)))
+    assert {row.node for row in rows.values() if not row.passed} == FAILING
+    assert suite.loaded >= {"src/till/__init__.py", MONEY}
+
+
+async def test_coverage_tells_functions_and_lines(suite: CollectedSuite) -> None:
+    number = suite.nodes.index("tests/test_money.py::test_split[2]")
+    (seen,) = (await suite.coverage([number], [MONEY], lines=True)).values()
+    assert seen.functions == {MONEY: {11: 1}}
+    assert seen.lines == {MONEY: {12, 13}}
+
+
+async def test_what_runs_only_to_show_a_failure_is_not_covered() -> None:
+    purse = "\n\nclass Purse:\n    def __repr__(self):\n        return 'purse'\n"
+    files = FILES | {
+        MONEY: FILES[MONEY] + purse,
+        "tests/test_purse.py": (
+            "import unittest\n"
+            "from till.money import Purse, split\n"
+            "class Cases(unittest.TestCase):\n"
+            "    def test_full(self):\n"
+            "        self.assertEqual(Purse(), split(2, 2))\n"
+            "def test_full():\n"
+            "    assert Purse() == split(2, 2)\n"
+        ),
+    }
+    async with open_suite(files, PROJECT, (), open_sandbox()) as suite:
+        numbers = [at for at, node in enumerate(suite.nodes) if node.endswith("::test_full")]
+        seen = await suite.coverage(numbers, [MONEY], lines=True)
+        assert [one.lines for one in seen.values()] == [{MONEY: {12, 13}}] * 2
+
+
+async def test_a_trace_has_the_values_where_it_went_wrong(suite: CollectedSuite) -> None:
+    number = suite.nodes.index("tests/test_money.py::test_split[4]")
+    trace = await suite.trace(MONEY, [number])
+    (test,) = trace.tests
+    assert not test.passed
+    assert ("share", "2") in test.values
+
+
+async def test_candidates_come_out_as_in_fresh_runs(suite: CollectedSuite) -> None:
+    text = FILES[MONEY]
+    rate = suite.nodes.index("tests/test_money.py::Cases::test_rate")
+    files = suite.nodes.index("tests/test_money.py::test_files")
+    order = [number for number, node in enumerate(suite.nodes) if node in FAILING]
+    texts = [
+        text, HEALED, text.replace("people - 1", "people - 2"), text.replace("(people - 1)", "("),
+        text.replace("'usd': 0.9", "'usd': 0.5"), text.replace("(people - 1)", "people()"),
+        text.replace("share = amount", "while True: pass; share = amount"), HEALED,
+    ]
+    found = await suite.screen(MONEY, texts, [*order, rate, files], len(order), "full", 0.3)
+    ends = [one.ended if one else None for one in found]
+    assert ends == ["failed", "ok", "failed", "syntax", "failed", "failed", "timeout", "ok"]
+    assert found[4] is not None and found[4].passed == (False, False, False, False, True)
+    assert found[2] is not None and found[0] is not None and found[2].near < found[0].near
+
+
+async def test_what_one_candidate_leaves_behind_is_not_anothers(suite: CollectedSuite) -> None:
+    text = FILES[MONEY]
+    spoils = text.replace("    return [share]", "    RATES.clear(); return [share]")
+    order = [suite.nodes.index("tests/test_money.py::Cases::test_shares")]
+    order.append(suite.nodes.index("tests/test_money.py::test_total"))
+    found = await suite.screen(MONEY, [spoils, HEALED, text], order, 1, "full", 0.3)
+    assert [one.ended if one else None for one in found] == ["failed", "ok", "failed"]
+
+
+async def test_a_doctest_runs_for_each_candidate() -> None:
+    text = (
+        "LIMITS = (1, 2)\n"
+        "\n"
+        "\n"
+        "def most(values):\n"
+        '    """\n'
+        "    >>> most([1, 3]), LIMITS\n"
+        "    (3, (1, 3))\n"
+        '    """\n'
+        "    return max(values)\n"
+    )
+    files = FILES | {"src/till/most.py": text}
+    arguments = ("--doctest-modules", "src")
+    project = PROJECT.model_copy(update={"arguments": arguments})
+    right = text.replace("(1, 2)", "(1, 3)", 1)
+    texts = [text, right, right.replace("max(", "min("), text, right]
+    async with open_suite(files, project, (), open_sandbox()) as kept:
+        number = kept.nodes.index("src/till/most.py::till.most.most")
+        found = await kept.screen("src/till/most.py", texts, [number], 1, "full", 0.3)
+    assert [one.ended if one else None for one in found] == [
+        "failed", "ok", "failed", "failed", "ok",
+    ]
+
+
+async def test_a_case_of_unittest_fails_alike_each_time(suite: CollectedSuite) -> None:
+    shares = suite.nodes.index("tests/test_money.py::Cases::test_shares")
+    worse = FILES[MONEY].replace("(people - 1)", "(people - 2)")
+    found = await suite.screen(MONEY, [worse, FILES[MONEY], worse], [shares], 1, "full", 0.3)
+    assert [one.message if one else "" for one in found] == ["3 != 9", "6 != 9", "3 != 9"]
+
+
+async def test_a_copy_that_is_loaded_in_its_place_is_told() -> None:
+    files = {
+        "src/iniconfig/__init__.py": "def twice(n):\n    return n\n",
+        "test_a.py": "import iniconfig\ndef test_a():\n    assert iniconfig\n",
+    }
+    project = PROJECT.model_copy(update={"import_roots": ("src", "")})
+    run = await run_suite(files, project, (), open_sandbox())
+    assert "src/iniconfig" in " ".join(run.problems)
+
+
+@pytest.mark.parametrize(("options", "left_out"), [
+    ("-x --pdb --junitxml=out/r.xml --strict-markers", ["-x or --maxfail", "--pdb"]),
+    ("-n auto --cov=till --cov-fail-under=100", ["--cov", "-n"]),
+    ("--maxfail=1 -p no:randomly -W error::ResourceWarning -vv --ff --sw", [
+        "-x or --maxfail", "--stepwise", "--ff",
+    ]),
+    ("-p no:cacheprovider -p no:warnings --import-mode=importlib", []),
+])
+async def test_no_option_of_the_projects_changes_a_verdict(
+    options: str, left_out: list[str]
+) -> None:
+    files = FILES | {"pyproject.toml": pyproject("till", options)}
+    run = await run_suite(files, PROJECT, (), open_sandbox())
+    assert ({*run.failing}, run.problems, run.exit_code) == (FAILING, [], 1)
+    assert run.left_out == left_out
+    assert len(run.rows) == len(run.collected) == 9
+    async with open_suite(files, PROJECT, (), open_sandbox()) as kept:
+        rows = await kept.baseline(range(len(kept.nodes)))
+        assert {row.node for row in rows.values() if not row.passed} == FAILING
+
+
+async def test_what_runs_for_long_is_told_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite_run, "LONG_S", 0.2)
+    files = FILES | {"tests/test_slow.py": (
+        "import time\n\n\ndef test_slow():\n    time.sleep(1.5)\n\n\ndef test_quick():\n    pass\n"
+    )}
+    told: list[tuple[str, float]] = []
+    run = await run_suite(files, PROJECT, (), open_sandbox(), watch=lambda *seen: told.append(seen))
+    slow = [seconds for what, seconds in told if what == "tests/test_slow.py::test_slow"]
+    assert slow[:2] == [0.2, 0.4]
+    assert run.rows["tests/test_slow.py::test_slow"]["status"] == "passed"
+
+
+def test_what_a_copy_tells_comes_in_order_also_where_the_shared_memory_is_full() -> None:
+    reading, writing = os.pipe()
+    rows = _Rows(writing)
+    texts = ["a", "b" * (_SHARED_BYTES - 500), "c" * 600, "d"]
+    for text in texts:
+        rows.write([text])
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        by_pipe = pipe.read()
+    assert by_pipe.count(b"\n") == 2
+    assert rows.told(by_pipe) == [[text] for text in texts]
+    assert _Rows(-1).told(b'["cut sh') == []
+
+
+def rows_of(said: Iterable[str], failing: int = 1) -> list[Any]:
+    """What is told of two candidates where the tests, one after another, fail with these words."""
+    words = iter(said)
+    suite = _Suite(SimpleNamespace(folder="/nowhere", payload={}, files={}))
+    live: Any = SimpleNamespace(text="", path="a.py", take_on=lambda text: None)
+
+    def timed(*_: Any) -> tuple[ItemRun, float, list[Any]]:
+        return ItemRun(False, AssertionError(next(words))), 0.0, []
+
+    suite._timed = timed  # type: ignore[method-assign]
+    told: list[Any] = []
+    suite._candidates(
+        live,
+        {"order": [*range(failing)], "failing": [*range(failing)], "mode": "fit",
+         "limits": [1.0, 1.0, 1.0], "slice_s": 60.0},
+        [[*change("", "x")], [*change("", "y")]], told.append,
+    )
+    return told
+
+
+def test_a_message_that_is_another_each_time_says_nothing_of_what_candidates_left() -> None:
+    assert False not in rows_of(map(str, count()))
+    assert False not in rows_of(repeat("as ever"))
+    assert rows_of(["before", "a", "b", "after", "after"])[-1] is False
+
+
+def test_what_leaves_the_first_failing_tests_as_they_are_is_not_run_through_all() -> None:
+    alike = [row[1] for row in rows_of(repeat("as ever"), 5)]
+    assert alike == ["000--", "000--"]
+    otherwise = [row[1] for row in rows_of(map(str, count()), 5)[:2]]
+    assert otherwise == ["00000", "00000"]

@@ -1,0 +1,61 @@
+"""Suspicion falls on what failing tests ran and passing tests did not."""
+
+from agent.core.domain import SuspiciousLine
+from agent.search.localisation import crash_of, ochiai, suspicious_lines
+from agent.search.values import Crash, Trace, Traced
+from agent.search.wording import edit_in_words
+
+TRACE = Trace(
+    (
+        Traced(True, frozenset({1, 2, 4})),
+        Traced(False, frozenset({1, 2, 3}), "ZeroDivisionError", "division by zero", 3,
+               (("n", "0"),)),
+    )
+)
+
+
+def test_a_line_only_failing_tests_ran_is_the_most_suspicious() -> None:
+    suspicion = ochiai(TRACE)
+
+    assert suspicion[3] == 1.0
+    assert 0 < suspicion[2] < 1.0
+    assert suspicion[4] == 0.0
+
+
+def test_without_failures_nothing_is_suspicious() -> None:
+    assert ochiai(Trace((Traced(True, frozenset({1})),))) == {}
+
+
+def test_a_crash_is_told_from_a_wrong_answer() -> None:
+    wrong = Trace((Traced(False, frozenset({1}), "AssertionError", "", None),))
+
+    assert crash_of(TRACE) == Crash(
+        "ZeroDivisionError", "division by zero", 3, values=(("n", "0"),)
+    )
+    assert crash_of(wrong) is None
+
+
+def test_what_only_loads_the_module_is_blamed_last() -> None:
+    text = '"""Notes."""\nimport os\ndef f(n):\n    return n\n'
+    wrong = Traced(False, frozenset({1, 2, 3, 4}), "AssertionError", "", None, (("n", "1"),))
+    lines = suspicious_lines(Trace((wrong,)), text)
+
+    assert [(line.line, line.values) for line in lines] == [
+        (4, (("n", "1"),)), (1, ()), (2, ()), (3, ())
+    ]
+
+
+def test_the_blamed_lines_show_the_values_where_it_broke() -> None:
+    lines = suspicious_lines(TRACE, "def f(n):\n    if n:\n        x = 1 / n\n    return 0\n")
+
+    assert lines[0] == SuspiciousLine(
+        line=3, suspicion=1.0, text="x = 1 / n", values=(("n", "0"),)
+    )
+
+
+def test_a_change_is_told_in_words() -> None:
+    assert edit_in_words("a = b[0]\n", "a = b[-1]\n") == "`0` → `-1` in line 1"
+    assert edit_in_words("x\n", "if a:\n    x\n") == "line 1 → `if a: x`"
+    assert edit_in_words("x\ny\n", "y\n") == "removed `x` from line 1"
+    assert edit_in_words("x\n", "import os\nx\n") == "added `import os` at the start"
+    assert edit_in_words("f(a)\n", "f(a, b)\n") == "added `, b` in line 1"

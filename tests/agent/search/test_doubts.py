@@ -1,0 +1,80 @@
+"""What speaks against a repair that passes: calls dropped, names that nothing reads."""
+
+import pytest
+
+from agent.search.inspection.doubts import dropped_calls, unread_names
+
+SAVE = "def save(user, store):\n    check(user)\n    store[user] = 1\n    return len(store)\n"
+
+
+@pytest.mark.parametrize(("before", "after", "dropped"), [
+    (SAVE, SAVE.replace("    check(user)\n", ""), ("check",)),
+    (SAVE, SAVE.replace("check(user)", "user.strip()"), ("check",)),
+    (SAVE, SAVE.replace("check(user)", "chek(user)"), ()),
+    (SAVE, SAVE.replace("check(user)", "check(store)"), ()),
+    (SAVE, SAVE.replace("store[user] = 1", "store[user] = 2"), ()),
+    ("def send(out, text):\n    out.write(seal(text))\n",
+     "def send(out, text):\n    out.write(text)\n", ("seal",)),
+    ("log = []\ndef add(n):\n    log.append(n)\n    return n\n",
+     "log = []\ndef add(n):\n    return n\n", ("log.append",)),
+    ("def squares(n):\n    out = []\n    out.append(0)\n    return out\n",
+     "def squares(n):\n    out = []\n    return out\n", ()),
+    ("def fib(n):\n    return fib(n - 1) + fib(n - 2)\n",
+     "def fib(n):\n    return fib(n - 1)\n", ()),
+    ("def f(n):\n    return sorted(n)\n", "def f(n):\n    return n\n", ()),
+    ("app.run()\n", "pass\n", ("app.run",)),
+    ("s = set()\ndef f(n):\n    s.add(n)\n", "def f(n):\n    s = set()\n    s.add(n)\n", ()),
+    ("async def f(q):\n    await q.put(1)\n", "async def f(q):\n    pass\n", ("q.put",)),
+    ("open_all()" + ".next()" * 390 + "\n", "pass\n", ("open_all" + ".next" * 390, "open_all")),
+    ("broken(:\n", "fixed()\n", ()),
+])
+def test_a_call_that_no_answer_shows_is_missed(
+    before: str, after: str, dropped: tuple[str, ...]
+) -> None:
+    assert dropped_calls(before, after) == dropped
+
+
+USER = """class User:
+    def __init__(self, name, admin=False):
+        self.name = name
+        self.admin = True
+
+    def may(self):
+        return self.admin
+"""
+
+
+def changed(text: str) -> tuple[str, ...]:
+    return unread_names("", text)
+
+
+def test_a_parameter_that_nothing_reads_is_told() -> None:
+    assert unread_names(USER.replace("return", "return not"), USER) == ("admin",)
+    assert unread_names(USER, USER) == ()
+    assert changed(USER.replace("True", "admin")) == ()
+
+
+def test_a_variable_that_nothing_reads_is_told() -> None:
+    text = "def f(xs):\n    best = xs[0]\n    best += 1\n    return xs\n"
+    assert changed(text) == ("best",)
+    assert changed(text.replace("return xs", "return lambda: best")) == ()
+    assert changed(text.replace("    best =", "    global best\n    best =")) == ()
+
+
+def test_an_inner_function_that_nothing_calls_is_told() -> None:
+    text = "def f(n):\n    def is_even(k):\n        return k % 2 == 0\n    return n > 1\n"
+    assert changed(text) == ("is_even",)
+    assert changed(text.replace("n > 1", "n > 1 and is_even(n)")) == ()
+
+
+def test_parameters_that_somebody_else_prescribes_are_left_out() -> None:
+    assert changed("@route\ndef f(request):\n    return 1\n") == ()
+    assert changed("def f(_context):\n    return 1\n") == ()
+    assert changed("def f(a):\n    raise NotImplementedError\n") == ()
+    assert changed("class A(B):\n    def f(self, event):\n        return 1\n") == ()
+    assert changed("class A:\n    def __exit__(self, *a, b=1):\n        return 1\n") == ()
+    assert changed("def f(a):\n    return eval('a')\n") == ()
+
+
+def test_what_does_not_parse_has_none() -> None:
+    assert changed("def f(:") == ()

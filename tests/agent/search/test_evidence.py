@@ -1,0 +1,80 @@
+"""Evidence: conditions are read over plain values, and nothing of a program is run."""
+
+import pytest
+
+from agent.search.evidence import (
+    HARM,
+    NO_USE,
+    USE,
+    WHOLE,
+    both,
+    either,
+    held,
+    picked,
+    reader,
+    worth,
+)
+from agent.search.values import Moment
+
+
+def moment(passed: bool, **values: str) -> Moment:
+    return Moment(3, passed, tuple(values.items()))
+
+
+AGES = (
+    moment(False, age="70", name="'Ann'"), moment(False, age="66", name="'Bo'"),
+    moment(True, age="30", name="'Cy'"), moment(True, age="65", name="''"),
+)
+
+
+@pytest.mark.parametrize(("condition", "expected"), [
+    ("age > 65", (True, True, False, False)),
+    ("age % 10 == 0 and not name", (False, False, False, False)),
+    ("name and age < 68", (False, True, True, False)),
+    ("len(name) == 2", (False, True, True, False)),
+    ("name[0] == 'A'", (True, False, False, None)),
+    ("0 < age - 60 <= 6", (False, True, False, True)),
+    ("size > 1", (None, None, None, None)),
+])
+def test_a_condition_is_read_at_each_moment(condition: str, expected: object) -> None:
+    assert held(condition, AGES) == expected
+
+
+@pytest.mark.parametrize("condition", [
+    "open('x')", "age.__class__", "name.format(age)", "'a' * 10 ** 10", "2 ** age", "[age][0]",
+    "(lambda: age)()", "age >", "__import__('os')", "name % age",
+])
+def test_what_may_do_more_than_look_is_not_read(condition: str) -> None:
+    assert reader(condition) is None or set(held(condition, AGES)) == {None}
+
+
+def test_a_value_that_is_no_literal_is_not_there() -> None:
+    assert held("x", (moment(False, x="<object at 1>"), moment(False, x="__import__('os')"))) == (
+        None, None,
+    )
+
+
+def test_a_condition_is_worth_what_it_tells_apart() -> None:
+    never = (False,) * 4
+
+    assert worth(never, held("age > 65", AGES), AGES) == WHOLE
+    assert worth(never, held("age > 69", AGES), AGES) == USE
+    assert worth(never, held("age > 100", AGES), AGES) == NO_USE
+    assert worth(never, held("age > 10", AGES), AGES) == HARM
+    assert worth(never, held("size > 10", AGES), AGES) == 0.0
+
+
+def test_and_and_or_go_moment_by_moment() -> None:
+    first, second = (True, False, None), (None, None, None)
+
+    assert both(first, second) == (None, False, None)
+    assert either(first, second) == (True, None, None)
+
+
+def test_moments_of_both_outcomes_are_picked_once_each() -> None:
+    many = [moment(number % 2 == 0, x=str(number // 4)) for number in range(200)]
+
+    chosen = picked(many)
+
+    assert sorted({one.passed for one in chosen}) == [False, True]
+    assert len(chosen) == len(set(chosen)) == 16

@@ -1,0 +1,69 @@
+"""Edits of what programs of many files forget, beside those of `families.toml`."""
+
+
+import pytest
+
+from agent.search.program import Program, spliced
+from agent.search.project.suspects import words_told
+from agent.search.values import Crash
+from tests.agent.search.test_edit_families import proposed
+from tests.agent.values import single_edits
+
+
+def test_a_word_of_a_test_is_never_what_a_table_answers() -> None:
+    program = Program('NAMES = {"aa": "one", "bb": "two"}\n', words=("cc", "three"))
+    assert proposed("entry", program)
+    assert not [text for text in proposed("entry", program) if '"three"' in text.partition("cc")[2]]
+
+
+@pytest.mark.parametrize(("body", "first"), [
+    ("METHODS[name]", "KeyError"), ("METHODS[name].run()", "(AttributeError, KeyError)"),
+])
+def test_an_exception_that_cannot_come_was_mistaken_for_the_one_that_does(
+    body: str, first: str
+) -> None:
+    head = f"def f(name):\n    try:\n        return {body}\n"
+    text = f"{head}    except AttributeError:\n        pass\n"
+    program = Program(text, crash=Crash("KeyError", "'x'", 3))
+    assert proposed("expected exception", program)[0] == text.replace("AttributeError", first)
+
+
+def test_what_is_emptied_is_dearer_than_what_is_dropped() -> None:
+    program = Program("def f(x):\n    if x:\n        x.a()\n    x.b()\n    x.c()\n")
+    costs = {
+        spliced(program.data, [one.splice]): one.cost for one in single_edits(program, {})
+    }
+    emptied = costs["def f(x):\n    if x:\n        pass\n    x.b()\n    x.c()\n"]
+    assert emptied > costs["def f(x):\n    if x:\n        x.a()\n    x.b()\n"] + 1
+
+
+def test_the_words_of_a_case_are_those_that_its_id_has() -> None:
+    code = (
+        "@mark.parametrize(('text', 'size'), [('ten', 10), ('straße', 2)])\n"
+        "def test_size(text, size):\n    assert measured(text, 'km') == size\n"
+    )
+    assert words_told([code], [r"stra\xdfe-2]"]) == ("straße", "km")
+    assert words_told([code], [""]) == ("text", "size", "ten", "straße", "km")
+    assert words_told(["no code ("], [""]) == ()
+
+
+def test_a_name_made_of_the_same_words_may_have_been_meant() -> None:
+    others = "".join(f"limit{number} = {{}}\n" for number in range(14))
+    text = f"{others}a_to_b = {{}}\nb_to_a = {{}}\n\ndef f(x):\n    return b_to_a[x]\n"
+    found = proposed("variable", Program(text))
+    assert text.replace("return b_to_a", "return a_to_b") in found
+    assert not any("return limit" in one for one in found)
+
+
+def test_fields_that_other_files_set_beside_one_may_have_been_meant() -> None:
+    text = "def f(error):\n    return error.message\n"
+    program = Program(text, beside={"message": ("message", "payload")})
+    assert text.replace("message", "payload") in proposed("attribute", program)
+
+
+def test_what_an_f_string_shows_is_edited_where_it_stands() -> None:
+    text = 'def f(count):\n    return f"{count} of {count:.0f}: {{count}}"\n'
+    found = proposed("value wrapped", Program(text, types={"count": frozenset({"float"})}))
+    assert text.replace("{count} of", "{abs(count)} of") in found
+    for one in proposed("value wrapped", Program('def f(a):\n    return f"""\n  {a}"""\n')):
+        compile(one, "f.py", "exec")  # before 3.12 Python says a wrong place

@@ -1,0 +1,152 @@
+"""The question that tells repairs apart, and what its answer becomes."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.core.domain import Alternative, Alternatives, Estimate, Example, Raises
+from agent.search.ranking.question import (
+    BadAnswer,
+    answered_test,
+    choices,
+    fitting,
+    in_words,
+    question,
+)
+from tests.agent.values import program as solution
+
+CALLS = ("f(3, [])", "f(0)", "f(12345)")
+
+
+def alternative(text: str, *answers: str, confirmed: bool = True) -> Alternative:
+    return Alternative(solution=solution(text), note=text, answers=answers, confirmed=confirmed)
+
+
+A = alternative("a", "0", "1", "1")
+B = alternative("b", "None", "1", "2")
+C = alternative("c", "None", "1", "!KeyError")
+BASE = solution("base")
+
+
+def asked(*behaviours: Alternative) -> Alternatives:
+    return Alternatives(calls=CALLS, behaviours=behaviours)
+
+
+def test_the_smallest_call_that_tells_most_apart_is_asked_for() -> None:
+    rivals = question(asked(A, B), BASE)
+    assert rivals is not None
+    assert in_words(rivals) == "for `f(3, [])` A gives 0, B gives None"
+    assert [one.solution for one in rivals.behaviours] == [A.solution, B.solution]
+
+
+@pytest.mark.parametrize("said", ["True", "None"])
+def test_what_equals_another_value_is_told_by_is(said: str) -> None:
+    one = alternative("one", "1", "1", "1")
+    other = alternative("other", said, said, "2")
+    rivals = question(asked(one, other), BASE)
+    assert rivals is not None
+    test = answered_test(rivals, said)
+    assert test is not None and test.code == f"assert {rivals.call} is {said}"
+    assert fitting(asked(one, other), test).behaviours == (other,)
+
+
+def test_behaviours_that_answer_alike_are_one_choice() -> None:
+    alike = alternative("d", "None", "1", "<Node>")
+    rivals = question(asked(A, B, alike), BASE)
+    assert rivals is not None
+    assert choices(rivals) == ((("A",), ("0", "")), (("B", "C"), ("None", "")))
+    assert in_words(rivals) == (
+        "for `f(3, [])` A gives 0, B and C give None; it does not tell B and C apart"
+    )
+
+
+def test_at_most_three_are_asked_about_and_none_the_judge_has_not_passed() -> None:
+    more = [alternative(f"x{n}", str(n), "1", str(n)) for n in range(4, 8)]
+    rivals = question(asked(A, alternative("no", "9", "9", "9", confirmed=False), *more), BASE)
+    assert rivals is not None
+    assert [one.gives for one in rivals.behaviours] == ["0", "4", "5"]
+
+
+@pytest.mark.parametrize("behaviours", [
+    (), (A,), (A, alternative("same", "0", "1", "1")), (A, alternative("lost")),
+    (A, alternative("odd", "<Node>", "<Node>", "<Node>")), (alternative("lost"), A),
+])
+def test_what_nobody_can_tell_apart_is_no_question(behaviours: tuple[Alternative, ...]) -> None:
+    assert question(asked(*behaviours), BASE) is None
+
+
+def test_an_answer_becomes_a_test_of_the_users() -> None:
+    rivals = question(asked(A, B, C), BASE)
+    assert rivals is not None and rivals.call == "f(12345)"
+    assert [(one.gives, one.raises) for one in rivals.behaviours[1:]] == [
+        ("2", ""), ("", "KeyError")
+    ]
+    assert answered_test(rivals, " b ") == Example(
+        name="f(12345) == 2", origin="user", call="f(12345)", expected="2"
+    )
+    assert answered_test(rivals, "C") == Raises(
+        name="f(12345) raises KeyError", origin="user", call="f(12345)", exception="KeyError"
+    )
+    assert answered_test(rivals, "[7]") == Example(
+        name="f(12345) == [7]", origin="user", call="f(12345)", expected="[7]"
+    )
+    assert answered_test(rivals, "1, 2  # both") == Example(
+        name="f(12345) == (1, 2)", origin="user", call="f(12345)", expected="(1, 2)"
+    )
+    assert isinstance(answered_test(rivals, "raises ValueError"), Raises)
+    assert answered_test(rivals, "skip") is None
+
+
+@pytest.mark.parametrize(("answer", "expected"), [
+    ("30.0 kB", "'30.0 kB'"), ("12", "'12'"), ("'12'", "'12'"), ("None", "None"),
+])
+def test_text_needs_no_quotes_where_every_behaviour_gives_text(answer: str, expected: str) -> None:
+    one, other = (alternative(str(n), *[f"'{n}.0 B'"] * 3) for n in (1, 2))
+    rivals = question(asked(one, other), BASE)
+    assert rivals is not None
+    test = answered_test(rivals, answer)
+    assert test is not None
+    assert test.code.partition(" == ")[2] == expected or test.code.endswith(f" is {expected}")
+
+
+@pytest.mark.parametrize("unlikely", [0, 1])
+def test_nobody_is_asked_about_a_patch_that_is_unlikely_by_itself(unlikely: int) -> None:
+    patches = [A, B, C]
+    estimate = Estimate(log_odds=-4.0, features={"tried before": 9.0, "suspicious": 3.0})
+    patches[unlikely] = A.model_copy(update={
+        "solution": solution("odd").model_copy(update={"estimate": estimate}),
+        "answers": patches[unlikely].answers,
+    })
+    rivals = question(asked(*patches), BASE)
+    assert (rivals is None) == (unlikely == 0)
+    assert rivals is None or [one.solution for one in rivals.behaviours] == [A.solution, C.solution]
+
+
+@pytest.mark.parametrize("answer", [
+    "Z", "", "none", "print(1)", "raises print", "raises Nothing", f"[{'-1,' * 1_000}]",
+])
+def test_what_answers_nothing_is_refused(answer: str) -> None:
+    rivals = question(asked(A, B), BASE)
+    assert rivals is not None
+    with pytest.raises(BadAnswer):
+        answered_test(rivals, answer)
+
+
+def test_an_answer_leaves_the_behaviours_that_fit_it() -> None:
+    given = Example(name="t", origin="user", call="f(3, [])", expected="None")
+    assert fitting(asked(A, B, C, alternative("lost")), given).behaviours == (B, C)
+    raising = Raises(name="t", origin="user", call="f(12345)", exception="KeyError")
+    assert fitting(asked(A, B, C), raising).behaviours == (C,)
+    spelt = Example(name="t", origin="user", call="f(0)", expected="0x1")
+    assert fitting(asked(A, B), spelt).behaviours == (A, B)
+    nothing = Example(name="t", origin="user", call="f(12345)", expected="'KeyError'")
+    assert fitting(asked(A, B, C), nothing).behaviours == ()
+
+
+def test_repairs_to_which_no_call_was_put_are_told_by_what_was_done() -> None:
+    unjudged = alternative("d", confirmed=False)
+    rivals = question(Alternatives(calls=(), behaviours=(alternative("a"), unjudged)), BASE)
+    assert rivals is not None
+    assert (rivals.call, in_words(rivals)) == ("", "A: a; B: d")
+    assert "+d" in rivals.behaviours[1].diff
+    assert question(Alternatives(calls=(), behaviours=(alternative("a"),)), BASE) is None

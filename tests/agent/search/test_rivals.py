@@ -1,0 +1,80 @@
+"""Rivals: who answers alike is one behaviour, and one short call tells behaviours apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent.search.ranking.competing import (
+    clusters,
+    differs,
+    distinguishing_call,
+    is_readable,
+    raised_exceptions,
+)
+from agent.search.values import Candidate
+
+
+def candidate(text: str, cost: float, *answers: str) -> Candidate:
+    return Candidate(text, cost, ("number",), answers=answers)
+
+
+FIRST = candidate("a", 1.0, "0", "[]")
+TWIN = candidate("b", 1.5, "0", "[]")
+OTHER = candidate("c", 2.0, "1", "[]")
+CALLS = ("f(3, [])", "f(0, [])")
+
+
+def test_candidates_that_answer_alike_are_one_behaviour_led_by_the_chosen_one() -> None:
+    found = clusters([OTHER, FIRST, TWIN], chosen="b")
+    assert [[one.text for one in cluster.candidates] for cluster in found] == [["b", "a"], ["c"]]
+
+
+def test_a_text_that_was_not_put_to_the_calls_behaves_as_nobody_knows() -> None:
+    found = clusters([candidate("x", 1.0), candidate("y", 1.1), OTHER], chosen="x")
+    assert [cluster.best.text for cluster in found] == ["x", "y", "c"]
+    assert distinguishing_call(CALLS, [(), OTHER.answers]) is None
+
+
+def test_the_shortest_call_that_differs_tells_them_apart() -> None:
+    assert distinguishing_call(CALLS, [FIRST.answers, OTHER.answers]) == 0
+    assert distinguishing_call(CALLS, [("0", "None"), ("1", "[]")]) in (0, 1)
+    assert distinguishing_call(CALLS, [FIRST.answers, TWIN.answers]) is None
+
+
+def test_the_call_that_tells_most_behaviours_apart_comes_before_a_shorter_one() -> None:
+    three = [("1", "1"), ("1", "2"), ("2", "3")]
+    assert distinguishing_call(("f(1)", "f(1, 2)"), three) == 1
+
+
+def test_a_difference_that_nobody_could_write_down_tells_nothing() -> None:
+    assert not is_readable("<Node>") and not is_readable("~") and not is_readable("")
+    assert not is_readable("1" * 201)
+    assert is_readable("[1, 'a']") and is_readable("!ValueError")
+    assert distinguishing_call(("f(1)",), [("<A>",), ("<B>",)]) is None
+
+
+def test_another_rounding_in_the_last_digits_is_no_other_behaviour() -> None:
+    assert not differs(("0.30000000000000004",), ("0.3",), frozenset())
+    assert differs(("0.31",), ("0.3",), frozenset())
+
+
+def test_a_far_fetched_edit_by_another_operator_is_no_rival() -> None:
+    own = replace(candidate("own", 1.0, "1"), operators=("comparison",))
+    far = replace(candidate("far", 3.0, "2"), operators=("guard",))
+    near = replace(candidate("near", 1.5, "3"), operators=("guard",))
+    same = replace(candidate("same", 9.0, "4"), operators=("comparison",))
+    found = clusters([own, far, near, same], chosen="own")
+    assert [one.best.text for one in found] == ["own", "near", "same"]
+
+
+def test_equal_values_of_another_type_and_mere_failing_are_no_other_behaviour() -> None:
+    assert not differs(("1", "0"), ("True", "0.0"), frozenset())
+    assert not differs(("1",), ("!IndexError",), frozenset())
+    assert not differs(("1",), ("~",), frozenset())
+    assert differs(("1",), ("!ValueError",), frozenset({"ValueError"}))
+    assert differs(("1", "2"), ("1", "3"), frozenset())
+
+
+def test_exceptions_that_a_program_raises_by_itself_are_meant() -> None:
+    text = "def f(n):\n    assert n\n    if n:\n        raise ValueError('n')\n    raise KeyError\n"
+    assert raised_exceptions(text) == {"ValueError", "KeyError", "AssertionError"}

@@ -1,0 +1,401 @@
+"""The search asks, is answered, and finds; nothing runs here."""
+
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from agent.search.search import search
+from agent.search.state import KEPT
+from agent.search.values import (
+    Answer,
+    Budget,
+    Examine,
+    Facts,
+    Findings,
+    Offer,
+    Probe,
+    Probed,
+    Question,
+    Screen,
+    Screened,
+    Trace,
+    Traced,
+)
+from agent.search.wording import edit_in_words
+
+SOURCE = "def smaller(a, b):\n    if a > b:\n        return a\n    return b\n"
+FAILS = Trace(
+    (
+        Traced(False, frozenset({1, 2, 3}), "AssertionError"),
+        Traced(False, frozenset({1, 2, 4}), "AssertionError"),
+    )
+)
+TESTS = Facts(tests=("assert smaller(1, 2) == 1", "assert smaller(4, 3) == 3"))
+
+Judge = Callable[[str], Screened]
+
+
+def drive(
+    source: str,
+    judge: Judge,
+    *,
+    trace: Trace | Callable[[str], Trace] = FAILS,
+    facts: Facts = TESTS,
+    budget: Budget | None = None,
+    accept: Callable[[Findings], bool] = lambda findings: True,
+    questions: list[Question] | None = None,
+) -> tuple[Findings, list[str]]:
+    """Runs a search to its end; also every text it asked about, and all of its `questions`."""
+    steps = search(source, facts, budget or Budget())
+    asked: list[str] = []
+    answer: Answer = None
+    while True:
+        try:
+            question = steps.send(answer)
+        except StopIteration as stop:
+            findings: Findings = stop.value
+            return findings, asked
+        if questions is not None:
+            questions.append(question)
+        match question:
+            case Examine(text=text):
+                answer = trace if isinstance(trace, Trace) else trace(text)
+            case Probe(texts=texts, calls=calls):
+                answer = Probed(tuple(("1",) * len(calls) for _ in texts),
+                                tuple((1,) * len(calls) for _ in texts))
+            case Screen(candidates=candidates):
+                asked += candidates
+                answer = tuple(judge(text) for text in candidates)
+            case Offer(so_far=so_far):
+                answer = accept(so_far)
+
+
+def passing(*wanted: str) -> Judge:
+    """Only the wanted texts pass."""
+
+    def judge(text: str) -> Screened:
+        if text in wanted:
+            return Screened((True, True), "ok")
+        return Screened((False, None), "failed")
+
+    return judge
+
+
+def test_the_text_that_passes_is_found_and_told_in_words() -> None:
+    healed = SOURCE.replace("a > b", "a < b")
+    findings, _ = drive(SOURCE, passing(healed))
+
+    (best,) = findings.plausible
+    assert best.text == healed
+    assert best.operators == ("comparison",)
+    assert best.note == "`>` → `<` in line 2"
+
+
+def test_no_text_is_asked_about_twice() -> None:
+    _, asked = drive(SOURCE, passing(), budget=Budget(candidates=3000))
+
+    assert len(set(asked)) == len(asked)
+    assert asked[0] == SOURCE  # how it fails is what an advance is measured by
+
+
+def test_the_budget_of_candidates_is_kept() -> None:
+    findings, asked = drive(SOURCE, passing(), budget=Budget(candidates=130))
+
+    assert findings.tried == len(asked) == 130
+
+
+def test_the_same_answers_lead_to_the_same_search() -> None:
+    first = drive(SOURCE, passing(), budget=Budget(candidates=500))
+
+    assert drive(SOURCE, passing(), budget=Budget(candidates=500)) == first
+
+
+def test_the_search_goes_on_when_nothing_offered_is_accepted() -> None:
+    first = SOURCE.replace("a > b", "a < b")
+    other = SOURCE.replace("a > b", "a >= b").replace("return b", "return b + 1")
+    offers: list[tuple[str, ...]] = []
+
+    def accept(findings: Findings) -> bool:
+        offers.append(tuple(one.text for one in findings.plausible))
+        return any(one.text != first for one in findings.plausible)
+
+    drive(SOURCE, passing(first, other), accept=accept)
+
+    assert offers == [(first,), (other,)]
+
+
+def test_two_edits_are_combined_when_each_alone_is_half_a_fix() -> None:
+    source = "def f(a, b):\n    c = a - b\n    return c < 0\n"
+    half = source.replace("a - b", "a + b")
+    whole = half.replace("< 0", "<= 0")
+
+    def judge(text: str) -> Screened:
+        if text == whole:
+            return Screened((True, True), "ok")
+        return Screened((text == half, False), "failed")
+
+    findings, _ = drive(source, judge)
+
+    assert [one.text for one in findings.plausible] == [whole]
+
+
+def test_the_best_partial_fix_is_kept() -> None:
+    half = SOURCE.replace("a > b", "a < b")
+
+    def judge(text: str) -> Screened:
+        return Screened((text == half, False), "failed")
+
+    findings, _ = drive(SOURCE, judge, budget=Budget(candidates=600))
+
+    assert findings.plausible == ()
+    assert findings.partial is not None
+    assert (findings.partial.text, findings.partial.passed) == (half, 1)
+
+
+def test_results_of_the_expected_type_are_ranked_before_equal_ones() -> None:
+    source = "def f(a):\n    return a > 1\n"
+
+    def judge(text: str) -> Screened:
+        if text == source.replace("> 1", ">= 1"):
+            return Screened((True, True), "ok", types=("int/bool",))
+        if text == source.replace("> 1", "> 0"):
+            return Screened((True, True), "ok")
+        return Screened((False, False), "failed")
+
+    findings, _ = drive(source, judge)
+
+    assert findings.plausible[0].text == source.replace("> 1", "> 0")
+
+
+def test_own_asserts_of_the_file_are_never_edited() -> None:
+    source = SOURCE + "\nassert smaller(1, 2) == 1\n"
+    _, asked = drive(
+        source, passing(), facts=Facts(tests=TESTS.tests, protected=((6, 6),)),
+        budget=Budget(candidates=3000),
+    )
+
+    assert asked
+    assert all("\nassert smaller(1, 2) == 1\n" in text for text in asked)
+
+
+def test_a_deliberate_raise_is_no_crash_to_heal() -> None:
+    source = "def f(x):\n    raise ValueError(x)\n\nf(1)\n"
+    raised = Trace((Traced(False, frozenset({1, 2, 4}), "ValueError", "1", 2),))
+    findings, asked = drive(source, passing(), trace=raised, facts=Facts())
+
+    assert asked == []
+    assert findings.plausible == ()
+
+
+def test_where_nothing_fails_nothing_is_tried() -> None:
+    healthy = Trace((Traced(True, frozenset({1, 2})), Traced(True, frozenset({1, 2}))))
+    _, asked = drive(SOURCE, passing(), trace=healthy)
+
+    assert asked == []
+
+
+def test_candidates_that_did_not_end_are_asked_again_with_more_patience() -> None:
+    slow = SOURCE.replace("a > b", "a < b")
+    questions: list[Question] = []
+
+    def judge(text: str) -> Screened:
+        last = questions[-1]
+        assert isinstance(last, Screen)
+        if text != slow:
+            return Screened((False, None), "failed")
+        return Screened((True, True), "ok") if last.patience > 1 else Screened(
+            (False, None), "timeout"
+        )
+
+    findings, _ = drive(SOURCE, judge, questions=questions)
+
+    asked = [
+        one.patience for one in questions if isinstance(one, Screen) and slow in one.candidates
+    ]
+    assert asked == [1.0, 20.0]
+    assert [one.text for one in findings.plausible] == [slow]
+
+
+def test_a_text_that_does_not_compile_is_mended_and_then_repaired() -> None:
+    broken = "def smaller(a, b)\n    if a > b:\n        return a\n    return b\n"
+    healed = SOURCE.replace("a > b", "a < b")
+    findings, _ = drive(broken, passing(healed))
+
+    assert [one.text for one in findings.plausible] == [healed]
+
+
+def test_functions_that_no_failing_test_entered_are_edited_last() -> None:
+    idle = "def idle(a, b):\n    return a - b\n\n\n"
+    failing = Trace((Traced(False, frozenset({1, 5, 6, 8}), "AssertionError"),))
+    judge = passing()
+
+    _, asked = drive(idle + SOURCE, judge, trace=failing, budget=Budget(pairs=50))
+
+    inside = [text for text in asked[1:] if text.endswith(SOURCE)]
+    assert inside and asked[-len(inside) :] == inside
+
+
+def test_they_come_before_pairs_where_a_test_was_cut_off() -> None:
+    idle = "def idle(a, b):\n    return a - b\n\n\n"
+    healed = idle.replace("-", "+") + SOURCE
+    failing = Trace((Traced(False, frozenset({1, 5, 6, 8}), "TimeoutError"),))
+
+    findings, asked = drive(idle + SOURCE, passing(healed), trace=failing)
+
+    assert [one.text for one in findings.plausible] == [healed]
+    assert all(text.startswith(idle) or text.endswith(SOURCE) for text in asked)
+
+
+def test_a_change_at_the_end_of_a_long_text_is_told_by_its_own_line() -> None:
+    before = "".join(f"x{n} = {n}\n" for n in range(500)) + "a\nlast = 1\n"
+
+    assert edit_in_words(before, before.replace("last = 1", "last = 2")) == (
+        "`1` → `2` in line 502"
+    )
+    assert edit_in_words(before, before + "b = 1\n") == "added `b = 1` after line 502"
+    assert edit_in_words("a\na\n", "a\na\na\n") == "added `a` after line 2"
+    assert edit_in_words("a\na\na\n", "a\na\n") == "removed `a` from line 3"
+
+
+def test_the_value_that_all_tests_expect_is_not_offered_as_an_answer() -> None:
+    source = "def add(a, b):\n    return len('xxxxx') + a - a - b\n"
+    constant = "def add(a, b):\n    return len('xxxxx')\n"
+    facts = Facts(tests=("assert add(2, 3) == 5",))
+
+    findings, asked = drive(
+        source, passing(constant), facts=facts, budget=Budget(candidates=2000)
+    )
+
+    assert constant in asked
+    assert findings.plausible == ()
+
+
+def test_without_tests_a_call_sibling_comes_after_honest_edits() -> None:
+    source = 'n = int("7")\n'
+    crashed = Trace((Traced(False, frozenset({1}), "ValueError", "invalid literal", 1),))
+
+    def order(facts: Facts) -> list[str]:
+        return drive(source, passing(), trace=crashed, facts=facts)[1]
+
+    untested, tested = order(Facts()), order(Facts(tests=("assert n == 1",)))
+
+    assert tested.index('n = ord("7")\n') < tested.index('n = "7"\n')
+    assert untested.index('n = "7"\n') < untested.index('n = ord("7")\n')
+
+
+def test_a_long_program_is_searched_without_writing_all_candidates_out() -> None:
+    rest = "".join(f"def f{n}(a, b):\n    return a + b * {n}\n\n\n" for n in range(400))
+    long = SOURCE + "\n\n" + rest
+
+    tracemalloc.start()
+    findings, asked = drive(long, passing(), budget=Budget(candidates=100))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert len(asked) == findings.tried == 100
+    assert most < 1_500 * len(long)  # thousands of candidates are planned
+
+
+def test_once_nobody_waits_no_more_edits_are_listed() -> None:
+    asked: list[bool] = []
+
+    def over() -> bool:
+        asked.append(True)
+        return len(asked) > 10
+
+    findings, _ = drive(SOURCE, passing(), budget=Budget(over=over))
+
+    whole, _ = drive(SOURCE, passing())
+    assert findings.tried < whole.tried
+
+
+def test_a_candidate_that_was_not_put_to_the_calls_is_not_offered_before_those_that_were() -> None:
+    questions: list[Question] = []
+    drive(
+        SOURCE, lambda text: Screened((text != SOURCE,), "ok" if text != SOURCE else "failed"),
+        facts=Facts(tests=("assert smaller(1, 2) == 1",)), budget=Budget(candidates=400),
+        accept=lambda findings: False, questions=questions,
+    )
+
+    asked = [one.texts for one in questions if isinstance(one, Probe)]
+    shown = [one.so_far.plausible for one in questions if isinstance(one, Offer)]
+    assert len({one.text for texts in shown for one in texts}) > KEPT
+    assert {one.text for one in shown[0]} == {*asked[1]} - {SOURCE}
+
+
+def test_one_missing_name_is_an_edit_like_any_other_and_two_are_mended_in_steps() -> None:
+    source = "def total(items, start):\n    whole = strat\n    return whol + sum(items)\n"
+    missing = {"strat": 2, "whol": 3}
+
+    def exception(text: str) -> tuple[str, str, int | None]:
+        for name, line in missing.items():
+            if f"{name}\n" in text or f"{name} " in text:
+                return "NameError", f"name '{name}' is not defined", line
+        return "AssertionError", "", None
+
+    def trace(text: str) -> Trace:
+        kind, message, line = exception(text)
+        return Trace((Traced(False, frozenset({1, 2}), kind, message, line),))
+
+    def judge(text: str) -> Screened:
+        if text == source.replace("strat", "start").replace("whol ", "whole "):
+            return Screened((True,), "ok")
+        kind, message, line = exception(text)
+        return Screened((False,), "failed", kind, message, line)
+
+    found, asked = drive(
+        source, judge, trace=trace, facts=Facts(tests=("assert total([1], 2) == 3",))
+    )
+    assert [one.text for one in found.plausible] == [
+        source.replace("strat", "start").replace("whol ", "whole ")
+    ]
+    assert len(asked) < 40
+
+
+@pytest.mark.parametrize("rest", ["print('done')\n", ""])
+def test_a_program_that_prints_after_its_crash_is_not_repaired_by_ending_there(rest: str) -> None:
+    source = f"print('start')\nrows = [1]\nrows[3]\n{rest}"
+    trace = Trace((Traced(False, frozenset({1, 2, 3}), "IndexError", "list index", 3),))
+
+    findings, _ = drive(
+        source, lambda text: Screened((True,), "ok", types=("silent",)), trace=trace,
+        facts=Facts(), budget=Budget(candidates=40),
+    )
+    assert bool(findings.plausible) is not bool(rest)
+
+
+def test_mistakes_that_exceptions_report_are_repaired_one_after_another() -> None:
+    source = "stock = {'a': 0}\nfor name in stock:\n    del stock[name]\nprint('-'.join([1]))\n"
+    between = source.replace("in stock:", "in list(stock):")
+    meant = between.replace("[1]", "map(str, [1])")
+
+    def ended(text: str) -> tuple[str, str, int]:
+        if "list(stock)" not in text:
+            return "RuntimeError", "dictionary changed size during iteration", 2
+        return "TypeError", "sequence item 0: expected str instance, int found", 4
+
+    def trace(text: str) -> Trace:
+        exception, message, line = ended(text)
+        return Trace((Traced(False, frozenset({1, 2, 3}), exception, message, line),))
+
+    def judge(text: str) -> Screened:
+        if text == meant:
+            return Screened((True,), "ok")
+        return Screened((False,), "failed", *ended(text))
+
+    found, _ = drive(source, judge, trace=trace, facts=Facts())
+    assert [(one.text, one.operators) for one in found.plausible] == [
+        (meant, ("reported mistake", "reported mistake"))
+    ]
+
+
+def test_a_line_that_raised_in_a_later_round_of_a_loop_had_printed_before() -> None:
+    source = "rows = [1]\nfor place in range(2):\n    print(rows[place])\n"
+    trace = Trace((Traced(False, frozenset({1, 2, 3}), "IndexError", "list index", 3),))
+
+    findings, _ = drive(
+        source, lambda text: Screened((True,), "ok", types=("silent",)), trace=trace,
+        facts=Facts(), budget=Budget(candidates=40),
+    )
+    assert findings.plausible

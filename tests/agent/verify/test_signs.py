@@ -1,0 +1,120 @@
+"""What each sign is called, and what of a program's text is one."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from agent.verify.tamper_indicators import ACTING, WRITTEN, introduced, reaching, words, written_for
+
+IMPORTS = "from program import f\n\ndef test_f():\n    assert abs(f(1)) == 2\n"
+STAR = "from program import *\n\ndef test_f():\n    assert abs(f(1)) == 2\n"
+APPROX = "from pytest import approx\nfrom program import *\nassert f(1) == approx(2)\n"
+OWN_ABS = "def f(n):\n    return 2\n\ndef abs(n):\n    return 2\n"
+OWN_APPROX = "def f(n):\n    return 2\n\nclass approx:\n    pass\n"
+
+
+def test_every_sign_has_words_of_its_own() -> None:
+    said = {**ACTING, **WRITTEN}
+
+    assert len({*said.values()}) == len(ACTING) + len(WRITTEN)
+    assert {words(sign) for sign in said} == {*said.values()}
+
+
+def test_a_detail_stands_behind_the_words() -> None:
+    assert words("changed-builtin", "len") == f"{ACTING['changed-builtin']} (len)"
+    assert words("what nobody promised") == "what nobody promised"
+
+
+@pytest.mark.parametrize("text", [
+    "class E:\n    pass\n\nE.__module__ = 'math'\n",
+    "def f(n):\n    return n\n\nf.__module__: str = 'operator'\n",
+    "def make(answer):\n    answer.__class__ = int\n    return answer\n",
+])
+def test_code_that_claims_to_be_a_librarys_is_a_sign(text: str) -> None:
+    assert written_for(text, IMPORTS, False) == WRITTEN["foreign-module"]
+
+
+@pytest.mark.parametrize("text", [
+    "import functools\n\ndef logged(f):\n    return functools.wraps(f)(lambda *a: f(*a))\n",
+    "class E:\n    def name(self):\n        return self.__class__.__name__, self.__module__\n",
+])
+def test_code_that_only_reads_where_it_is_from_is_none(text: str) -> None:
+    assert written_for(text, IMPORTS, False) == ""
+
+
+@pytest.mark.parametrize(("text", "test", "beside", "name"), [
+    (OWN_ABS, STAR, False, "abs"),
+    (OWN_ABS, "assert abs(f(1)) == 2", True, "abs"),
+    ("abs = round\n\ndef f(n):\n    return n\n", STAR, False, "abs"),
+    (OWN_APPROX, APPROX, False, "approx"),
+])
+def test_a_name_in_the_place_of_pythons_is_a_sign(
+    text: str, test: str, beside: bool, name: str
+) -> None:
+    assert written_for(text, test, beside) == f"{WRITTEN['shadowed-name']} ({name})"
+
+
+@pytest.mark.parametrize(("text", "test", "beside"), [
+    (OWN_ABS, IMPORTS, False),
+    (OWN_ABS, "assert abs(-2) == 2", True),
+    ("def f(n):\n    return n\n", STAR, False),
+    ("def f(", STAR, False),
+    (OWN_ABS, "assert (", True),
+])
+def test_no_name_is_one_where_the_test_cannot_mean_another(
+    text: str, test: str, beside: bool
+) -> None:
+    assert written_for(text, test, beside) == ""
+
+
+PLAIN = "def f(n):\n    return n + 1\n"
+READS_FRAMES = "import sys\ndef f(n):\n    return sys._getframe(1).f_locals['want']\n"
+
+
+def test_a_repair_that_brings_what_only_a_forger_needs_is_told() -> None:
+    assert introduced(PLAIN, READS_FRAMES, [IMPORTS]) == reaching(READS_FRAMES) != ""
+    assert introduced(PLAIN, OWN_ABS, ["assert abs(f(1)) == 2"]).startswith(
+        WRITTEN["shadowed-name"]
+    )
+
+
+@pytest.mark.parametrize(("text", "reaches"), [
+    ("import warnings\nwarnings.warn('old', stacklevel=2)\n", False),
+    ("import warnings\nwarnings.warn('old', stacklevel=3)\nn = seen[0].lineno\n", True),
+    ("import logging\nlogging.info('a', stack_info=True)\n", False),
+    ("import logging\nlogging.info('a', stack_info=True)\nn = record.stack_info\n", True),
+    ("def on(f):\n    f.__self__.count = 2\n", True),
+    ("import weakref\ndef on(f):\n    return weakref.ref(f.__self__)\n", False),
+])
+def test_what_leads_to_a_callers_line_or_object_reaches_into_tests(
+    text: str, reaches: bool
+) -> None:
+    assert bool(reaching(text)) is reaches
+
+
+def test_a_program_may_ask_who_calls_it() -> None:
+    assert reaching("import sys\nname = sys._getframe(1).f_globals.get('__name__')\n") == ""
+    assert reaching("import sys\nname = sys._getframe(1).f_globals.get('want')\n") != ""
+
+
+def test_what_a_program_came_with_is_not_held_against_its_repair() -> None:
+    assert introduced(READS_FRAMES, READS_FRAMES + "\nX = 1\n", [IMPORTS]) == ""
+    assert introduced(OWN_ABS, OWN_ABS + "\nX = 1\n", ["assert abs(f(1)) == 2"]) == ""
+    assert introduced(PLAIN, PLAIN.replace("1", "2"), [IMPORTS, STAR]) == ""
+
+
+def test_a_program_is_parsed_once_for_all_of_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    parse = ast.parse
+    program = "TABLE = [1, 2, 3]\n\ndef f(n):\n    return TABLE[n]\n"
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ast, "parse", lambda text: parsed.append(text) or parse(text))
+        found = [
+            written_for(program, f"assert f({number}) == 1", True) + reaching(program)
+            for number in range(20)
+        ]
+
+    assert (found, parsed.count(program)) == ([""] * 20, 1)
