@@ -430,8 +430,9 @@ class RunFailed(Value):
 Event = Annotated[
     RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
     | Looked | Searched | Recalled | IterationEnded | TestRuled | PatchProposed | Outdone
-    | PartialFound | Ambiguous | Critiqued | Proved | LessonLearned | PlanStepped | ModelAsked | ModelCalled
-    | ModelFailed | FellBack | Extended | Notice | Waiting | Answered | Resumed | RunFinished | RunFailed,
+    | PartialFound | Ambiguous | Critiqued | Proved | LessonLearned | PlanStepped | ModelAsked
+    | ModelCalled | ModelFailed | FellBack | Extended | Notice | Waiting | Answered | Resumed
+    | RunFinished | RunFailed,
     Field(discriminator="kind"),
 ]
 

@@ -9,6 +9,6 @@ from agent.memory.offers import RememberedEdit, offers, open_memory
 
 __all__ = [
     "OWN", "FailureKey", "FailureDescription", "Fix", "Memory", "MemoryFault", "RememberedEdit",
-    "StoredFix", "StoredLesson", "failure_description", "failure_of", "is_local", "offers", "open_memory",
-    "project_key", "remade", "signature",
+    "StoredFix", "StoredLesson", "failure_description", "failure_of", "is_local", "offers",
+    "open_memory", "project_key", "remade", "signature",
 ]
