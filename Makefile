@@ -7,7 +7,7 @@ SHARED_OUT := --numprocesses auto --dist loadfile --no-loadscope-reorder
 # Hundreds of processes are started, and each would compile anew what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-all check fix bench screenshots wheel clean
+.PHONY: run test test-all check fix bench screenshots docs wheel clean
 
 run: .venv/.core
 	$(BIN)/python app.py
@@ -33,6 +33,10 @@ bench: .venv/.test
 # The pictures of README and documents, taken from the page as it is; they need Chromium.
 screenshots: .venv/.test
 	$(BIN)/python -m evaluation.screenshots docs
+
+# The site of the documents, in docs/_build; a warning fails.
+docs: .venv/.test
+	$(BIN)/sphinx-build -q -W --keep-going docs docs/_build
 
 # Builds the wheel, and heals with it where nothing else of ours is.
 wheel: .venv/.core

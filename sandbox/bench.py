@@ -28,7 +28,7 @@ from sandbox.levels import JailLevel
 from sandbox.types import Job, Json, Limits, SandboxError
 from sandbox.workspaces import workspaces
 
-ITERATIONS = 10
+ROUNDS = 10
 PAUSE_S = 0.01
 """Between warm runs, as between the clicks of a person: time to make the next child."""
 IN_FLIGHT = 6
@@ -120,7 +120,7 @@ async def main(as_json: bool) -> int:
 async def _runs_beside_an_interpreter() -> list[Figure]:
     barest: list[float] = []
     warm: list[float] = []
-    for _ in range(ITERATIONS):
+    for _ in range(ROUNDS):
         barest += [_interpreter() for _ in range(6)]
         warm += await _seconds_of_runs(30)
     floor = statistics.median(barest)

@@ -18,7 +18,7 @@ from tests.agent.search.project.small_project import pyproject
 ROOT = Path(__file__).parent.parent
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS: dict[str, dict[str, Any]] = {one["name"]: one for one in ACTION["runs"]["steps"]}
-GUIDE = (ROOT / "docs/doors.md").read_text("utf-8")
+GUIDE = (ROOT / "docs/use-it-in-ci.md").read_text("utf-8")
 COMMENTED = "inputs.comment == 'true' && steps.heal.outputs.outcome != 'healthy'"
 
 PYTHON = """#!/bin/bash

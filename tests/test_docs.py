@@ -131,5 +131,5 @@ def test_every_picture_is_taken_by_the_script_and_shown() -> None:
     }
     assert found == pictures
     assert all((ROOT / "docs" / name).stat().st_size < 150_000 for name in found)
-    told = read("README.md") + read("docs/doors.md")
+    told = read("README.md") + read("docs/run-the-page.md")
     assert not [name for name in found if f"{name})" not in told]

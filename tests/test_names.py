@@ -20,7 +20,7 @@ import selfheal
 from agent.core.domain import Report, Solution, Task
 from agent.core.measures import MEASURES
 from agent.core.settings import Settings, provider_settings, table
-from agent.interfaces import settings_docs
+from agent.interfaces import reference_docs
 from agent.interfaces.library import KEYS
 from agent.interfaces.terminal.cli import app
 from agent.iteration.models import key_names
@@ -42,7 +42,7 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
 VARIABLES = {
     *(row.name for row in table()), *key_names(),
     *(one.alias for one in provider_settings() if one.alias),
-    *re.findall(r"^# ([A-Z0-9_]+)=", settings_docs.ELSEWHERE, re.MULTILINE),
+    *re.findall(r"^# ([A-Z0-9_]+)=", reference_docs.ELSEWHERE, re.MULTILINE),
 }
 
 

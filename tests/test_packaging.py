@@ -15,7 +15,7 @@ import yaml
 from dotenv import dotenv_values
 
 from agent.core.settings import Settings, provider_settings, table
-from agent.interfaces import settings_docs
+from agent.interfaces import reference_docs
 from agent.iteration.models import key_names
 from app import ON_A_SPACE
 
@@ -116,17 +116,17 @@ def test_the_front_matter_names_the_installed_gradio() -> None:
 
 
 def test_the_documents_tables_are_what_the_program_reads() -> None:
-    """On a difference: `python -m agent.interfaces.settings_docs`."""
-    assert settings_docs.readme(README) == README
-    assert settings_docs.example() == (ROOT / ".env.example").read_text(encoding="utf-8")
+    """On a difference: `python -m agent.interfaces.reference_docs`."""
+    for path, text in reference_docs.documents().items():
+        assert path.read_text(encoding="utf-8") == text
 
 
 def test_where_there_is_no_checkout_no_document_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings_docs, "ROOT", tmp_path)
+    monkeypatch.setattr(reference_docs, "ROOT", tmp_path)
     with pytest.raises(SystemExit):
-        settings_docs.main()
+        reference_docs.main()
     assert not [*tmp_path.iterdir()]
 
 

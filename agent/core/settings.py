@@ -1,4 +1,4 @@
-"""Every setting with its default, variable and meaning; `agent.interfaces.settings_docs` writes the
+"""Every setting with its default, variable and meaning; `agent.interfaces.reference_docs` writes the
 tables of README and `.env.example` from it. Only `Settings.from_env` reads the environment."""
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    provider: str = _set("LLM_PROVIDER", "auto", "who answers: see [Models](#models)")
+    provider: str = _set("LLM_PROVIDER", "auto", "the provider: see [Use a model](../use-a-model.md)")
     model: str = _set("LLM_MODEL", "", "the model of that provider, for all roles it takes")
     roles: Targets = _set(
         "LLM_ROLES", {}, "roles that another model answers, as `critic=mock, "
@@ -198,7 +198,7 @@ class Settings(BaseModel):
     sandbox: Annotated[str, AfterValidator(_sandbox)] = _set(
         "HEAL_SANDBOX", STRONGEST, "the sandbox backend: `auto` is the strongest that this machine "
         "grants, `jail` is refused where there is none, `subprocess` has limits only; `docker`, "
-        "`e2b` and `daytona` run code elsewhere, see [docs/backends.md](docs/backends.md)",
+        "`e2b` and `daytona` run code elsewhere, see [Backends](../backends.md)",
     )
     allow_weak: bool = _set(
         "SANDBOX_ALLOW_WEAK", False, "`1`: a server that other machines can reach runs code even "

@@ -37,7 +37,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class TestEvidence:
+class PassEvidence:
     """All that was seen of one test."""
 
     plain: Row
@@ -113,7 +113,7 @@ def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
     return not any(word in code for word in _STATEFUL)
 
 
-def verdict(test: TestCase, name: str, seen: TestEvidence) -> Verdict:
+def verdict(test: TestCase, name: str, seen: PassEvidence) -> Verdict:
     """What was seen, as a value."""
     row = seen.plain
     doubt, integrity, reason = "", None, ""
@@ -138,11 +138,11 @@ def verdict(test: TestCase, name: str, seen: TestEvidence) -> Verdict:
 
 def compared(test: TestCase, row: Row) -> Verdict:
     """A verdict on an example that the host itself compared: nobody else has a word in it."""
-    seen = verdict(test, test.name, TestEvidence(row, is_isolated=True))
+    seen = verdict(test, test.name, PassEvidence(row, is_isolated=True))
     return seen.model_copy(update={"integrity": "isolated"})
 
 
-def _doubt(seen: TestEvidence) -> str:
+def _doubt(seen: PassEvidence) -> str:
     indicators = [*seen.indicators]
     if unchecked(seen.plain) and not seen.vacuous:
         indicators.append(words("no-check"))
@@ -154,7 +154,7 @@ def _joined(indicators: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(indicators))[:SHOWN]
 
 
-def _integrity(seen: TestEvidence) -> tuple[Integrity, str]:
+def _integrity(seen: PassEvidence) -> tuple[Integrity, str]:
     if seen.written:
         return "in-process", seen.written
     return ("isolated", "") if seen.is_isolated else ("in-process", WITHIN)

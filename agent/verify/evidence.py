@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.core.domain import EXCLUDED
 from agent.verify import belief
-from agent.verify.belief import TestEvidence
+from agent.verify.belief import PassEvidence
 from agent.verify.examples.repeated import asks_only_calls, repeated
 from agent.verify.groups import Group
 from agent.verify.plain.canary import CanaryKind
@@ -37,7 +37,7 @@ Row = Mapping[str, Any]
 
 async def gather_evidence(
     group: Group, observe: bool, surroundings: CanaryKind = "", asks: bool = True
-) -> tuple[PlainRun, dict[str, TestEvidence]]:
+) -> tuple[PlainRun, dict[str, PassEvidence]]:
     """The plain run, and what was seen of each test. Without `observe` nothing else is checked,
     and the plain run may have other `surroundings`; without `asks` no check is asked twice."""
     if not observe:
@@ -45,7 +45,7 @@ async def gather_evidence(
         await run_tests(group, plain, (), surroundings)
         return plain, {
             # Of a mutant nobody asks why it passes.
-            key: TestEvidence(
+            key: PassEvidence(
                 row, indicators=plain.indicators_of(key), vacuous=belief.unchecked(row)
             )
             for key, row in plain.rows.items()
@@ -62,7 +62,7 @@ class _Gathering:
         self._plain = PlainRun()
         self._spoilt = PlainRun()
 
-    async def gather_evidence(self) -> tuple[PlainRun, dict[str, TestEvidence]]:
+    async def gather_evidence(self) -> tuple[PlainRun, dict[str, PassEvidence]]:
         decides = any(map(self._group.decides, self._group.left((), ())))
         if not decides or asks_only_calls(self._group):
             await run_tests(self._group, self._plain)
@@ -86,7 +86,7 @@ class _Gathering:
             beside.cancel()
             await asyncio.gather(beside, return_exceptions=True)
 
-    async def _weighed(self) -> dict[str, TestEvidence]:
+    async def _weighed(self) -> dict[str, PassEvidence]:
         """What was seen of each test, after all that has to be looked at once more."""
         rows = dict(self._plain.rows)
         passing = [key for key, row in rows.items() if belief.passes(row)]
@@ -102,7 +102,7 @@ class _Gathering:
         ]
         vacuous = await self._canaries(within, indicators) if within else frozenset[str]()
         return {
-            key: TestEvidence(
+            key: PassEvidence(
                 row, indicators=indicators[key], is_isolated=key in isolated,
                 contradicted=against.get(key, ""), vacuous=key in vacuous,
             )

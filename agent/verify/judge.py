@@ -25,7 +25,7 @@ from agent.core.domain import (
 )
 from agent.core.loops import aside
 from agent.verify import belief, jail_modules
-from agent.verify.belief import TestEvidence
+from agent.verify.belief import PassEvidence
 from agent.verify.confirmation import confirm
 from agent.verify.evidence import gather_evidence
 from agent.verify.examples.examples import answers, example_call
@@ -187,7 +187,7 @@ class _Bench:
         plain, rows = await gather_evidence(
             Group(self.subject, tests, output=output), self.observe, self.surroundings
         )
-        nothing = TestEvidence({"message": plain.problem or "it did not run"})
+        nothing = PassEvidence({"message": plain.problem or "it did not run"})
         found = [(test, rows.get(str(number), nothing)) for number, test in enumerate(tests)]
         for test, seen in zip(tests, await aside(self._with_text, found), strict=True):
             self.found[id(test)] = [belief.verdict(test, test.name, seen)]
@@ -195,7 +195,7 @@ class _Bench:
     async def _judge_file(self, code: str, tests: list[TestCase]) -> None:
         ours = await jail_modules.bundle(self.subject.sandbox, self.subject.task.sites, True)
         if not ours.opens_files:
-            nothing = TestEvidence({"status": "error", "message": NO_FILES})
+            nothing = PassEvidence({"status": "error", "message": NO_FILES})
             for test in tests:
                 self.found[id(test)] = [belief.verdict(test, test.name, nothing)]
             return
@@ -213,7 +213,7 @@ class _Bench:
             node = _node(test)
             mine = {name: rows[name] for name in by_node.get(node, ()) if _of(test, name)}
             if not mine and (node != REST or not (rows or len(tests) > 1)):
-                mine[test.name if node == REST else node] = TestEvidence(
+                mine[test.name if node == REST else node] = PassEvidence(
                     _uncollected(node, plain, self.subject.all_modules)
                 )
             seen = await aside(self._with_text, [(test, one) for one in mine.values()])
@@ -224,7 +224,7 @@ class _Bench:
                 for name, one in zip(mine, seen, strict=True)
             ]
 
-    def _with_text(self, found: Sequence[tuple[TestCase, TestEvidence]]) -> list[TestEvidence]:
+    def _with_text(self, found: Sequence[tuple[TestCase, PassEvidence]]) -> list[PassEvidence]:
         """The same, with what the program's text says against each."""
         solution = self.subject.solution
         reaches = next(filter(None, (reaching(one.text) for one in solution.files)), "")

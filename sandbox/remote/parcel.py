@@ -17,7 +17,7 @@ LEAST_PYTHON = (3, 11)
 
 _SENT = (
     "__init__.py", "types.py", "sandbox.py", "levels.py", "strongest.py",
-    "workspaces.py", "subprocess_backend.py", "talk/*.py", "inside/__init__.py",
+    "workspaces.py", "subprocess_backend.py", "protocol/*.py", "inside/__init__.py",
     "inside/guest.py", "inside/removal.py", "remote/__init__.py", "remote/line.py",
     "remote/porter.py",
 )

@@ -29,7 +29,7 @@ LONGER, LEAST_S = 5.0, 5.0
 
 
 class CommandSuite:
-    """Answers what `agent.search.project.suite.Suite` answers, for the search."""
+    """Answers what `agent.search.project.suite.CollectedSuite` answers, for the search."""
 
     def __init__(
         self, files: Mapping[str, str], project: Project, sites: tuple[str, ...],

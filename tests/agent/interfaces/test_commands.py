@@ -563,12 +563,12 @@ def test_what_a_program_printed_cannot_move_the_cursor(
     assert "\\x1b[2Jwiped\\x07 \\u202eback" in result.stderr
 
 
-def test_the_help_and_the_readme_know_every_exit_code() -> None:
+def test_the_help_and_the_guide_list_every_exit_code() -> None:
     shown = invoke(None, "run", "--help").output
-    readme = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
+    guide = (Path(__file__).parents[3] / "docs/use-it-in-ci.md").read_text("utf-8")
 
     assert all(f"{code}  {words}" in shown for code, words in EXIT_CODES.items())
-    assert re.findall(r"^\| (\d+) \| (.+) \|$", readme, re.MULTILINE) == [
+    assert re.findall(r"^\| (\d+) \| (.+) \|$", guide, re.MULTILINE) == [
         (str(code), words) for code, words in EXIT_CODES.items()
     ]
 

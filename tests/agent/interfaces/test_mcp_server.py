@@ -23,7 +23,7 @@ from tests.agent.search.project.small_project import FAILING, laid
 
 ROOT = Path(__file__).parents[3]
 TEST = "assert add(2, 3) == 5"
-OWN = {"heal", "check", "read_report", "copy_diff", "copy_anew"}
+OWN = {"heal", "check", "read_report", "copy_diff", "fresh_copy"}
 NOISY = """
 import os, sys
 from agent.interfaces import mcp_server
@@ -225,7 +225,7 @@ def test_the_copy_is_apart_from_the_folder_and_is_taken_anew(
     assert "+    return a + b" in str(tools.registry.execute("copy_diff").output)
     assert texts(folder) == before
     (folder / "new.py").write_text("x = 1\n")
-    tools.registry.execute("copy_anew")
+    tools.registry.execute("fresh_copy")
     assert tools.registry.execute("copy_diff").output == ""
     assert tools.registry.execute("file_read", path="new.py").output == "x = 1\n"
 

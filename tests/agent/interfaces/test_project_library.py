@@ -23,7 +23,7 @@ from tests.agent.runs import printed
 from tests.agent.search.project.small_project import pyproject
 
 ROOT = Path(__file__).parents[3]
-GUIDE = (ROOT / "docs/doors.md").read_text("utf-8")
+GUIDE = (ROOT / "docs/use-it-from-python.md").read_text("utf-8")
 FAILS = "test_tally.py::test_total"
 
 
@@ -126,7 +126,7 @@ def test_a_project_is_judged_and_left_as_it_is(project: Path) -> None:
 def test_the_guides_table_has_the_servers_own_tools(project: Path) -> None:
     told = dict(re.findall(r"^\| `(\w+)\((.*?)\)` \|", GUIDE, re.MULTILINE))
     schemas = FolderTools(project, ReplayedSession().open).registry.get_schemas()
-    own = {"heal", "check", "read_report", "copy_diff", "copy_anew"}
+    own = {"heal", "check", "read_report", "copy_diff", "fresh_copy"}
     assert told == {
         one["name"]: ", ".join(
             f"{key}={json.dumps(value['default'])}" if "default" in value else key

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.settings import BadSettings, Settings
-from agent.interfaces.settings_docs import example, providers_table, settings_table
+from agent.interfaces.reference_docs import example, providers_table, settings_table
 from agent.iteration.models import Models, key_names
 from demo.models.choice import keyed
 from llm.provider import PROVIDERS, read_rows

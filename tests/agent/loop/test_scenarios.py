@@ -87,7 +87,7 @@ class Scene:
 
 def beside(**said: Said | list[Said]) -> dict[str, Any]:
     """A program that no search heals, tests of the user, and what models say."""
-    return {"brought": HARD, "tests": HARD_TESTS, "said": said}
+    return {"submitted": HARD, "tests": HARD_TESTS, "said": said}
 
 
 SCENES: dict[str, Scene] = {

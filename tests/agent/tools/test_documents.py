@@ -1,4 +1,4 @@
-"""The examples of `docs/tools.md` and of the README are run as they stand."""
+"""The examples of `docs/tools.md` and of the guide to Python are run as they stand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.agent.runs import printed
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs/tools.md").read_text("utf-8")
-README = (ROOT / "README.md").read_text("utf-8")
+PYTHON = (ROOT / "docs/use-it-from-python.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", GUIDE, re.DOTALL)
 
 
@@ -28,8 +28,8 @@ def test_an_example_of_the_guide_prints_what_it_says(number: int, tmp_path: Path
     assert printed(code, tmp_path).strip() == expected.strip()
 
 
-def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(from selfheal import CodeSandbox.*?)```", README, re.DOTALL)
+def test_the_example_of_the_guide_to_python_runs(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(from selfheal import CodeSandbox.*?)```", PYTHON, re.DOTALL)
     (tmp_path / "a.py").write_text("x = 1  # TODO\n")
     assert printed(code, tmp_path) == (
         "{'found': ['a.py:1: x = 1  # TODO'], 'more': False}\nfile_list\n42\n\n"
@@ -53,6 +53,6 @@ def test_the_guides_table_has_each_tool_with_its_parameters_and_defaults() -> No
     }
     for name in open_tools(Workspace()):
         schema = schemas[name]
-        assert f"`{name}`" in README
+        assert f"`{name}`" in PYTHON
         Draft202012Validator.check_schema(schema)
         assert all("description" in one for one in schema["properties"].values())

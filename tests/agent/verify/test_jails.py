@@ -27,7 +27,7 @@ def test_a_jail_that_holds() -> None:
     )
 
 
-@pytest.mark.parametrize(("witness", "backend", "words"), [
+@pytest.mark.parametrize(("other_run", "backend", "words"), [
     (
         Isolation("L1", (
             Layer("limits", True, "set"), Layer("jail", False, "the kernel has no seccomp"),

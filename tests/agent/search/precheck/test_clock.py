@@ -27,7 +27,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def started() -> Any:
     clock = harness.Clock()
-    clock.start(harness.Limits(1, cpu_s=1000.0, wall_s=1000.0))
+    clock.start(harness.CandidateLimits(1, cpu_s=1000.0, wall_s=1000.0))
     return clock
 
 

@@ -16,8 +16,8 @@ ENDLESS, ENDS = PROGRAMS["endless"], PROGRAMS["ends"]
 
 def run(text: str) -> Any:
     """The steps of a program that is looked at, once it has ended."""
-    watch = endless.Watch(text)
-    steps = ticks.Steps(LIMIT, LOOK_AT, watch)
+    watch = endless.LoopWatch(text)
+    steps = ticks.StepBudget(LIMIT, LOOK_AT, watch)
     names = {"__name__": "shop", "__tick__": steps.tick, "__ticks__": steps.ticks}
     try:
         exec(compile(ticks.counted(text), "shop.py", "exec"), names)
@@ -57,7 +57,7 @@ def test_a_number_that_grows_by_more_than_a_bit_a_step_runs_away(
     step: str, runs_away: bool
 ) -> None:
     text = f"def f(n, m):\n    while n:\n        {step}\n"
-    steps = ticks.Steps(LIMIT)
+    steps = ticks.StepBudget(LIMIT)
     names: dict[str, Any] = {"__tick__": steps.tick, "__ticks__": steps.ticks}
     exec(ticks.counted(text), names)
     with pytest.raises(StopIteration) as ended:

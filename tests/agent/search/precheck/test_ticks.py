@@ -21,7 +21,7 @@ ENDLESS = (
 
 
 def run(text: str, limit: int) -> tuple[dict[str, Any], Any]:
-    steps = ticks.Steps(limit)
+    steps = ticks.StepBudget(limit)
     names = {"__tick__": steps.tick, "__ticks__": steps.ticks}
     exec(compile(text, "program.py", "exec"), names)
     return names, steps
@@ -79,7 +79,7 @@ def test_moved_splices_count_as_freshly_made_ones_do(old: str, new: str) -> None
         code = compile(moved, "program.py", "exec")
     except SyntaxError:
         code = compile(ticks.Spliced(candidate).text(candidate), "program.py", "exec")
-    steps = ticks.Steps(1000)
+    steps = ticks.StepBudget(1000)
     names = {"__tick__": steps.tick, "__ticks__": steps.ticks}
     exec(code, names)
     fresh, fresh_steps = run(ticks.counted(candidate), 1000)
@@ -162,7 +162,7 @@ def test_an_endless_loop_in_one_piece_ends_as_it_does_in_the_whole(new: str) -> 
         pieces.Pieces(LONG, "long.py").compiled(candidate),
         [compile(ticks.counted(candidate), "long.py", "exec")],
     ):
-        steps = ticks.Steps(200)
+        steps = ticks.StepBudget(200)
         names: dict[str, Any] = {"__tick__": steps.tick, "__ticks__": steps.ticks}
         with suppress(StopIteration):
             for code in codes:

@@ -45,11 +45,11 @@ def outer(xs):
 
 ASK = """
 import json, sys
-from _judge.programs.running import Harness, Limits
+from _judge.programs.running import CandidateLimits, Harness
 from _judge.programs import trace
 told, out = json.loads(sys.argv[1]), sys.stdout
 harness = Harness(told, sys.argv[2])
-limits = Limits(100_000, 5.0, 5.0)
+limits = CandidateLimits(100_000, 5.0, 5.0)
 print(json.dumps([trace._seen(harness, [n], limits) for n in range(3)]), file=out)
 """
 

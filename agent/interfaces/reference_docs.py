@@ -1,12 +1,17 @@
-"""Writes `.env.example` and the settings tables: `python -m agent.interfaces.settings_docs`."""
+"""Writes the generated documents: `python -m agent.interfaces.reference_docs`."""
 
 from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import typer
 
 from agent.core.settings import provider_settings, table
+from agent.interfaces.terminal.cli import app
 from agent.iteration.models import key_names
 from llm.provider import PROVIDERS
 
@@ -23,10 +28,10 @@ PAGE = (
 HEAD = """\
 # Copy to .env. It is read at start from the working directory; the real environment wins.
 # Beside app.py it may set all of this. A command leaves out what a repository must not choose, and
-# says so (see Settings in README.md); HEAL_ENV_FILE names a file that may set anything.
+# says so (see docs/reference/settings.md); HEAL_ENV_FILE names a file that may set anything.
 # Everything is optional: with nothing set, memory and search repair without a model.
 # A line that stands as a comment changes who answers by being set, or is secret.
-# Written by `python -m agent.interfaces.settings_docs` from the table in agent/core/settings.py.
+# Written by `python -m agent.interfaces.reference_docs` from the table in agent/core/settings.py.
 """
 ELSEWHERE = """
 # Steps are traced to LangSmith only with both of these; see HEAL_TRACE_CONTENT.
@@ -37,6 +42,13 @@ ELSEWHERE = """
 # Keys of the remote sandboxes; docs/backends.md names the rest of their settings.
 # E2B_API_KEY=
 # DAYTONA_API_KEY=
+"""
+
+
+COMMANDS = """\
+# Commands
+
+Written by `python -m agent.interfaces.reference_docs` from the commands' own help.
 """
 
 
@@ -93,7 +105,7 @@ def _keys() -> str:
 
 
 def _remark(about: str) -> str:
-    plain = re.sub(r"\[([^]]*)\]\(#[^)]*\)", r"\1 in README.md", about)
+    plain = re.sub(r"\[([^]]*)\]\(#[^)]*\)", r"\1 in docs/use-a-model.md", about)
     plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", plain).replace("`", "")
     first = plain[0] if about.startswith("`") else plain[0].upper()
     plain = f"{first}{plain[1:]}."
@@ -111,18 +123,49 @@ def marked(text: str, name: str, table_text: str) -> str:
     return written
 
 
-def readme(text: str) -> str:
-    """The README with its tables as they are now."""
-    return marked(marked(text, "providers", providers_table()), "settings", settings_table())
+def commands() -> str:
+    """The commands of the terminal as Markdown, from their own help."""
+    pages = [COMMANDS]
+    for name, command in sorted(_leaves(typer.main.get_command(app), "heal")):
+        context = command.context_class(command)
+        usage = " ".join(command.collect_usage_pieces(context))
+        pages.append(f"## {name}\n\n```text\n{name} {usage}\n```\n\n{_text(command.help)}\n")
+        records = [one.get_help_record(context) for one in command.params]
+        rows = [f"| `{_text(one)}` | {_text(about)} |" for one, about in filter(None, records)]
+        if rows:
+            pages.append("\n".join(["| option | meaning |", "|---|---|", *rows]) + "\n")
+    return "\n".join(pages)
+
+
+def _leaves(group: Any, path: str) -> Iterator[tuple[str, Any]]:  # click's or typer's own types
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _leaves(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+def _text(about: str | None) -> str:
+    return " ".join((about or "").replace("|", r"\|").replace("<", r"\<").split())
+
+
+def documents() -> dict[Path, str]:
+    """The generated documents and their texts."""
+    models, settings = ROOT / "docs/use-a-model.md", ROOT / "docs/reference/settings.md"
+    return {
+        models: marked(models.read_text("utf-8"), "providers", providers_table()),
+        settings: marked(settings.read_text("utf-8"), "settings", settings_table()),
+        ROOT / "docs/reference/commands.md": commands(),
+        ROOT / ".env.example": example(),
+    }
 
 
 def main() -> None:
-    """Writes both documents."""
-    path = ROOT / "README.md"
-    if not path.is_file():
-        raise SystemExit(f"{ROOT} is no checkout, and only there are the documents written.")
-    path.write_text(readme(path.read_text(encoding="utf-8")), encoding="utf-8")
-    (ROOT / ".env.example").write_text(example(), encoding="utf-8")
+    """Writes the documents."""
+    if not (ROOT / "docs").is_dir():
+        raise SystemExit(f"{ROOT} is not a checkout; documents are written only there.")
+    for path, text in documents().items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
