@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.loop.graph import STEPS, diagram
+from agent.loop.graph import STEPS
 from agent.report.words import INTEGRITY_MEANING, OUTCOME_WORDS, PROOF_MEANING, STATUS_SYMBOLS
 from agent.verify.tamper_indicators import ACTING, WRITTEN
 from evaluation.screenshots import PICTURES
@@ -21,14 +21,8 @@ def read(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_the_diagram_is_the_graphs_own() -> None:
-    """On a difference: put what `python -m agent.loop.graph` prints into docs/architecture.md."""
-    (drawn,) = re.findall(r"```mermaid\n(.*?)```", read("docs/architecture.md"), re.DOTALL)
-    assert drawn == diagram()
-
-
 @pytest.mark.parametrize(("document", "names"), [
-    ("docs/architecture.md", (*STEPS,)), ("docs/verdicts.md", (*ACTING, *WRITTEN)),
+    ("docs/steps.md", (*STEPS,)), ("docs/verdicts.md", (*ACTING, *WRITTEN)),
 ])
 def test_every_step_and_every_tamper_indicator_is_explained(
     document: str, names: tuple[str, ...]
@@ -37,8 +31,8 @@ def test_every_step_and_every_tamper_indicator_is_explained(
     assert not [name for name in names if f"`{name}`" not in text]
 
 
-def rooms() -> set[str]:
-    """Files and folders of the table of rooms; those that follow one in its row stand beside it."""
+def packages() -> set[str]:
+    """Files and folders of the table of packages; a row's later names are relative to its first."""
     found = set()
     for row in re.findall(r"^\| (`[a-z]+[/.].*?`) \|", read("docs/architecture.md"), re.MULTILINE):
         first, *others = re.findall(r"`(.*?)`", row)
@@ -47,18 +41,18 @@ def rooms() -> set[str]:
     return found
 
 
-def test_every_room_of_the_table_exists() -> None:
-    assert len(rooms()) > 10
-    assert not [room for room in rooms() if not (ROOT / room).exists()]
+def test_every_package_of_the_table_exists() -> None:
+    assert len(packages()) > 10
+    assert not [one for one in packages() if not (ROOT / one).exists()]
 
 
-def test_every_module_stands_in_the_table_or_its_folder_does() -> None:
-    folders = tuple(room for room in rooms() if room.endswith("/"))
+def test_every_module_or_its_folder_is_in_the_table() -> None:
+    folders = tuple(one for one in packages() if one.endswith("/"))
     modules = [
         path.relative_to(ROOT).as_posix() for package in PACKAGES
         for path in (ROOT / package).rglob("*.py") if not path.name.startswith("__")
     ]
-    assert not [one for one in modules if one not in rooms() and not one.startswith(folders)]
+    assert not [one for one in modules if one not in packages() and not one.startswith(folders)]
 
 
 def test_what_the_table_of_changes_names_is_there() -> None:

@@ -13,6 +13,7 @@ import typer
 from agent.core.settings import provider_settings, table
 from agent.interfaces.terminal.cli import app
 from agent.iteration.models import key_names
+from agent.loop.graph import diagram
 from llm.provider import PROVIDERS
 
 ROOT = Path(__file__).parents[2]
@@ -151,10 +152,12 @@ def _text(about: str | None) -> str:
 
 def documents() -> dict[Path, str]:
     """The generated documents and their texts."""
-    models, settings = ROOT / "docs/use-a-model.md", ROOT / "docs/reference/settings.md"
+    models, steps = ROOT / "docs/use-a-model.md", ROOT / "docs/steps.md"
+    settings = ROOT / "docs/reference/settings.md"
     return {
         models: marked(models.read_text("utf-8"), "providers", providers_table()),
         settings: marked(settings.read_text("utf-8"), "settings", settings_table()),
+        steps: marked(steps.read_text("utf-8"), "graph", f"```mermaid\n{diagram()}```"),
         ROOT / "docs/reference/commands.md": commands(),
         ROOT / ".env.example": example(),
     }

@@ -115,5 +115,5 @@ async def test_what_is_granted_is_there_and_nothing_else(
 
 
 def test_each_grant_is_documented() -> None:
-    guide = (Path(__file__).parents[3] / "docs/heal-a-project.md").read_text("utf-8")
+    guide = (Path(__file__).parents[4] / "docs/heal-a-project.md").read_text("utf-8")
     assert all(f"| `{name}` |" in guide for name in GRANTS)
