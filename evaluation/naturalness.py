@@ -1,4 +1,4 @@
-"""Counts how usual each piece of syntax is, and writes `agent/repair/confidence/naturalness.bin`.
+"""Counts how usual each piece of syntax is, and writes `agent/search/confidence/naturalness.bin`.
 
     python -m evaluation.naturalness [--out FILE]
 

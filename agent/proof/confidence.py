@@ -1,6 +1,6 @@
 """How likely the patch of a run is right, from what its source, the proof and a second source show.
 
-A search estimates its patches while it compares them (`agent/repair/confidence`), and a remembered
+A search estimates its patches while it compares them (`agent/search/confidence`), and a remembered
 fix carries the confidence with which it was stored. What comes to light afterwards (a held-out
 test, a competing patch, agreement of two sources) shifts the log-odds.
 """
