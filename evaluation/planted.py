@@ -112,7 +112,7 @@ class LaidOut:
 
 @dataclass(frozen=True)
 class Planted:
-    """A project with a bug in it, as a repair is brought it."""
+    """A project with a bug in it, as a repair gets it."""
 
     bug: Bug
     right: LaidOut
@@ -202,7 +202,7 @@ def broken(files: Mapping[str, str], bug: Bug) -> dict[str, str]:
 
 
 def planted(bug: Bug, right: LaidOut) -> Planted:
-    """The task that a repair is brought."""
+    """The task that a repair gets."""
     files = broken(right.files, bug)
     project = right.project.model_copy(
         update={"arguments": (

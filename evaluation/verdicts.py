@@ -261,7 +261,7 @@ async def looked_at(
     return [found[case.id] for case in cases]
 
 
-def told(seen: Sequence[Comparison]) -> Iterator[str]:
+def report_lines(seen: Sequence[Comparison]) -> Iterator[str]:
     """The figures, and each case that falls."""
     honest = [one for one in seen if one.case.kind == "honest"]
     forged = [one for one in seen if one.case.kind == "forged"]
@@ -317,7 +317,7 @@ def main(arguments: Sequence[str]) -> int:
         if not wanted.only or case.id.startswith(tuple(wanted.only))
     ]
     seen = asyncio.run(looked_at(cases, wanted.jobs, wanted.fresh, wanted.projects))
-    for line in told(seen):
+    for line in report_lines(seen):
         print(line)
     return int(any(
         one.differing if one.case.kind == "honest" else one.believed == "isolated"

@@ -39,7 +39,7 @@ class LlmError(Exception):
     """A model could not give a usable answer."""
 
     spent: Spent | None = None
-    """What all models have come to in the work that it ended, where that is told."""
+    """What all models cost in the work that it ended, if known."""
 
 
 class NoProvider(LlmError):
@@ -128,7 +128,7 @@ class Rejected(CallFailed):
 
 class WishRefused(Rejected):
     """The provider refused what can be left out of a question; asked again at once, it is asked
-    without: of a schema it is told in words."""
+    without it: a schema is then described in words."""
 
     transient = True
 

@@ -351,8 +351,8 @@ def connection(
     row = row_of(choice.provider)
     key = keys.get(row.key, NO_KEY)
     if row.needs_key and not key:
-        told = f"the key of {choice.provider}, {row.key}, is not here (any more)"
-        raise NeedsKey(told, row.key)
+        message = f"the key of {choice.provider}, {row.key}, is not here (any more)"
+        raise NeedsKey(message, row.key)
     options = {
         option: given[setting.variable] for option, setting in row.settings.items()
         if setting.variable in given and option not in ("model", "fast_model", "base_url", "preset")

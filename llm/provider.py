@@ -86,7 +86,7 @@ def too_few(tokens: int, characters: int) -> bool:
 
 
 def overlong(tokens: int) -> str:
-    """What is told of an answer that has more tokens than it was given."""
+    """The message for an answer that was cut off at its token limit."""
     return f"does not keep to the {tokens:,} tokens that its answer may have; it was cut off"
 
 

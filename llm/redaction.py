@@ -2,7 +2,7 @@
 
 Two kinds are found. Secrets that are known are replaced in the spellings in which they travel:
 plain, URL-quoted, base64 (also as part of something longer), escaped as in JSON or Python source.
-And what has the shape of a key of a service we know is replaced whoever it belongs to: `SHAPES` is
+And what has the shape of a key of a service we know is replaced, no matter whose it is: `SHAPES` is
 the one table of these. A secret that is known and shorter than `SHORTEST` is left alone, since it
 would take ordinary words with it; no service issues one.
 """
@@ -148,7 +148,7 @@ class LogRedaction(logging.Filter):
             message = f"{record.msg} {record.args!r}"
         record.msg, record.args = self.redactor.text(message), None
         if record.exc_info:
-            # Some handlers format `exc_info` anew, so what is left is its text alone.
+            # Some handlers format `exc_info` again, so what is left is its text alone.
             written = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
             record.exc_text = record.exc_text or written
             record.exc_info = None

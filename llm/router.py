@@ -3,8 +3,8 @@
 For each call it looks whether the model's breaker is closed, reserves the most the call can cost,
 makes it within its deadline, and settles what it came to. A call that was turned away before an
 answer began is made again, a bounded number of times; one that had begun is charged and ends, and
-who has used nothing of it may ask anew. Where the user has allowed it, a model that cannot be
-reached is stood in for by the next of the plan's fallbacks; that is told, never silent.
+a caller that has used none of it may ask again. If the user has allowed it, the next of the
+plan's fallbacks replaces a model that cannot be reached; this is always reported.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class Router:
                 self.tell(CallFellBack(request.role, choice.words, to, str(error)))
 
     async def begun(self, choice: Choice, request: Request, key: str = "") -> _Call:
-        """A call that is admitted, charged and told; raises `ProviderDown` where the model is left
+        """Admits, charges and reports a call; raises `ProviderDown` where the model is left
         alone, and `OverBudget`."""
         breaker = self.breaker(choice)
         rest = breaker.admit()
@@ -203,8 +203,8 @@ class Router:
             why = self._wasted.get(choice.asked)
             if why is None:
                 raise
-            told = f"{over}. Its last answer is charged for and of no use: {why}"
-            raise OverBudget(told, over.cap, over.lacks) from over
+            message = f"{over}. Its last answer is charged for and of no use: {why}"
+            raise OverBudget(message, over.cap, over.lacks) from over
         except BaseException as error:
             breaker.note(error)
             raise
@@ -394,11 +394,11 @@ class _Call:
         try:
             self.charge = self.router.ledger.ask_again(self.charge, self.choice.words)
         except OverBudget as over:
-            told = f"{over}. It was to be asked again, since {error}"
-            raise OverBudget(told, over.cap, over.lacks) from error
+            message = f"{over}. It was to be asked again, since {error}"
+            raise OverBudget(message, over.cap, over.lacks) from error
 
     def _ended(self, reply: Reply) -> Reply:
-        """The reply with its cost, settled and told."""
+        """The reply with its cost, settled and message."""
         router, choice = self.router, self.choice
         usage = _counted(reply.usage)
         cost = router.prices.cost(choice.provider, choice.model, usage, self.today)

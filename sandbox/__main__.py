@@ -123,7 +123,7 @@ def _job(chosen: argparse.Namespace, arguments: list[str]) -> Job:
         files={path.name: _text(path)},
         stdin=stdin,
         sites=tuple(chosen.site),
-        # The wall is met first, so that an endless loop is told as what it is.
+        # The wall is met first, so that an endless loop is reported as one.
         limits=Limits(
             wall_s=chosen.seconds, cpu_s=chosen.seconds + 1, memory_mib=chosen.mebibytes
         ),

@@ -106,9 +106,9 @@ async def main(as_json: bool) -> int:
     found = await figures(level)  # type: ignore[arg-type]  # a jail's own level
     cores = len(os.sched_getaffinity(0))
     if as_json:
-        told = [dataclasses.asdict(one) | {"reached": one.reached} for one in found]
+        rows = [dataclasses.asdict(one) | {"reached": one.reached} for one in found]
         print(json.dumps({
-            "level": level, "cores": cores, "python": sys.version.split()[0], "figures": told,
+            "level": level, "cores": cores, "python": sys.version.split()[0], "figures": rows,
         }, indent=2))
     else:
         print(f"the jail at {level}, {cores} cores")

@@ -35,7 +35,7 @@ _OPEN = {
     ),
     "loopback": ("open a socket", "see the parent process"),
 }
-"""Canaries that show nothing of a job that is granted so much: whoever they reach is its own, or
+"""Canaries that show nothing about a job with such a grant: every process they reach is its own, or
 the first process of its pid space, which heeds no signal."""
 
 

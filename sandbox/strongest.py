@@ -1,7 +1,7 @@
 """Sandboxes around others: the strongest that this machine grants, and one owner's.
 
 What the system grants is known only once it has been tried, so the choice falls with the first
-job. It is told in `describe` and `isolation`; nothing here is weakened in silence.
+job. `describe` and `isolation` report it; nothing is weakened silently.
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ class SubprocessSandbox(Sandbox):
 
     def _start(self, job: Job, output: Output = "kept", endless: bool = False) -> _Running:
         limits = job.limits
-        told = orders(job)
-        told["limits"] = {
+        order = orders(job)
+        order["limits"] = {
             "cpu": cpu_limit_s(limits, endless),
             "memory": limits.memory_mib << 20,
             "file": limits.file_mib << 20,
@@ -105,16 +105,16 @@ class SubprocessSandbox(Sandbox):
             "processes": limits.processes,
             "core": 0,
         }
-        told["modules"] = loaded(job.modules, job.python)
-        told["sites"] = self._workspaces.sites(job.sites)
+        order["modules"] = loaded(job.modules, job.python)
+        order["sites"] = self._workspaces.sites(job.sites)
         workspace = self._workspaces.make()
         try:
-            told |= {
+            order |= {
                 "host": os.getpid(),
                 "folder": f"{workspace.folder}/work",
                 "user": workspace.user,
             }
-            return _Running(self._workspaces, workspace, job, frame(told), output, endless)
+            return _Running(self._workspaces, workspace, job, frame(order), output, endless)
         except BaseException:
             self._workspaces.remove(workspace)
             raise
@@ -128,7 +128,7 @@ class _Running(Conversation):
         workspaces: Workspaces,
         workspace: JailFolder,
         job: Job,
-        told: bytes,
+        order: bytes,
         output: Output,
         endless: bool,
     ) -> None:
@@ -150,7 +150,7 @@ class _Running(Conversation):
             self._loop.add_reader(descriptor, self._read_output, descriptor)
         self._streams = {self._stdout, self._stderr}
         self._watch()
-        self._open(channel, told, endless)
+        self._open(channel, order, endless)
 
     def _read_output(self, descriptor: int) -> None:
         if descriptor not in self._streams:

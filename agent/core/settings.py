@@ -1,4 +1,4 @@
-"""Every setting with its default, variable and meaning; `agent.interfaces.reference_docs` writes the
+"""Every setting with its default, variable and meaning. `agent.interfaces.reference_docs` writes
 tables of README and `.env.example` from it. Only `Settings.from_env` reads the environment."""
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    provider: str = _set("LLM_PROVIDER", "auto", "the provider: see [Use a model](../use-a-model.md)")
+    provider: str = _set("LLM_PROVIDER", "auto", "see [Use a model](../use-a-model.md)")
     model: str = _set("LLM_MODEL", "", "the model of that provider, for all roles it takes")
     roles: Targets = _set(
         "LLM_ROLES", {}, "roles that another model answers, as `critic=mock, "

@@ -107,7 +107,7 @@ class Context:
         )
 
     def free(self, state: State) -> bool:
-        """Whether nothing may be spent yet: code was brought, and the search without a model has
+        """Whether nothing may be spent yet: code was submitted, and the search without a model has
         not failed on it."""
         return self.task.solution is not None and not state.get("paid", False)
 

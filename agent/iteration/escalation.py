@@ -2,7 +2,7 @@
 
 The ladder is climbed by what was seen: a way that comes nearer is taken again, one that repeats
 itself, or fails in the same way, is left for the next, and the last step is the end. A round counts
-whatever it brought.
+whatever it produced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agent.core.domain import Approach
 from agent.core.state import Iteration, Stop
 
 SUBMITTED: tuple[Approach, ...] = ("search", "minimal", "tournament", "rewrite", "fresh")
-"""For a program that a user brought, or has brought tests for."""
+"""For a program that a user submitted, or submitted tests for."""
 DRAFTED: tuple[Approach, ...] = ("minimal", "tournament", "search", "rewrite", "fresh")
 """For a program that a model wrote from words: it is a guess, and so is an edit of it."""
 SMALL: tuple[Approach, ...] = ("search", "minimal", "fresh")
@@ -109,7 +109,7 @@ def _again(rounds: Sequence[Iteration]) -> bool:
 
 
 def repeats(rounds: Sequence[Iteration]) -> bool:
-    """Whether the newest round brought a program, or failed in a way, that one before it did."""
+    """Whether the last iteration repeated the program, or the failure, of an earlier one."""
     *before, last = rounds
     programs = {one.program for one in before if one.program}
     signatures = {one.signature for one in before if one.signature}

@@ -81,7 +81,7 @@ async def unsteady(
 async def _failing_again(
     ctx: Context, solution: Solution, tests: Sequence[TestCase], runs: Sequence[Seeds]
 ) -> tuple[set[str], set[str]]:
-    """Names of the tests that fail in each run, and in any. The runs are side by side: whoever
+    """Names of the tests that fail in each run, and in any. The runs are parallel: a program that
     waits for a remembered fix waits for them first."""
     reports = await asyncio.gather(*(
         check(
@@ -144,7 +144,7 @@ def _counted(verdict: Verdict, count: int) -> Verdict:
 
 
 def flaky_words(names: Sequence[str]) -> str:
-    """What a person is told of flaky tests."""
+    """The message about flaky tests."""
     subject, one = _subject(names)
     return (
         f"{subject} {'is' if one else 'are'} flaky: in {RUNS} runs of the program as it is, "
@@ -153,7 +153,7 @@ def flaky_words(names: Sequence[str]) -> str:
 
 
 def passing_words(names: Sequence[str]) -> str:
-    """What a person is told of tests that failed before a run and pass in it."""
+    """The message about tests that failed before a run and pass in it."""
     subject, one = _subject(names)
     return (
         f"{subject} {'is' if one else 'are'} flaky: {'it' if one else 'each'} failed before this "
@@ -162,7 +162,7 @@ def passing_words(names: Sequence[str]) -> str:
 
 
 def together_words(names: Sequence[str]) -> str:
-    """What a person is told of tests that fail beside others alone."""
+    """The message about tests that fail only together with others."""
     subject, one = _subject(names)
     return (
         f"{subject} {'fails' if one else 'fail'} only together with the other tests, and "

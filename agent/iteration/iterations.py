@@ -136,15 +136,15 @@ def begun(state: State, ctx: Context, approach: Approach, found: Iteration) -> S
 def stopped(ctx: Context, why: Stop, found: Iteration) -> State:
     if ctx.plan.of(GENERATOR) is not None and not may_ask(ctx):
         return time_is_over(ctx)
-    told = found.told.splitlines()[-1] if found.told else ""
-    if told and found.approach != "search":
-        told = f"the last try {told}"
-    if found.refuted:  # what is told of it is its change alone
-        told = "the last repair passed, and then failed a test that it had not seen"
+    last = found.told.splitlines()[-1] if found.told else ""
+    if last and found.approach != "search":
+        last = f"the last try {last}"
+    if found.refuted:  # only its change is reported
+        last = "the last repair passed, and then failed a test that it had not seen"
     if why == "no_model":
-        reason = told or "no model is there to ask, and the search is switched off"
+        reason = last or "no model is there to ask, and the search is switched off"
     else:
-        reason = f"{STOPPED[why]}; {told}".rstrip("; ")
+        reason = f"{STOPPED[why]}; {last}".rstrip("; ")
     pair = at_odds(ctx.log())
     if pair is not None:
         reason += (

@@ -144,7 +144,7 @@ class Models:
         )
         if plan.has_model and plan.of(GENERATOR) is None:
             note = ("No model is given to the generator, so none writes a repair, and the other "
-                    "roles are not asked about code that is brought.")
+                    "roles are not asked about code that a user submits.")
             plan = replace(plan, notes=(*plan.notes, note))
         return plan
 

@@ -35,14 +35,14 @@ class RecalledFix(Value):
     refuted: bool = False
     """All of those fail the tests now."""
     rivals: CompetingPatches | None = None
-    """Those that pass now as well, where they can be told apart."""
+    """Those that pass now as well, if a call tells them apart."""
 
 
 async def with_competing(
     ctx: Context, base: Solution, tests: Sequence[TestCase], candidate: Solution, report: Report,
     offer: RememberedEdit,
 ) -> RecalledFix:
-    """The program with what is known of others; these are judged again before they are told."""
+    """The program with what is known of others; these are judged again before they are shown."""
     rivals = _in_place(offer.known.fix, base, candidate.text) if offer.left_open else None
     known = rivals is not None
     if rivals is not None:
@@ -65,13 +65,13 @@ def apply_recalled_fix(ctx: Context, base: Solution, found: RecalledFix, iterati
         ctx.emit(Ambiguous(iteration=iteration, rivals=found.rivals))
     # The replay was the full verdict: the next step need not run the same tests again.
     ctx.emit(Judged(iteration=iteration, report=found.report))
-    told = f": {in_words(found.rivals)}" if found.rivals is not None else ""
+    choices = f": {in_words(found.rivals)}" if found.rivals is not None else ""
     passed = OTHERS_PASSED_BEFORE if found.other_tests else OTHERS_PASSED
     return {
         "solution_id": ctx.store.put(solution), "report_id": ctx.store.put(found.report),
         "iteration": iteration, "strategy": "memory", "note": solution.note,
         "transferred": found.transferred, "rivals_id": "",
-        "caveat": f"{passed}{told}" if found.left_open else found.caveat,
+        "caveat": f"{passed}{choices}" if found.left_open else found.caveat,
         "others_fit": found.left_open and not (found.other_tests or found.refuted),
         "open_id": ctx.store.put(found.rivals) if found.rivals is not None else "",
     }

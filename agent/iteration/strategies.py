@@ -42,7 +42,7 @@ AROUND = 0.25
 """The part of a search's seconds and candidates that is spent around one repair of a model."""
 LEAST_EXAMPLES = 3
 """Trusted tests that say enough of a program which a model wrote, or of one that the user has
-brought no test for."""
+submitted no test for."""
 
 
 def reserved_s(seconds_left: float) -> float:

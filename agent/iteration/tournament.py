@@ -47,15 +47,15 @@ async def held(
     if len(passing) < 2 or ctx.task.project is not None or len(base.files) > 1:
         return winner(tries, base, (), {})
     calls = _calls(passing[0], [*(test.code for test in tests), *further])
-    told = {}
+    answers_of = {}
     until = time.monotonic() + min(MAX_CALLS_S, ctx.seconds_left / 4)
     for number, one in enumerate(tries):
         if _passes(one) and one.solution is not None:
             given = await answers(
                 one.solution, calls, ctx.task, ctx.sandbox, wall_s=ctx.test_s, until=until
             )
-            told[number] = tuple(map(_in_words, given))
-    return winner(tries, base, calls, told)
+            answers_of[number] = tuple(map(_in_words, given))
+    return winner(tries, base, calls, answers_of)
 
 
 def _calls(one: Try, tests: Sequence[str]) -> tuple[str, ...]:
@@ -77,11 +77,11 @@ def _in_words(answer: ProbeAnswer) -> str:
 
 
 def winner(
-    tries: Sequence[Try], base: Solution, calls: tuple[str, ...], told: dict[int, Answers]
+    tries: Sequence[Try], base: Solution, calls: tuple[str, ...], answers_of: dict[int, Answers]
 ) -> Winner:
     """The best by reports, and by what passing ones answered to `calls`, by their place; pure."""
     given = {
-        number: (_of_tests(one.report), told.get(number, ()))
+        number: (_of_tests(one.report), answers_of.get(number, ()))
         for number, one in enumerate(tries) if one.solution is not None
     }
     agreeing = Counter(given.values())
@@ -99,12 +99,12 @@ def winner(
     chosen = ranked[0]
     behaviours: dict[Answers, int] = {}
     for number in ranked:
-        if number in told:
-            behaviours.setdefault(told[number], number)
+        if number in answers_of:
+            behaviours.setdefault(answers_of[number], number)
     votes = sum(
         given[one] == given.get(chosen) and _passes(tries[one]) for one in given
     ) if _passes(tries[chosen]) else 1
-    if chosen not in told or len(behaviours) < 2:
+    if chosen not in answers_of or len(behaviours) < 2:
         return Winner(tries[chosen], votes=votes)
     return Winner(tries[chosen], Alternatives(calls=calls, behaviours=tuple(
         Alternative(solution=one, note=one.note, confirmed=True, answers=given_)

@@ -68,7 +68,7 @@ async def forked(
     program = program_of(log, iteration).solution
     parent = await engine.state(run)
     if "base_id" not in parent:
-        raise BadFork("The steps of that run are not kept here any more: heal its program anew.")
+        raise BadFork("The steps of that run were deleted. Heal its program in a new run.")
     suite, own = store.get(parent["suite_id"], Suite), program
     fresh: tuple[TestCase, ...] = ()
     if edits.code:
@@ -108,7 +108,7 @@ def _read(texts: Sequence[TestText], program: Solution, task: Task) -> tuple[Tes
 def edited_suite(
     suite: Suite, fresh: Sequence[TestCase], without: Sequence[str], program: Solution
 ) -> Suite:
-    """The suite with other tests. Whoever edits it has seen all of it, so none is held out."""
+    """The suite with other tests. Its editor has seen all of it, so none is held out."""
     shown = suite.shown()
     names = [test.name for test in shown.visible]
     unknown = [name for name in without if name not in names]
@@ -159,10 +159,10 @@ def _status_at(
     if key == base:
         return state
     origin = "person" if program.origin == "user" else program.origin
-    told = {name: found[name] for name in KEPT if name in found}  # type: ignore[literal-required]
+    known = {name: found[name] for name in KEPT if name in found}  # type: ignore[literal-required]
     # What a model wrote is reviewed by one; of anything else a search is tried first.
     paid = {"paid": True} if origin == "model" else {}
-    return {"strategy": origin, "note": program.note, **told, **state, **paid, "around_id": key}
+    return {"strategy": origin, "note": program.note, **known, **state, **paid, "around_id": key}
 
 
 def _first_report(

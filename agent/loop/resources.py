@@ -59,7 +59,7 @@ class LazyEngine:
 
     async def get(self) -> Engine:
         """The engine, once it is there."""
-        # Whoever is cancelled while waiting takes it from nobody else.
+        # A caller that is cancelled while it waits does not cancel it for others.
         return await asyncio.shield(self.begin())
 
     async def close(self) -> None:
@@ -88,7 +88,7 @@ class Uploads:
         """Holds for all that is run within the block, and for no other code of the process."""
         from langsmith.run_helpers import tracing_context
 
-        # No parent: it would bring the client of whoever traces the program that we are part of.
+        # No parent: it would use the tracing client of the surrounding program.
         with tracing_context(
             enabled=self.client is not None, client=self.client, parent=False, replicas=[],
             project_name=self.project if self.client is not None else None,

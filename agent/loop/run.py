@@ -211,7 +211,7 @@ class Run:
         try:
             return await jail_seen(sandbox, self.task)
         except SandboxError as error:
-            # Told here and met again by the run's first job, which ends the run with it.
+            # Reported here; the run's first job meets it again and ends the run with it.
             return JailStatus(words=f"{sandbox.name}: {error}")
 
     def _open_log(self, jail: JailStatus, notices: Sequence[str]) -> None:
@@ -276,10 +276,10 @@ class Run:
             self.emit(call)
         start = fold(self.log).start
         named = [f"“{step_words(step, start)}”" for step in STEP_WORDS if step in steps]
-        told = f"its process was gone; it goes on with {', '.join(named) or 'the start'}"
+        note = f"its process had ended; it continues with {', '.join(named) or 'the start'}"
         paid = counted(len(lost), "call")
         cut_off = f"; cut off, and counted with the most it could cost: {paid}"
-        self.emit(Resumed(note=told + (cut_off if lost else "")))
+        self.emit(Resumed(note=note + (cut_off if lost else "")))
 
     def settled_by(self, answer: str) -> tuple[Task, Options]:
         """Task and options of a run with an answer to this one's open question. Raises:

@@ -108,7 +108,7 @@ class Session:
         await asking.settled()  # the question is out, and who asked it is at its last line
         if not self._store.take_answer(run, interrupt):
             return False  # another caller, maybe in another process, was first
-        self._store.take_over(run)  # whoever asked may be gone: nobody else adopts it now
+        self._store.take_over(run)  # the caller may have ended; no other process adopts the run now
         asking.emit(Answered(interrupt=interrupt, answer=str(dict(value))))
         if isinstance(answer, End):
             await asking.conclude(
@@ -331,7 +331,7 @@ class Session:
             self._store.share(of, run.id)
         own: tuple[str, ...] = ()
         if options.visitor == OWNER:  # they name the host's folders
-            own, self.notices = self.notices, ()  # told once, by the first run
+            own, self.notices = self.notices, ()  # reported once, by the first run
         await run.begin((*own, *options.plan.notes))
         self._drive(run)
         return run.id

@@ -99,7 +99,7 @@ def _alone(path: Path, fault: NotOurs) -> Iterator[None]:
             fcntl.flock(folder, fcntl.LOCK_EX)
         except OSError as error:
             raise MemoryFault(
-                f"The fix memory {path} {fault}, and cannot be set aside, since its folder cannot "
+                f"The fix memory {path} {fault}, and cannot be renamed, because its folder cannot "
                 f"be locked ({error}). Rename the file, and a new memory is begun."
             ) from error
         yield
@@ -204,7 +204,7 @@ def _excluded(path: Path) -> Path:
                 journal.rename(aside.with_name(aside.name + suffix))
     except OSError as error:
         raise MemoryFault(
-            f"The fix memory {path} is of no use, and cannot be set aside: {error.strerror}."
+            f"The fix memory {path} is unusable, and cannot be renamed: {error.strerror}."
         ) from error
     return aside
 

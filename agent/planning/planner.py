@@ -74,7 +74,7 @@ class Planner:
             raise TimedOut(f"The planner gave no plan in a run's {seconds:g} seconds.") from error
 
     async def _double_checked(self, plan: Plan, done: str) -> None:
-        """Adds the model's steps; where one cannot be, it is told so and asked once more."""
+        """Adds the model's steps. If one is invalid, the model gets the error and one more try."""
         for last in (False, True):
             steps = await ask(self._ctx, PLANNER, {
                 "task": self._task, "tools": "\n".join(map(json.dumps, plan.tools.get_schemas())),

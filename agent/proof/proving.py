@@ -3,7 +3,8 @@ re-runs.
 
 Whatever is seen here comes from processes that hold the program alone, or from the judge. Each
 part is only looked at where the one before has shown what it can: most repairs that are not
-proven cost a few calls. A budget of seconds may cut it short, but for the rivals; that is told.
+proven cost a few calls. A budget of seconds may cut it short, which is reported;
+it does not cut the search for competing patches.
 """
 
 from __future__ import annotations
@@ -185,7 +186,7 @@ async def _probed(case: ProofCase, known_of: Evidence, until: float) -> Evidence
 
 
 def _agrees(test: ExampleCall, answer: ProbeAnswer) -> bool:
-    """Whether a test's call was answered as the test expects; one that cannot be told may be."""
+    """Whether a test's call was answered as the test expects; true if that is unknown."""
     if answer.kind in ("untold", "unasked"):
         return True
     if answer.kind != "value" or plain_values.parts(answer.wire) != test.parts:

@@ -61,7 +61,7 @@ class ProofCase:
 
     @property
     def changed_inputs(self) -> tuple[str, ...]:
-        """Calls beyond the tests': their arguments changed, and put together anew."""
+        """Calls beyond the tests': with changed and recombined arguments."""
         return tuple(dict.fromkeys((
             *probes(self.names, self.codes, counting=True),
             *recombined_calls(self.repaired.text, self.names, self.codes),

@@ -75,8 +75,8 @@ class Dispute:
 
     @property
     def needed(self) -> int:
-        told = (expected_of(self.test), gave(self.verdict))
-        return 1 if all(map(_distinguishing, told)) else 2
+        texts = (expected_of(self.test), gave(self.verdict))
+        return 1 if all(map(_distinguishing, texts)) else 2
 
     @property
     def is_sure(self) -> bool:
@@ -120,7 +120,7 @@ def in_dispute(suite: Suite, report: Report) -> tuple[Verdict, ...]:
 async def rulings(
     ctx: Context, solution: Solution, disputes: Sequence[Dispute], *, is_specified: bool
 ) -> tuple[TestRuled, ...]:
-    """What comes of each dispute; a role that gives no answer is told, and settles nothing."""
+    """Rules on each dispute. A role without an answer is reported, and settles nothing."""
     _earlier(ctx, solution, disputes)
     await _predicted(ctx, [one for one in disputes if one.settled is None])
     # Neither plain program nor arbiter is paid where nothing hangs on what they say.
@@ -162,13 +162,13 @@ def _dumped(solution: Solution) -> str:
 
 async def _predicted(ctx: Context, cases: Sequence[Dispute]) -> None:
     """What follows from the words alone, by one who sees neither program nor test."""
-    told = await predictions(
+    predicted = await predictions(
         ctx, [_call(one.test) for one in cases],
         without="The tests in dispute are judged without its prediction.",
     )
     for case in cases:
-        if (call := _call(case.test)) in told:
-            case.hear(Answer.read(told[call]), "a second prediction from the words")
+        if (call := _call(case.test)) in predicted:
+            case.hear(Answer.read(predicted[call]), "a second prediction from the words")
 
 
 async def predictions(ctx: Context, calls: Sequence[str], *, without: str) -> dict[str, str]:
@@ -180,8 +180,8 @@ async def predictions(ctx: Context, calls: Sequence[str], *, without: str) -> di
     answer = await ask_if_it_answers(
         ctx, PREDICTOR, {"task": ctx.task.text, "calls": "\n".join(asked)}, without=without
     )
-    told = {_plain(one.call): one.expected for one in (answer.examples if answer else ())}
-    return {call: told[_plain(call)] for call in asked if _plain(call) in told}
+    predicted = {_plain(one.call): one.expected for one in (answer.examples if answer else ())}
+    return {call: predicted[_plain(call)] for call in asked if _plain(call) in predicted}
 
 
 def _plain(call: str) -> str:

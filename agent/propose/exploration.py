@@ -70,9 +70,9 @@ def looking_tools(
     )
 
     def lessons(words: str) -> list[str]:
-        told = FailureDescription(message=words)
+        failure = FailureDescription(message=words)
         root = project.root if project else ""
-        return [lesson.text for lesson in ctx.memory.lessons_for(told, root)]
+        return [lesson.text for lesson in ctx.memory.lessons_for(failure, root)]
 
     DebuggerTools(Scene(
         task=task.model_copy(update={"support": support}), solution=solution,

@@ -32,10 +32,10 @@ async def predicted(
     may_ask = ctx.settings.enable_arbitration and not ctx.settings.ask
     if not calls or not may_ask or not ctx.task.text.strip():
         return solution, others
-    told = await predictions(
+    predicted = await predictions(
         ctx, calls, without="Which of the repairs that fit is meant stays open."
     )
-    led = by_predictions(others, told)
+    led = by_predictions(others, predicted)
     before = others.behaviours[0]
     if led.behaviours[0] == before:
         return solution, others
@@ -45,11 +45,11 @@ async def predicted(
     first = led.behaviours[0]
     if not first.confirmed or first.solution.id == solution.id:
         return solution, others
-    spoke = _agreeing(first, others.calls, told)
-    call = next(one for one in spoke if one not in _agreeing(before, others.calls, told))
+    spoke = _agreeing(first, others.calls, predicted)
+    call = next(one for one in spoke if one not in _agreeing(before, others.calls, predicted))
     ctx.emit(Notice(level="warning", text=(
         "Several repairs fit the tests; one is kept that a prediction from the words speaks for: "
-        f"`{call}` gives {told[call]}."
+        f"`{call}` gives {predicted[call]}."
     ), role=ARBITER.name))
     return first.solution, led
 
@@ -65,16 +65,16 @@ def distinguishing_calls(others: Alternatives) -> tuple[str, ...]:
     return tuple(call for _, _, call in sorted(found)[:MAX_PREDICTED])
 
 
-def by_predictions(others: Alternatives, told: dict[str, str]) -> Alternatives:
+def by_predictions(others: Alternatives, predicted: dict[str, str]) -> Alternatives:
     """The behaviours, those first that most predictions speak for; pure."""
     return others.model_copy(update={"behaviours": tuple(sorted(
-        others.behaviours, key=lambda one: -len(_agreeing(one, others.calls, told))
+        others.behaviours, key=lambda one: -len(_agreeing(one, others.calls, predicted))
     ))})
 
 
-def _agreeing(one: Alternative, calls: Sequence[str], told: dict[str, str]) -> list[str]:
+def _agreeing(one: Alternative, calls: Sequence[str], predicted: dict[str, str]) -> list[str]:
     """The calls whose predictions are what a behaviour answers."""
     return [
         call for call, answer in zip(calls, one.answers, strict=False)
-        if call in told and same(Answer.read(told[call]), given(answer))
+        if call in predicted and same(Answer.read(predicted[call]), given(answer))
     ]

@@ -67,18 +67,18 @@ TEMPLATES: dict[Approach, tuple[str, ...]] = {
 
 
 async def one_try(
-    attempt: Attempt, ctx: Context, approach: Approach, told: Sequence[str], place: int = 0
+    attempt: Attempt, ctx: Context, approach: Approach, earlier: Sequence[str], place: int = 0
 ) -> Try:
     """One repair by the generator and what the judge says of it, with a search around it where it
-    fails. `told` is what earlier rounds came to, `place` which candidate of its round it is.
+    fails. `earlier` has earlier results, `place` is which candidate of its round it is.
 
     A cap that is reached and a key that is gone are the run's matter; what else goes wrong with the
-    model is told.
+    model sees.
     """
     if is_small(ctx) and is_one_file(ctx.task, attempt.solution):
         return await _sampled(attempt, ctx, fresh=approach == "fresh")
     try:
-        candidate = await _repaired(attempt, ctx, approach, place, told)
+        candidate = await _repaired(attempt, ctx, approach, place, earlier)
     except (OverBudget, NeedsKey):
         raise
     except LlmError as error:
@@ -238,7 +238,7 @@ async def _judged(
         if not untouched(one.before, one.after):
             return "changes the program's own tests, which is not allowed", None
         if blindness(one.before, one.after, codes) == "refused":
-            return "only gives, or prints besides, what the tests expect", None
+            return "only gives, or also prints, what the tests expect", None
     report = await ctx.judge(candidate, attempt.tests)
     return "" if report.passed else _failure(report), report
 
@@ -285,9 +285,9 @@ async def _repaired(
 
 
 def _lessons(ctx: Context) -> tuple[str, ...]:
-    """What earlier failures like this one have taught, as this run was told."""
-    told = [entry.event for entry in ctx.log() if isinstance(entry.event, Recalled)]
-    return tuple(dict.fromkeys(lesson for event in told for lesson in event.lessons))[:5]
+    """The lessons of earlier similar failures that this run has recalled."""
+    recalled = [entry.event for entry in ctx.log() if isinstance(entry.event, Recalled)]
+    return tuple(dict.fromkeys(lesson for event in recalled for lesson in event.lessons))[:5]
 
 
 def _model(ctx: Context) -> str:

@@ -209,7 +209,7 @@ async def ask(
     Args:
         known: What only a rule reads.
         turns: What was said after the question: an answer, and what came of it, by turns.
-        free: The role's rule answers, whoever the plan names.
+        free: The role's rule answers, not the model of the plan.
     """
     schema = schema_of(role.answer)
     answerer = await ctx.answerer(role.name, free=free)
@@ -257,10 +257,10 @@ async def if_it_answers(
     except OverBudget as error:
         if role == CRITIC.name or (ctx.pauses and error.is_of_the_run):
             raise
-        told = f"{error}. {without}"
+        message = f"{error}. {without}"
     except LlmError as error:
-        told = f"The {role.replace('_', ' ')} gave no answer: {error} {without}"
-    ctx.emit(Notice(level="warning", text=told, role=role))
+        message = f"The {role.replace('_', ' ')} gave no answer: {error} {without}"
+    ctx.emit(Notice(level="warning", text=message, role=role))
     return None
 
 
@@ -343,14 +343,14 @@ def _request(
 
 
 def _prompt(ctx: Context, role: str) -> Prompt:
-    """The role's prompt as it is now; what is new of it is told once in a run."""
+    """The role's prompt as it is now; changes are reported once in a run."""
     now = ctx.prompts.current(role)
-    told = now.refused or now.changed
-    if told and not any(
-        isinstance(entry.event, Notice) and entry.event.text == told for entry in ctx.log()
+    notice = now.refused or now.changed
+    if notice and not any(
+        isinstance(entry.event, Notice) and entry.event.text == notice for entry in ctx.log()
     ):
         ctx.emit(Notice(
-            level="warning" if now.refused else "info", text=told,
+            level="warning" if now.refused else "info", text=notice,
             role=role if now.refused else "",
         ))
     return now.prompt
@@ -367,7 +367,7 @@ def _fitted(
     ctx: Context, prompt: Prompt, template: str, more: Sequence[str],
     variables: Mapping[str, str], provider: Provider,
 ) -> str:
-    """The rendered template, beside more texts; what had to be cut for the window is told."""
+    """The rendered template, beside more texts; what had to be cut for the window is reported."""
     whole = prompt.render(template, variables)
     if provider.window is None:
         return whole

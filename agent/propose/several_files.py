@@ -118,10 +118,10 @@ async def values_seen(
         if not numbers or suspect.file not in suite.loaded:
             return []
         trace = await suite.trace(suspect.file, numbers)
-        told = []
+        lines = []
         for number, seen in zip(numbers, trace.tests, strict=True):
             place = f"{suspect.file}, line {seen.line}" if seen.line else suspect.file
             shown = ", ".join(f"{name} = {value}" for name, value in seen.values[:MAX_VALUES])
             if shown:
-                told.append(f"{place}, in {suite.nodes[number]}: {shown}")
-    return told
+                lines.append(f"{place}, in {suite.nodes[number]}: {shown}")
+    return lines

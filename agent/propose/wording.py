@@ -1,4 +1,4 @@
-"""What a model is told of a run, in words: tests, how they fail, suspects, lessons; of several
+"""What a model gets of a run, in words: tests, how they fail, suspects, lessons; of several
 files, those that are suspect and what their tests use."""
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ def tests(cases: Iterable[TestCase]) -> str:
 
 def failures(report: Report) -> str:
     """How the trusted tests fail, and how the program's own run ended where it crashed."""
-    told = [_failure(verdict) for verdict in report.failing]
+    lines = [_failure(verdict) for verdict in report.failing]
     ending = report.ending
     if ending is not None and ending.crashed:
         place = f" at line {ending.line}" if ending.line else ""
         kind = ending.exception or ending.kind
-        told.append(f"the program by itself: {kind}{place}{ending.said}")
+        lines.append(f"the program by itself: {kind}{place}{ending.said}")
         if ending.traceback:
-            told.append(ending.traceback.rstrip())
-    return "\n".join(told)
+            lines.append(ending.traceback.rstrip())
+    return "\n".join(lines)
 
 
 def in_a_line(report: Report) -> str:
@@ -122,24 +122,24 @@ def repair_question(
     """
     failing = failing_cases(cases, report)
     in_project = task.project is not None
-    told = {
+    facts = {
         "task": task.text, "tests": tests_of(task, failing),
         "failures": failures(report), "diagnosis": found,
         "suspects": named_suspects(suspected, values) if in_project else suspects(blamed),
         "lessons": lessons(known), "attempts": "\n\n".join(attempts),
     }
     if is_one_file(task, solution):
-        return told | {"code": solution.text}
-    return told | {"files": shown_files(solution, suspected)}
+        return facts | {"code": solution.text}
+    return facts | {"files": shown_files(solution, suspected)}
 
 
 def suspects_of(log: Sequence[Stamped], solution: Solution) -> tuple[SuspectFile, ...]:
     """The files that the newest search suspects; where it names none, all, the entry first."""
-    told = [
+    files = [
         one.event.suspects for one in log if isinstance(one.event, Searched) and one.event.suspects
     ]
     paths = sorted((file.path for file in solution.files), key=lambda path: path != solution.entry)
-    return told[-1] if told else tuple(SuspectFile(file=path, suspicion=0.0) for path in paths)
+    return files[-1] if files else tuple(SuspectFile(file=path, suspicion=0.0) for path in paths)
 
 
 def failing_cases(cases: Sequence[TestCase], report: Report) -> Sequence[TestCase]:

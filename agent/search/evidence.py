@@ -22,11 +22,11 @@ PLACES = 8
 
 
 class Unknown(Exception):
-    """The condition cannot be told from these values."""
+    """The condition is unknown for these values."""
 
 
 Vector = tuple[bool | None, ...]
-"""A condition's value at each moment; `None` where it cannot be told."""
+"""A condition's value at each moment; `None` if it is unknown."""
 
 
 def held(condition: str, moments: Sequence[Moment]) -> Vector:

@@ -97,7 +97,7 @@ def _headers(text: str) -> frozenset[int]:
 
 @dataclass(frozen=True)
 class Localized:
-    """A text and what its watched runs told of it."""
+    """A text and what its watched runs recorded."""
 
     program: Program
     suspicion: Mapping[int, float]

@@ -211,12 +211,14 @@ def _mend(state: SearchState) -> Generator[Question, Answer, list[Candidate]]:
             continue
         state.tried += 1
         state.total = max(state.total, len(answer.passed))
-        told = Candidate(candidate.text, candidate.cost, (SYNTAX,), "", answer.score, answer.types)
+        checked = Candidate(
+            candidate.text, candidate.cost, (SYNTAX,), "", answer.score, answer.types
+        )
         if answer.ended == "ok":
-            state.plausible[told.text] = told
+            state.plausible[checked.text] = checked
         else:
-            state.partials.append(Partial(told, answer.score, answer.did, 0, SYNTAX))
-            scored.append((answer.score, told))
+            state.partials.append(Partial(checked, answer.score, answer.did, 0, SYNTAX))
+            scored.append((answer.score, checked))
     yield from offered(state)
     scored.sort(key=lambda one: (-one[0], one[1].cost))
     return [candidate for _, candidate in scored[:SYNTAX_BASES]]

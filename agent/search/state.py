@@ -98,7 +98,7 @@ class SearchState:
         return self.tried >= self.budget.candidates
 
     def findings(self, shown: Iterable[Candidate] | None = None) -> Findings:
-        """All that was found, or some plausible ones of it, best first and told in words."""
+        """All that was found, or some plausible ones of it, best first, with notes in words."""
         plausible = self.plausible.values() if shown is None else shown
         partial = self._best()
         return Findings(
@@ -140,18 +140,18 @@ def note(
     edit: Edit,
     answer: Screened,
 ) -> None:
-    told = replace(candidate, passed=answer.score, types=answer.types, tried=state.tried)
+    checked = replace(candidate, passed=answer.score, types=answer.types, tried=state.tried)
     if answer.ended == "ok":
-        blind = blindness(state.source, told.text, state.facts.tests)
-        if "silent" in told.types:
-            told = replace(told, types=())
+        blind = blindness(state.source, checked.text, state.facts.tests)
+        if "silent" in checked.types:
+            checked = replace(checked, types=())
             blind = "refused" if prints(state.source, state.reached) else blind
         if blind != "refused":
-            idle = idle_operations(told.text) > idle_operations(state.source)
-            state.plausible[told.text] = replace(told, blind=bool(blind), idle=idle)
+            idle = idle_operations(checked.text) > idle_operations(state.source)
+            state.plausible[checked.text] = replace(checked, blind=bool(blind), idle=idle)
         return
     if answer.ended == "timeout":
-        state.slow.append(Slow(told, edit, state.patience))
+        state.slow.append(Slow(checked, edit, state.patience))
     if answer.did and answer.did == state.base.did:
         return
     told_of = range(len(answer.passed))
@@ -161,7 +161,7 @@ def note(
         marks = [answer.passed[index] for index in told_of if index in state.passing]
         score += KEPT_BONUS * all(marks) - BROKEN * (False in marks)
         state.partials.append(
-            Partial(told, score, answer.did, edit.splice.line, edit.operator)
+            Partial(checked, score, answer.did, edit.splice.line, edit.operator)
         )
 
 

@@ -31,7 +31,7 @@ BETWEEN = 5
 SLOW, PATIENCE = 240, 20.0
 """The same of others that did not end."""
 SLOWEST, LONG_PATIENCE = 12, 4_000.0
-"""And of those, where the base told nothing of how long a healthy run takes."""
+"""The same, if the base shows nothing of how long a healthy run takes."""
 FIRST_WAITS, WAITS = 4_000.0, 1.0
 """How many times the usual steps all that is tried again may be given, at first and for each
 candidate tried."""

@@ -1,4 +1,4 @@
-"""What a search is told, asks and answers. Plain values; nothing here runs anything."""
+"""The input, questions and answers of a search: plain values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The tools of a debugger: what a failing program does, how it came to be so, and what is known.
 
-Each works on the program that is judged now, and none knows of a test that is held out: whoever
+Each works on the program that is judged now, and none knows a held-out test: a debugger that
 makes these tools hands in what may be seen. Programs run in the jail.
 """
 
@@ -93,7 +93,7 @@ class DebuggerTools:
             (file.path for file, name, _ in self._functions() if name in used),
             self._scene.solution.entry,
         ))
-        # A call that comes back is made to fail: what held then is told of failures alone.
+        # A call that returns is made to fail: variables are reported for failures only.
         code = f"given = {call}\nraise RuntimeError({GIVES!r} + repr(given)[:500])"
         test = Script(name="trace", origin="adversarial", code=code)
         seen = await trace(solution, (test,), task, self._sandbox, hanging={0})
@@ -129,7 +129,7 @@ class DebuggerTools:
     async def show_test(self, name: Annotated[str, Field(max_length=500)]) -> dict[str, Json]:
         """Show a test of the program, and how it came out.
 
-        name: of the test, as its failure is told
+        name: the name of the test, as its failure is reported
         """
         for test in self._scene.tests:
             if test.name == name:
@@ -203,7 +203,7 @@ class DebuggerTools:
         yield from found[:MAX_CALLERS]
 
     def _trees(self) -> Iterator[tuple[File, ast.Module]]:
-        # Of a file that does not compile nothing can be told.
+        # Nothing is known of a file that does not compile.
         return ((file, readable(file.text)) for file in self._scene.solution.files)
 
 

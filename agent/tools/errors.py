@@ -1,6 +1,6 @@
 """What tools refuse.
 
-    ToolError     a tool cannot do what it was asked; told to whoever called, who may ask otherwise
+    ToolError     a tool cannot do what it was asked; its caller gets the message
       NoPython    a command line that is no Python's
       BadPath     a path that leads out of the workspace, or is none
 """

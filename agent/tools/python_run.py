@@ -45,7 +45,7 @@ class CodeResult:
     gone: tuple[str, ...] = field(default=(), repr=False)
     left_out: tuple[str, ...] = field(default=(), repr=False)
     whole: bool = field(default=True, repr=False)
-    """Whether it was told what became of the files; else what was written is not known."""
+    """Whether the changed files are known; otherwise what was written is unknown."""
 
     @property
     def success(self) -> bool:
@@ -93,15 +93,15 @@ async def run_snippet(
 
 
 def _result(outcome: Outcome, keep: bool) -> CodeResult:
-    told = [one for one in outcome.messages if isinstance(one, dict)]
-    kept = next((one for one in reversed(told) if "changed" in one), {})
+    messages = [one for one in outcome.messages if isinstance(one, dict)]
+    kept = next((one for one in reversed(messages) if "changed" in one), {})
     changed = kept.get("changed")
     return CodeResult(
         stdout=outcome.stdout, stderr=outcome.stderr, exit_code=_exit_code(outcome),
         # Several threads use up their processor time before the clock has run.
         timed_out=outcome.ended == "timeout" or outcome.signal == "SIGXCPU",
-        error=_error(outcome, told),
-        blocked=tuple(dict.fromkeys(str(one["blocked"]) for one in told if "blocked" in one)),
+        error=_error(outcome, messages),
+        blocked=tuple(dict.fromkeys(str(one["blocked"]) for one in messages if "blocked" in one)),
         seconds=outcome.wall_s,
         changed={
             path: text for path, text in changed.items() if isinstance(text, str)
@@ -121,8 +121,8 @@ def _exit_code(outcome: Outcome) -> int | None:
             return None
 
 
-def _error(outcome: Outcome, told: Sequence[dict[str, Json]]) -> str:
-    raised = next((one for one in told if "raised" in one), None)
+def _error(outcome: Outcome, messages: Sequence[dict[str, Json]]) -> str:
+    raised = next((one for one in messages if "raised" in one), None)
     if outcome.ended not in ("completed", "exited"):
         said = outcome.limit or outcome.signal or outcome.ended
     elif raised is not None:

@@ -32,7 +32,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a call came to, for whoever called."""
+    """The result of a call."""
 
     ok: bool
     """Whether the tool did its work. A command that ran and failed is in the output."""
@@ -207,17 +207,17 @@ def _wrong(tool: _Tool, given: object) -> str:
     from jsonschema import Draft202012Validator  # a run without a model calls no tool
 
     named = dict(given) if isinstance(given, Mapping) else given
-    told = [
+    problems = [
         f"{'.'.join(map(str, one.absolute_path))}: {one.message}".removeprefix(": ")[:300]
         for one in Draft202012Validator(tool.schema).iter_errors(named)
     ]
-    if not told:
+    if not problems:
         try:
             tool.arguments.model_validate(given)
         except ValidationError as error:
-            told = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+            problems = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
     takes = ", ".join(tool.schema.get("properties", {})) or "nothing"
-    return f"{'; '.join(told[:5])}. It takes {takes}." if told else ""
+    return f"{'; '.join(problems[:5])}. It takes {takes}." if problems else ""
 
 
 async def _awaited(function: Callable[..., Any], values: dict[str, Any]) -> object:
@@ -241,7 +241,7 @@ async def _awaited(function: Callable[..., Any], values: dict[str, Any]) -> obje
             found = function(**values)
         except StopIteration as stop:  # no future takes one
             error = RuntimeError(repr(stop))
-        except BaseException as raised:  # noqa: BLE001 - it is handed on to whoever waits
+        except BaseException as raised:  # noqa: BLE001 - raised again in the waiting caller
             error = raised
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, error, found)

@@ -131,7 +131,7 @@ class Workspace:
     def take_over(
         self, changed: Mapping[str, str], gone: Iterable[str], left_out: Iterable[str] = ()
     ) -> dict[str, list[str]]:
-        """Makes the changes that a command told of, as far as they can be made: what was written
+        """Applies the changes that a command reported, as far as they can be made: what was written
         and removed, and in words what could not be."""
         notes = [f"{path} is no regular file, or too much" for path in left_out]
         # What is gone goes first: a file may have become a folder.

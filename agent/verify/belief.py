@@ -168,6 +168,6 @@ def _status(row: Row) -> Status:
 
 
 def text_in(row: Row, key: str) -> str:
-    """A text that a process told under this key, capped; empty where it told none."""
+    """A text that a process sent under this key, capped; empty if it sent none."""
     value = row.get(key)
     return value[:SHOWN] if isinstance(value, str) else ""

@@ -113,7 +113,7 @@ class _Gathering:
         self, keys: Sequence[str], indicators: dict[str, list[str]]
     ) -> frozenset[str]:
         """Those that no changed answer made fail; a pass that something equal to anything
-        has brought about is a sign."""
+        has caused is a tamper indicator."""
         unheard = [key for key in keys if not self._is_heard(key)]
         false, sentinel, held = await asyncio.gather(
             self._again(unheard, "spoilt false"), self._with_sentinel(keys),

@@ -51,7 +51,7 @@ class Group:
         }
 
     def payload(self, keys: Sequence[str], done: Collection[str]) -> dict[str, Json]:
-        """What a process is told of those that are left."""
+        """The orders for a process, for the tests that are left."""
         if self.code is None:
             return {"output": self.output, "tests": [
                 {

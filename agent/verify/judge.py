@@ -263,9 +263,9 @@ def _unique(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
             count += 1
             name = f"{verdict.name} ({count})"
         named.add(name)
-        told = {"message": verdict.message, "got": verdict.got}
-        told = {one: jail_modules.without_jail_paths(text) for one, text in told.items()}
-        unique.append(verdict.model_copy(update={"name": name, **told}))
+        texts = {"message": verdict.message, "got": verdict.got}
+        texts = {one: jail_modules.without_jail_paths(text) for one, text in texts.items()}
+        unique.append(verdict.model_copy(update={"name": name, **texts}))
     return tuple(unique)
 
 

@@ -44,7 +44,7 @@ async def ending_of(subject: Subject) -> tuple[Ending, str]:
 
 
 def _ending(outcome: Outcome) -> Ending:
-    """How a script ended: the host's word first, then what the process told of itself."""
+    """How a script ended: what the host observed first, then what the process reported."""
     last = outcome.messages[-1] if outcome.messages else None
     row: dict[str, Any] = last if isinstance(last, dict) else {}
     kind: Literal["completed", "raised", "exited", "timeout", "killed"]

@@ -1,4 +1,4 @@
-"""What is brought before the judge, and how it is laid out for the processes that run it."""
+"""What is judged, and the files and orders of the processes that run it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Subject:
 
     @property
     def payload(self) -> dict[str, Json]:
-        """What a process is told of the program."""
+        """The orders for a process about the program."""
         return {
             "name": self.name, "entry": self.solution.entry, "text": mask(self.solution.text),
             "stdin": self.task.stdin, "argv": list(self.task.argv),

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 ACTING: dict[str, str] = {
-    "frames": "it looks into the frames of whoever calls it",
+    "frames": "it reads the frames of its callers",
     "collector": "it searches the memory by the garbage collector",
     "memory": "it reads or writes raw memory",
     "audit-hook": "it listens to what the interpreter does",

@@ -14,7 +14,7 @@ line; tildes underline headings.
 **Edits** are blocks of whole lines to find and lines to put there instead. All are found in the
 program as it was, each exactly once, whitespace included, and none touches another's lines. Where
 there are several files, a line `FILE path` stands before the blocks of each, and before the fenced
-block of each file that is written anew.
+block of each new file.
 
 **JSON** is what the standard says: no NaN, no key twice, no text that no encoding can carry.
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
 SHOWN = 120
-"""Characters of a line, or of a validator's word, that are told."""
+"""Characters of a line, or of a validator's message, that are quoted."""
 MAX_FAULTS = 3
 
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)

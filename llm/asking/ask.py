@@ -29,7 +29,7 @@ MAX_TOLD, MAX_QUOTED = 400, 200
 ROOM = 4
 """So many times the tokens are given to an answer that was cut."""
 AGAIN_AFTER_S = (0.5, 1.0)
-"""Seconds before an answer that broke off is asked for anew."""
+"""Seconds before an interrupted answer is requested again."""
 LEAST_MORE = 1.25
 """With less it would be cut again."""
 
@@ -158,7 +158,7 @@ def _tokens(provider: Provider, request: Request) -> int:
 
 
 async def whole(provider: Provider, request: Request) -> Reply:
-    """The reply at the end of a provider's stream. One that broke off is asked for anew, since
+    """The reply at the end of a provider's stream. An interrupted one is requested again, since
     nothing of it is used; each time is a call of its own."""
     waits = iter(AGAIN_AFTER_S)
     while True:

@@ -85,12 +85,12 @@ def in_words(schema: Schema, place: str = "") -> str:
             "type": "object", "properties": Mapping() as properties, "required": [*required],
             "additionalProperties": False,
         }:
-            told = []
+            shown = []
             for name, one in properties.items():
                 is_asked = name in required or "default" in one
                 words = in_words(one if is_asked else {}, f"{place}/{name}")
-                told.append(f'"{name}": {words}')
-            return f"{{{', '.join(told)}}}"
+                shown.append(f'"{name}": {words}')
+            return f"{{{', '.join(shown)}}}"
     raise BadPrompt(
         f"the type of an answer has no bound at {place.lstrip('/') or 'the answer'}: give it one"
     )

@@ -2,7 +2,7 @@
 and never against the real service.
 
 The SDK reads credentials, an address and headers from the environment and from a profile on disk
-where it is not told otherwise. Here it is told: whoever has not brought a key must not spend the
+unless it is configured otherwise. Here it is: a user without a key must not spend the
 host's. Its retries are off, since the router knows the deadline and the budget.
 
 Claude takes no temperature: the SDK has no parameter for it. A request that has one is asked
@@ -126,8 +126,8 @@ class AnthropicProvider(HttpProvider):
                 _count(piece.usage, answer)
                 answer.end = piece.delta.stop_reason or answer.end
                 if details := piece.delta.stop_details:
-                    told = (details.category, details.explanation)
-                    answer.why = ": ".join(filter(None, told))
+                    reasons = (details.category, details.explanation)
+                    answer.why = ": ".join(filter(None, reasons))
         return ""
 
     def ended(self, request: Request, answer: ReplyStream, usage: Usage) -> None:
@@ -163,12 +163,12 @@ class AnthropicProvider(HttpProvider):
         await self._client.close()
 
 
-def _count(told: object, answer: ReplyStream) -> None:
-    """Later counts include the earlier ones; one that is not told again still holds, and what is
-    told and is no count takes away what was known."""
+def _count(usage: object, answer: ReplyStream) -> None:
+    """Records token counts. Later counts include earlier ones; a missing count keeps the earlier
+    one, and a value that is no count deletes it."""
     counts = answer.counts
     for name, ours in _COUNTS.items():
-        value = getattr(told, name, None)
+        value = getattr(usage, name, None)
         if value is not None:
             counts = Usage(**{**vars(counts), ours: token_count(value) or 0})
     answer.counts = counts

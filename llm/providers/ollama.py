@@ -4,13 +4,13 @@ a real Ollama.
 
 Where a question is longer than the window, Ollama cuts it, keeps half a window of its end, and
 says nothing. So the window is asked for by name and is the same for a whole connection, since
-another one loads the model anew; a question that may not fit is not sent; and the count of the
+another one reloads the model; a question that may not fit is not sent; and the count of the
 question in the answer is looked at for signs of a cut. Its count is an estimate here that is
 rather too high, but no bound, so both are needed. The SDK cannot send `truncate: false`, by which
 newer servers would refuse such a question instead.
 
 The SDK would wait for ever, and would take an address and a key from the environment. Here it is
-told both, and every wait has an end: a long one for the first byte, since a model may have to be
+given both, and every wait has an end: a long one for the first byte, since a model may have to be
 loaded first, then one between two pieces.
 """
 
@@ -83,14 +83,14 @@ class OllamaProvider(HttpProvider):
         await self._check()
         self._must_fit(request)  # the model may have been made for less than was asked for
         first = {"role": "system", "content": sayable(request.system)}
-        output, told = request.output, turns(request)
+        output, conversation = request.output, turns(request)
         takes_form = isinstance(output, Json) and FORM not in self.refused
         form = dict(output.schema) if isinstance(output, Json) and takes_form else None
         sampling = self.sampling(request)
         answer.wishes = frozenset((*([FORM] if form is not None else ()), *sampling))
         return aclosing(await self._client.chat(
             model=self.model,
-            messages=[first, *told] if request.system else told,
+            messages=[first, *conversation] if request.system else conversation,
             stream=True,
             format=form,
             options={"num_ctx": self.window, "num_predict": request.max_tokens, **sampling},
@@ -119,7 +119,7 @@ class OllamaProvider(HttpProvider):
     def error_reply(self, error: BaseException) -> ErrorReply | None:
         """Its errors are a status and a sentence; in a stream that has begun the SDK gives the
         status -1, and only the sentence tells."""
-        self._checked = False  # the next call looks anew
+        self._checked = False  # the next call checks again
         if not isinstance(error, ResponseError):
             return None
         return ErrorReply(error.status_code, str(error.error))

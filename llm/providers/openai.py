@@ -98,14 +98,14 @@ class OpenAiProvider(HttpProvider):
             )
             if thought:
                 answer.thoughts.append(thought)
-                self.thinks = True  # which nothing may have told before
+                self.thinks = True  # which may be unknown until now
             answer.end = sayable(str(getattr(choice, "finish_reason", None) or answer.end))
         return text
 
     def error_reply(self, error: BaseException) -> ErrorReply | None:
         if not isinstance(error, openai.APIError) or isinstance(error, openai.APIConnectionError):
             return None
-        status, wait_s = 0, None  # told within a stream, if it has no status of its own
+        status, wait_s = 0, None  # in a stream, if the error has no status of its own
         if isinstance(error, openai.APIStatusError):
             status, wait_s = error.status_code, retry_after_s(error.response.headers)
         body = error.body  # the SDK's message holds all of it where there is a status
@@ -216,17 +216,17 @@ def _of(value: object, name: str) -> object:
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
-def _usage(told: object) -> Usage | None:
+def _usage(usage: object) -> Usage | None:
     """The last count of a stream; nothing where a server sends zeros until it knows better."""
     asked, answered = (
-        token_count(getattr(told, name, None)) or 0
+        token_count(getattr(usage, name, None)) or 0
         for name in ("prompt_tokens", "completion_tokens")
     )
     # Gemini leaves a model's thoughts out of the one, and has them in the total.
-    answered = max(answered, (token_count(getattr(told, "total_tokens", None)) or 0) - asked)
+    answered = max(answered, (token_count(getattr(usage, "total_tokens", None)) or 0) - asked)
     if not asked and not answered:
         return None
-    details = getattr(told, "prompt_tokens_details", None)
+    details = getattr(usage, "prompt_tokens_details", None)
     read = min(asked, token_count(getattr(details, "cached_tokens", None)) or 0)
     written = min(asked - read, token_count(getattr(details, "cache_write_tokens", None)) or 0)
     return Usage(asked - read - written, answered, read, written)
@@ -243,10 +243,10 @@ def _text(value: object) -> str:
 def _window(model: object) -> int | None:
     """A model's window, where its server tells; OpenAI itself does not."""
     names = ("max_model_len", "context_window", "context_length")
-    told = [getattr(model, name, None) for name in names]
+    sizes = [getattr(model, name, None) for name in names]
     if isinstance(meta := getattr(model, "meta", None), dict):
-        told.append(meta.get("n_ctx"))  # llama-server's way
-    return next(filter(None, map(token_count, told)), None)
+        sizes.append(meta.get("n_ctx"))  # llama-server's way
+    return next(filter(None, map(token_count, sizes)), None)
 
 
 def _parameters_b(model: object) -> float | None:

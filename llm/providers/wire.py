@@ -62,7 +62,7 @@ BY_STATUS: dict[int, type[CallFailed]] = {
     401: WrongKey, 402: WrongKey, 403: WrongKey, 408: TimedOut, 413: ContextOverflow,
     429: RateLimited, 503: Overloaded, 504: TimedOut, 529: Overloaded,
 }
-"""Statuses of HTTP that say alone what is meant, whoever sends them."""
+"""HTTP statuses whose meaning does not depend on the server."""
 
 NEXT_STEP: dict[type[CallFailed], str] = {
     WrongKey: "does not accept the key; check it, and its account's balance and limits",
@@ -74,7 +74,7 @@ NEXT_STEP: dict[type[CallFailed], str] = {
     TimedOut: "gave no answer in time; come again later",
     ProviderDown: "failed by its own fault; come again later",
 }
-"""What is told of a refusal; a provider says some of it in words of its own."""
+"""Next steps for each kind of refusal; a provider may replace some of them."""
 
 
 AWAY = "cannot be reached"
@@ -85,7 +85,7 @@ FORM = "form"
 
 @dataclass(frozen=True)
 class ErrorReply:
-    """An error as a server told it."""
+    """An error as a server reported it."""
 
     status: int
     """Of HTTP; not positive where only the words of a stream that had begun well tell."""
@@ -165,7 +165,7 @@ def kind_of(said: ErrorReply) -> type[CallFailed]:
 
 
 PLAIN_ENDS = ("", "stop", "length", "end_turn", "stop_sequence")
-"""Ends of which nothing more is told than that they came."""
+"""Ends that need no reason."""
 
 
 NOTHING = Usage()
@@ -266,7 +266,7 @@ class HttpProvider(ABC):
         self.away = AWAY
         """What is said of a server that cannot be reached."""
         self.steps: Mapping[type[CallFailed], str] = {}
-        """What is told of a refusal in other words than `NEXT_STEP`."""
+        """Next steps that replace those of `NEXT_STEP`."""
         self.refused: set[str] = set()
         """The wishes that this server has refused."""
         self.key = connection.key
@@ -326,11 +326,11 @@ class HttpProvider(ABC):
         closing = "" if frame is None or answer.finish != "stop" else frame.closing
         if before + closing:
             yield before + closing
-        told = answer.refusal or answer.why or ("" if answer.end in PLAIN_ENDS else answer.end)
+        reason = answer.refusal or answer.why or ("" if answer.end in PLAIN_ENDS else answer.end)
         whole = "".join((opening, *answer.pieces, closing))
         yield Reply(
             whole, answer.finish, self.name, self.model, usage,
-            note="; ".join(filter(None, (scrubbed(told, self.key), self._unsent(request)))),
+            note="; ".join(filter(None, (scrubbed(reason, self.key), self._unsent(request)))),
             wall_s=time.perf_counter() - answer.begun, first_s=answer.first_s,
             alternatives=tuple(
                 one._replace(at=one.at + len(opening)) for one in answer.alternatives
@@ -409,7 +409,8 @@ class HttpProvider(ABC):
                 wish = refused_wish(said, answer.wishes)
                 if wish:
                     return self._without(wish, said)
-                step = step.partition(";")[0]  # whoever judges a question is at the right address
+                # A server that judges a question is at the right address.
+                step = step.partition(";")[0]
             message = f"{self.place} {step} ({scrubbed(said.line, self.key)})"
             if issubclass(kind, RateLimited):
                 return kind(
@@ -438,10 +439,10 @@ class HttpProvider(ABC):
     def _without(self, wish: str, said: ErrorReply) -> WishRefused:
         """The refusal of a wish, which is not sent again."""
         self.refused.add(wish)
-        told = scrubbed(said.line, self.key)
-        what, next_ = ("a schema", "told in words") if wish == FORM else (wish, "asked without it")
+        complaint = scrubbed(said.line, self.key)
+        what, next_ = ("a schema", "put in words") if wish == FORM else (wish, "asked without it")
         return WishRefused(
-            f"{self.place} refused a question with {what} ({told}); from here on it is {next_}"
+            f"{self.place} refused a question with {what} ({complaint}); from here on it is {next_}"
         )
 
 
@@ -471,7 +472,7 @@ def sent_text(request: Request) -> str:
 
 
 def is_count(tokens: int, text: str) -> bool:
-    """Whether a server has counted a text: whoever bills it may count it low, but not as one."""
+    """Whether a server has counted a text; a real count may be low, but not 1."""
     return tokens > 1 or not too_few(tokens, len(text))
 
 
@@ -493,11 +494,11 @@ async def readable(answer: Awaitable[T]) -> T:
         raise Unreadable(str(fault)) from None
 
 
-def token_count(told: object) -> int | None:
+def token_count(count: object) -> int | None:
     """A server's count of tokens, at most `MAX_TOKENS`; `None` for what is no count."""
-    if type(told) is not int or told < 0:
+    if type(count) is not int or count < 0:
         return None
-    return min(told, MAX_TOKENS)
+    return min(count, MAX_TOKENS)
 
 
 def sendable_key(key: Secret, provider: str, key_name: str) -> str:

@@ -192,19 +192,19 @@ def _run(arguments: list[str], room: Path, world: World) -> AttackReport:
 
 
 def read(printed: bytes, killed_by: str) -> AttackReport:
-    """The report in what a program printed, which may be anything; whoever ended the process has
+    """The report in what a program printed, which may be anything; the process that ended it has
     the last word."""
     starts, answer = 0, ""
     for line in printed.split(b"\n"):
         if not line.startswith(b"{") or len(line) > 1000:
             continue
         try:
-            told = json.loads(line)
+            entry = json.loads(line)
         except ValueError:
             continue
-        if told.get("started") is True:
+        if entry.get("started") is True:
             starts += 1
             answer = ""
-        elif isinstance(told.get("answer"), str):
-            answer = told["answer"]
+        elif isinstance(entry.get("answer"), str):
+            answer = entry["answer"]
     return AttackReport(starts, killed_by or answer)

@@ -50,7 +50,7 @@ class World:
         """What the naive harness answered, by the attack's name."""
 
     def facts(self) -> str:
-        """What an attack is told, as JSON."""
+        """What an attack may know, as JSON."""
         return json.dumps(self._facts)
 
     async def __aenter__(self) -> Self:
@@ -67,7 +67,7 @@ class World:
         await self._exits.aclose()
 
     def _secret(self, name: str) -> str:
-        """A new secret, told reversed."""
+        """A new secret, written reversed."""
         planted = secrets.token_hex(16)
         self._facts[name] = planted[::-1]
         return planted

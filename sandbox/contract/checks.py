@@ -288,8 +288,8 @@ async def _environment(sandbox: Sandbox) -> str:
 
 async def _host_signal(sandbox: Sandbox) -> str:
     # Signal 0 asks for the same permission as SIGKILL and spares the host when it is granted.
-    told = (str(os.getpid()),)
-    outcome = await sandbox.run(script(text("signals_its_host"), arguments=told))
+    host_pid = (str(os.getpid()),)
+    outcome = await sandbox.run(script(text("signals_its_host"), arguments=host_pid))
     return _unless(outcome.ended == "completed" and "allowed" not in outcome.stdout, outcome)
 
 
@@ -362,10 +362,10 @@ async def _confined_files(sandbox: Sandbox) -> str:
 async def _separate_jobs(sandbox: Sandbox) -> str:
     victim = Job("import os\njail.send([os.getpid(), jail.folder])\njail.receive()", limits=ROOMY)
     async with sandbox.start(victim) as process:
-        told = await process.receive()
-        if not isinstance(told, list):
-            return f"received {told!r}"
-        reaches = script(text("reaches_for_another"), stdin=f"{told[0]}\n{told[1]}\n")
+        received = await process.receive()
+        if not isinstance(received, list):
+            return f"received {received!r}"
+        reaches = script(text("reaches_for_another"), stdin=f"{received[0]}\n{received[1]}\n")
         outcome = await sandbox.run(reaches)
     return _unless(outcome.stdout == "refused\nrefused\n-1\n", outcome)
 
@@ -401,7 +401,7 @@ CHECKS: tuple[ContractCheck, ...] = (
     ContractCheck("messages nobody received are in the outcome", _kept_messages),
     ContractCheck("a job that answers too late is killed", _late_answer),
     ContractCheck("a batch loses only the items that end their process", _batch),
-    ContractCheck("a batch that was left half-way starts its next list anew", _abandoned_batch),
+    ContractCheck("a batch that was left half-way restarts for its next list", _abandoned_batch),
     ContractCheck("a batch whose program always dies loses every item", _stillborn_batch),
     ContractCheck("eight jobs run at once", _many_at_once),
     ContractCheck("a cancelled run is over at once", _cancelled_at_once),

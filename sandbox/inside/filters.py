@@ -179,7 +179,7 @@ def stage_two(machine: str, metadata: bool, grants: Collection[str] = ()) -> byt
         "ioctl": _none_of(1, (_SET_INTERFACE,), _refuse(errno.ENOTTY)),
     }
     if "processes" in grants:
-        # Whoever it could name by a number is its own: its pid space holds nobody else.
+        # Every process that it can name is its own: its pid namespace has no other.
         refused -= {*OF_PROCESSES}
         policy["clone"] = _without(0, _CLONE_NAMESPACES)
     else:
@@ -213,7 +213,7 @@ def _refuse(number: int) -> Action:
 _ALLOW: Action = ((RETURN, 0, 0, ALLOWED),)
 _EPERM = _refuse(errno.EPERM)
 _NOTHING_DONE = _refuse(0)
-"""The call is not made, and its caller is told that it was."""
+"""The call is not made, and its caller is informed that it succeeded."""
 
 
 def _load(argument: int, high: bool = False) -> Instruction:

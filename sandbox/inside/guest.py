@@ -7,8 +7,8 @@ The order of `main` is the theory of operation:
 
 1. The first frame on `CHANNEL` is the job. It comes from the host, so it is `marshal`, which
    needs no import; everything that leaves the jail is JSON, because the host trusts none of it.
-2. The user is changed, the job's files are laid, limits are set, and the kernel is told to keep
-   it that way. Until here no line of anyone else's code has run, which the host is told.
+2. The user is changed, the job's files are written, limits are set, and the kernel enforces
+   them from here on. Until here no untrusted code has run, which the guest reports to the host.
 3. The program runs in a module `__jail__` whose one global is `jail`. `__main__` is an empty
    module, so code that is run as a script finds a place of its own.
 4. The last frame says that the program came to its end.
@@ -304,7 +304,7 @@ def main() -> None:
 
 def run_program(program: CodeType | None, source: str, jail: Jail) -> None:
     """Runs a job's program, which comes compiled where the host has the same Python; an uncaught
-    error is told on standard error and becomes an exit."""
+    error is printed on standard error and becomes an exit."""
     module = ModuleType("__jail__")
     module.__dict__["jail"] = jail
     sys.modules["__jail__"] = module
@@ -313,7 +313,7 @@ def run_program(program: CodeType | None, source: str, jail: Jail) -> None:
         exec(code, module.__dict__)
     except SystemExit:
         raise
-    except BaseException:  # noqa: BLE001 - whatever it is, it is told on standard error
+    except BaseException:  # noqa: BLE001 - any error is printed on standard error
         with jail.undisturbed:
             import linecache
             import traceback

@@ -56,7 +56,7 @@ class FileLocks:
 
     def _done(self, descriptor: int, file: tuple[int, int], wanted: int) -> bool:
         with self._guard:
-            # Whoever closed the file has let go of it.
+            # Closing the file has released it.
             holders = {
                 holder: kind for holder, kind in self._held.get(file, {}).items()
                 if holder != descriptor and _file(holder) == file

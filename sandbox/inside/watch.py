@@ -56,8 +56,8 @@ class RuleWatch:
         self, tell: Callable[[str], bool], own: tuple[str, ...], relative: bool,
         granted: tuple[str, ...] = (),
     ) -> None:
-        """From now on rules are told but those `granted`; `own` folders belong to the job, and so,
-        with `relative`, does every path that is not absolute. Under `own` no path is told of:
+        """Reports rules from now on, except those `granted`. `own` folders belong to the job; so,
+        with `relative`, does every path that is not absolute. Paths under `own` are not reported:
         where files are closed altogether, a traceback looks there for lines all the same."""
         for rule in granted:
             self._told[rule] = None

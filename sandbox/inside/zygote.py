@@ -215,30 +215,30 @@ class Zygote:
         for _, _, part in ancillary:
             descriptors.frombytes(part)
         folders = self._job_folders[slot]
-        told, tells = os.pipe2(os.O_NONBLOCK) if self._grants else (-1, -1)
+        status_pipe, status_sender = os.pipe2(os.O_NONBLOCK) if self._grants else (-1, -1)
         pid = lockdown.fork_apart() if self._grants else self._fork()
         if pid == 0:
             if self._grants:
-                self._become_init(folders, tells)
+                self._become_init(folders, status_sender)
             self._become_child(descriptors, folders, waits)
-        for descriptor in (*descriptors, *((tells,) if self._grants else ())):
+        for descriptor in (*descriptors, *((status_sender,) if self._grants else ())):
             os.close(descriptor)
         if pid < 0:
             raise OSError("the system has no room for another process")
         watched = os.pidfd_open(pid)
-        self._alive[watched] = (pid, worker, slot, told)
+        self._alive[watched] = (pid, worker, slot, status_pipe)
         self._pids[worker] = pid
         self._poll.register(watched, select.POLLIN)
 
     def _reap(self, watched: int) -> None:
-        pid, worker, slot, told = self._alive.pop(watched)
+        pid, worker, slot, status_pipe = self._alive.pop(watched)
         self._poll.unregister(watched)
         os.close(watched)
         _, status, usage = os.wait4(pid, 0)
-        if told >= 0:
+        if status_pipe >= 0:
             with contextlib.suppress(BlockingIOError):
-                status = int.from_bytes(os.read(told, 4), "little") or status
-            os.close(told)
+                status = int.from_bytes(os.read(status_pipe, 4), "little") or status
+            os.close(status_pipe)
         del self._pids[worker]
         self._control.send(ANSWER.pack(ENDED, worker, status, usage.ru_utime + usage.ru_stime))
         if self._files:
@@ -248,7 +248,7 @@ class Zygote:
                 remove(folder, keep=True)
         self._control.send(ANSWER.pack(FREE, slot, 0, 0.0))
 
-    def _become_init(self, folders: _JobFolders, tells: int) -> None:
+    def _become_init(self, folders: _JobFolders, status_sender: int) -> None:
         """In the first process of a job's name spaces: makes the job's process and returns in it.
 
         The first waits for it, says how it ended, and ends; it runs nothing foreign, heeds no
@@ -269,12 +269,12 @@ class Zygote:
                 if "processes" in self._grants:
                     os.setsid()
                 return
-            os.closerange(0, tells)
-            os.closerange(tells + 1, _MAX_DESCRIPTORS)
+            os.closerange(0, status_sender)
+            os.closerange(status_sender + 1, _MAX_DESCRIPTORS)
             while True:
                 ended, status = os.wait()
                 if ended == worker:
-                    os.write(tells, status.to_bytes(4, "little"))
+                    os.write(status_sender, status.to_bytes(4, "little"))
                     os._exit(0)
         except BaseException:  # noqa: BLE001 - nothing may leave this process by returning
             import traceback
@@ -455,7 +455,7 @@ class Zygote:
         """Where files can be opened under guard, only under guard: packages are not ours."""
         sys.path += self._orders["sites"]
         for name in self._orders["preload"]:
-            # One that cannot be imported is told to the program that imports it.
+            # An import error is raised in the program that imports the module.
             with contextlib.suppress(ImportError):
                 __import__(name)
 

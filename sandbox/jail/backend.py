@@ -46,21 +46,21 @@ class JailSandbox(Sandbox):
         """A program kept running for many items."""
 
         async def start() -> RunningJob:
-            told = ordered(job, endless=True)
+            order = ordered(job, endless=True)
             server = await self._server(job)
             worker = await server.worker(job.owner, silent=True, lasts=not job.brief)
-            return RunningJob(server, worker, job, told, endless=True)
+            return RunningJob(server, worker, job, order, endless=True)
 
         return RestartingBatch(start, job)
 
     def start(self, job: Job) -> RetriedJob:
         """A running job to talk with; leaving the context kills it."""
-        told = ordered(job, endless=False)
+        order = ordered(job, endless=False)
 
         async def start() -> RunningJob:
             server = await self._server(job)
             worker = await server.worker(job.owner, reads=bool(job.stdin))
-            return RunningJob(server, worker, job, told, endless=False)
+            return RunningJob(server, worker, job, order, endless=False)
 
         return RetriedJob(start)
 

@@ -1,8 +1,8 @@
 """Who gets the next slot, where the jobs of many wait for one.
 
-A slot is what a fork server runs one job in. As long as there are plenty, whoever asks gets one.
+A slot is what a fork server runs one job in. As long as there are plenty, each request gets one.
 When they are scarce, the next goes to the owner with the fewest jobs running, and among equals to
-whoever waited longest: one run's fifty endless jobs are no other run's wait. The last slots are
+the one that waited longest: fifty endless jobs of one run do not delay another. The last slots are
 kept, a few for owners that run nothing, more for jobs that will soon be over: a job that lasts
 and would wait for one of its owner's short ones could hold up everybody.
 """
@@ -54,12 +54,12 @@ class FairQueue:
         """Notes that nobody has it."""
         self._taken.pop(slot, None)
 
-    def wait(self, request: SlotRequest, told: asyncio.Future[None]) -> None:
-        """Puts one into the queue; `told` is done when it is its turn to look again."""
-        self._waiting.append((request, told))
+    def wait(self, request: SlotRequest, turn: asyncio.Future[None]) -> None:
+        """Puts one into the queue; `turn` is done when the request should check again."""
+        self._waiting.append((request, turn))
 
     def next(self, free: int) -> None:
-        """Tells whoever is next to look again, if there is a slot for anyone who waits."""
+        """Wakes the next request if there is a slot for one that waits."""
         self._waiting = [one for one in self._waiting if not one[1].done()]
         running = Counter(self._taken.values())
         able = [one for one in self._waiting if self.may_take(one[0], free)]
@@ -71,9 +71,9 @@ class FairQueue:
     def end(self) -> None:
         """Tells everyone to look again: there is nothing to wait for."""
         waiting, self._waiting = self._waiting, []
-        for _, told in waiting:
-            if not told.done():
-                told.set_result(None)
+        for _, turn in waiting:
+            if not turn.done():
+                turn.set_result(None)
 
     def forget(self) -> None:
         """Drops all who wait, whose event loop is gone."""

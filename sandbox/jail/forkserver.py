@@ -350,7 +350,7 @@ class ForkServer:
         ours.setblocking(False)
         if waits:
             ours.send(self._rehearsal)
-        # One of its own: flags and locks stay with what was opened, for whoever has it next.
+        # One of its own: flags and locks stay with what was opened, for the next owner.
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         stdin = _memory("stdin") if reads else -1
         if silent:
@@ -378,7 +378,7 @@ class ForkServer:
                 os.close(their_stderr)
         self._workers[worker.number] = worker
         if waits and self._loop is not None:
-            # Whoever takes the worker changes what is called, which costs less than to begin.
+            # The job that takes the worker changes the callback, which costs less than a new start.
             # Nothing comes before that but the end of file.
             self._loop.add_reader(worker.channel, self._loop.remove_reader, worker.channel)
         return worker

@@ -37,26 +37,26 @@ def ordered(job: Job, endless: bool) -> dict[str, object]:
     most = lockdown.MAX_ENTRIES // 2
     if len(job.files) > most:
         raise SandboxError(f"a job may bring {most} files, not {len(job.files)}")
-    told = orders(job)
+    order = orders(job)
     limits = job.limits
     memory, file = limits.memory_mib << 20, limits.file_mib << 20
     # Past the soft limit of time comes a signal, which a program may ignore, and a second later
     # the end.
     cpu_s = cpu_limit_s(limits, endless)
     cpu = (cpu_s, cpu_s + 1) if cpu_s else (_UNLIMITED, _UNLIMITED)
-    told["modules"] = {}
+    order["modules"] = {}
     # Soft and hard, as the guest hands them to the kernel.
-    told["ceilings"] = ((memory, memory), (file, file), (limits.open_files,) * 2, cpu)
+    order["ceilings"] = ((memory, memory), (file, file), (limits.open_files,) * 2, cpu)
     # The first process of its pid space is one more, and none of the job's.
-    told["processes"] = (limits.processes + 1,) * 2
-    return told
+    order["processes"] = (limits.processes + 1,) * 2
+    return order
 
 
 class RunningJob(Conversation):
     """A job in its worker."""
 
     def __init__(
-        self, server: ForkServer, worker: Worker, job: Job, told: dict[str, object], endless: bool
+        self, server: ForkServer, worker: Worker, job: Job, order: dict[str, object], endless: bool
     ) -> None:
         super().__init__(job)
         self._server = server
@@ -78,7 +78,7 @@ class RunningJob(Conversation):
             os.pwrite(worker.stdin, job.stdin.encode("utf-8", "surrogatepass"), 0)
         if server.profile.level == "L3":
             self._weighing = self._loop.call_later(_WEIGH_S, self._weigh)
-        self._open(worker.channel, frame(told), endless)
+        self._open(worker.channel, frame(order), endless)
         if self._has_exited():
             self._left()
 

@@ -176,11 +176,11 @@ async def canaries(server: ForkServer) -> Isolation:
     job = Job("from jail_canaries import tried\njail.send(tried())", python=python)
     source = files(f"{OURS}.inside").joinpath("canaries.py").read_text("utf-8")
     # Not as modules of the job, which would ask for a fork server with them.
-    told = ordered(job, endless=False) | {
+    order = ordered(job, endless=False) | {
         "modules": loaded({"jail_canaries": source}, python)
     }
     worker = await server.worker()
-    process = RunningJob(server, worker, job, told, endless=False)
+    process = RunningJob(server, worker, job, order, endless=False)
     try:
         outcome = await process.finish()
     finally:

@@ -16,7 +16,7 @@ STDERR_KEPT = 2000
 
 
 class RestartingBatch:
-    """One program for many items; what cannot answer is lost and the program starts anew."""
+    """One program for many items; an item without an answer is lost, and the program restarts."""
 
     def __init__(self, start: Callable[[], Awaitable[Conversation]], job: Job) -> None:
         self._start = start
@@ -47,7 +47,7 @@ class RestartingBatch:
                         continue
                     lost = _lost(await process.kill())
                 except SandboxDied:
-                    # No item is at fault, and none of those without an answer was told of.
+                    # No item is at fault, and no answer of the remaining ones was received.
                     await self.close()
                     if lost_at == done:
                         raise

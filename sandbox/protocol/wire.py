@@ -100,7 +100,7 @@ class Inbox:
         elif kind == END and not body:
             self.ended = True
         elif kind == RULE and body.decode("ascii", "replace") in DENIAL_MEANINGS:
-            # Each copy that a job makes of itself tells it anew.
+            # Each copy that a job makes of itself reports it again.
             self._charge(_MESSAGE_COST)
             self.rules.add(body.decode("ascii"))
         elif kind == MESSAGE:

@@ -127,6 +127,6 @@ class _Batch:
 
 def _told(job: Job) -> dict[str, Any]:
     """A job as plain values, for the porter; raises `SandboxError` for what has no such form."""
-    told = {**asdict(job), "modules": dict(job.modules), "files": dict(job.files)}
-    frame(told)
-    return told
+    document = {**asdict(job), "modules": dict(job.modules), "files": dict(job.files)}
+    frame(document)
+    return document

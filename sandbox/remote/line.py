@@ -1,8 +1,8 @@
 """Messages as lines of text, for channels that carry text only and not too much at a time.
 
-A message is cut into lines of at most `_PIECE` characters. A line begins with a mark, so that
-what a shell prints before our program runs is told from it, and with `+` where more of the same
-message follows or `.` where it ends.
+A message is cut into lines of at most `_PIECE` characters. A line begins with a mark, which
+separates it from what a shell prints before our program runs, and with `+` if more of the same
+message follows, or `.` if it ends.
 """
 
 from __future__ import annotations

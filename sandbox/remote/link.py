@@ -1,7 +1,7 @@
 """Our end of the line to a porter: one sandbox, the job in it, and its certain end.
 
-A link lives in a task of its own, which nobody cancels: it is told to stop, and then deletes
-the sandbox on every path. Whoever waits for it is held until then, cancelled or not.
+A link lives in a task of its own, which is never cancelled: it is asked to stop, and then deletes
+the sandbox on every path. Its callers wait until then, even if they are cancelled.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Link:
         self._stop = asyncio.Event()
         self._moved = asyncio.Event()
         self.failure: SandboxError | None = None
-        self.told = False
+        self.reported = False
         """Somebody who waited has met the failure."""
         self.begun = False
         """The porter has said hello and has its order."""
@@ -185,7 +185,7 @@ class Link:
             return
         if error is not None:
             error.add_note(str(self.failure))
-        elif not self.told:
+        elif not self.reported:
             raise self.failure
 
     def move(self) -> None:
@@ -207,7 +207,7 @@ class Link:
         silent_at: float | None = None
         while not ready():
             if self.failure is not None:
-                self.told = True
+                self.reported = True
                 raise self.failure
             if self.over:
                 if self._task.done():
@@ -382,27 +382,27 @@ class RemoteProcess:
 
 def outcome_of(body: bytes) -> Outcome:
     """An outcome as the porter tells it; raises `ValueError` for any other."""
-    told = _checked(body, Outcome)
-    if told["messages"] or not isinstance(told["denied"], list):
+    document = _checked(body, Outcome)
+    if document["messages"] or not isinstance(document["denied"], list):
         raise ValueError("an outcome with messages")
-    told["messages"], told["denied"] = (), tuple(map(str, told["denied"]))
-    return Outcome(**told)
+    document["messages"], document["denied"] = (), tuple(map(str, document["denied"]))
+    return Outcome(**document)
 
 
 def _checked(body: bytes, kind: type[Outcome] | type[LostItem]) -> dict[str, Any]:
-    told = value_of(body)
-    if not isinstance(told, dict) or told.keys() != {field.name for field in fields(kind)}:
+    document = value_of(body)
+    if not isinstance(document, dict) or document.keys() != {field.name for field in fields(kind)}:
         raise ValueError(f"no {kind.__name__}")
-    if told["ended"] not in get_args(Ended):
-        raise ValueError(f"no end: {str(told['ended'])[:40]}")
+    if document["ended"] not in get_args(Ended):
+        raise ValueError(f"no end: {str(document['ended'])[:40]}")
     for name in ("stdout", "stderr", "signal", "limit"):
-        if not isinstance(told.get(name, ""), str):
+        if not isinstance(document.get(name, ""), str):
             raise ValueError(f"no text: {name}")
-    if not isinstance(told.get("exit_code"), int | None):
+    if not isinstance(document.get("exit_code"), int | None):
         raise ValueError("no exit code")
-    if not isinstance(told.get("wall_s", 0.0), int | float):
+    if not isinstance(document.get("wall_s", 0.0), int | float):
         raise ValueError("no seconds")
-    return told
+    return document
 
 
 def _decoded(text: str) -> bytes:

@@ -104,8 +104,8 @@ async def _batch(sandbox: SubprocessSandbox, job: Job, incoming: AsyncIterator[A
                             _tell("reply", str(index), _json(reply))
 
 
-def _job(told: Mapping[str, Any]) -> Job:
-    job = Job(**{**told, "limits": Limits(**told["limits"])})
+def _job(document: Mapping[str, Any]) -> Job:
+    job = Job(**{**document, "limits": Limits(**document["limits"])})
     if job.python:
         raise SandboxError(
             f"{job.python} is a Python of another machine: run this job by the backend `jail`"

@@ -218,12 +218,12 @@ class _Search:
     started: float = field(default_factory=time.monotonic)
     searches: list[_FileSearch] = field(default_factory=list)
     left: bool = False
-    """Whoever waited for the search has gone."""
+    """The search was cancelled."""
     tried: int = 0
     first_s: float = 0.0
     progress_at: float = 0.0
     plausible_shown: bool = False
-    """Whether it was told that something passes every test."""
+    """Whether a candidate that passes every test was reported."""
     cut_after: float | None = None
     judged: set[tuple[str, str]] = field(default_factory=set)
     """Files and texts that the judge has seen."""

@@ -48,9 +48,9 @@ async def diagnose(state: State, ctx: Context) -> State:
         }
     found = await asyncio.to_thread(classify, report, ctx.task, solution)
     if found.fixable and not found.blamed and ctx.task.project is None:
-        tests, told = by_case(suite.visible, report)
+        tests, cases = by_case(suite.visible, report)
         seen = await trace(
-            solution, tests, ctx.task, ctx.sandbox, hanging=hanging(tests, told), report=told,
+            solution, tests, ctx.task, ctx.sandbox, hanging=hanging(tests, cases), report=cases,
             together=bool(suite.together),
         )
         ctx.screenings.watched(solution, tests, seen)
@@ -102,14 +102,14 @@ async def _asked(
 def _shown(
     ctx: Context, solution: Solution, report: Report, found: Diagnosis, cases: Sequence[TestCase]
 ) -> dict[str, str]:
-    told = {"task": ctx.task.text, "failures": failures(report)}
+    facts = {"task": ctx.task.text, "failures": failures(report)}
     if is_one_file(ctx.task, solution):
-        return told | {
+        return facts | {
             "code": numbered(solution.text), "tests": tests(cases),
             "suspects": suspects(found.blamed),
         }
     suspected = suspects_of(ctx.log(), solution)
-    return told | {
+    return facts | {
         "code": shown_files(solution, suspected, numbers=True), "tests": tests_of(ctx.task, cases),
         "suspects": named_suspects(suspected),
     }

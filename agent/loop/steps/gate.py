@@ -64,9 +64,9 @@ async def gate(state: State, ctx: Context) -> State:
     base = ctx.store.get(state["base_id"], Solution)
     solution = ctx.store.get(state["solution_id"], Solution)
     what = "repair" if is_repaired(state) else "first draft"
-    told = state.get("edit_told", "")
+    edited = state.get("edit_told", "")
     answer = Review.of(interrupt({
-        "question": f"{told}Keep {'that' if told else 'this'} {what}? "
+        "question": f"{edited}Keep {'that' if edited else 'this'} {what}? "
         f"Proof {state['proof']}: {state['proof_why']}",
         "needs": "review", "diff": solution.diff(base), "code": solution.text,
         "tried": state.get("edit_tried", ""), "unhinted": _unhinted(state, ctx),
@@ -128,7 +128,7 @@ async def _changed(state: State, ctx: Context, edited: Solution) -> State:
     note = f"{state['note']}, changed by a person" if state.get("note") else "changed by a person"
     edited = edited.model_copy(update={"note": note})
     propose(ctx.emit, state["iteration"], "person", edited, base)
-    if suite.held_out:  # whoever writes it has seen every test
+    if suite.held_out:  # its author has seen every test
         suite = suite.shown().model_copy(update={"unheld": "seen"})
     return {
         "solution_id": ctx.store.put(edited), "note": note, "strategy": "person", "rivals_id": "",

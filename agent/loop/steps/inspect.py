@@ -19,10 +19,10 @@ async def inspect(state: State, ctx: Context) -> State:
     for file in solution.changed_from(submitted):
         known = {one.call for one in risks(file.before)}
         for one in risks(file.after):
-            told = f"{file.path}:{one.line}: `{one.call}` {one.why}"
-            ctx.emit(Notice(level="warning", text=f"Risky: {told}."))
+            risk = f"{file.path}:{one.line}: `{one.call}` {one.why}"
+            ctx.emit(Notice(level="warning", text=f"Risky: {risk}."))
             if one.call not in known:
-                fresh.append(told)
+                fresh.append(risk)
     return {"risk": f"it brings a risky call, {fresh[0]}" if fresh else ""}
 
 

@@ -73,7 +73,7 @@ async def _summary(
             ctx,
             MEMORY_SUMMARISER,
             {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
-            free=not state.get("paid", False),  # what a search found is told by rule
+            free=not state.get("paid", False),  # rules describe what a search found
             without=without,
         )
     except (OverBudget, NeedsKey) as error:

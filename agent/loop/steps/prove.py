@@ -66,11 +66,11 @@ def proof_of(
         return Proof(level="E0", why=passed).but(f"nothing is shown by {which}")
     if report.doubts:
         level: ProofLevel = "E0" if report.is_contested else "E1"
-        told = ", ".join(f"`{one.name}`" for one in report.doubts[:2])
-        told += f" and {len(report.doubts) - 2} more" if len(report.doubts) > 2 else ""
+        names = ", ".join(f"`{one.name}`" for one in report.doubts[:2])
+        names += f" and {len(report.doubts) - 2} more" if len(report.doubts) > 2 else ""
         unsettled = ", and nothing settles who is right" if level == "E0" else ""
         return Proof(level=level, why=passed).but(
-            f"but it fails {told}, derived from the task{unsettled}"
+            f"but it fails {names}, derived from the task{unsettled}"
         )
     held_out = [test for test in suite.held_out if test.origin in VETOING_ORIGINS]
     if not held_out:
@@ -102,8 +102,8 @@ def of_a_suite(proof: Proof, rivals: int, left_open: bool = False) -> Proof:
     """The proof of a project's repair; pure. `rivals` pass too; `left_open`: others did when it was
     learned."""
     if rivals:
-        told = f"at least {rivals + 1} repairs pass the suite, this one among them"
-        return proof.but(told, at_most="E1", evidence=Evidence(others=rivals))
+        words = f"at least {rivals + 1} repairs pass the suite, this one among them"
+        return proof.but(words, at_most="E1", evidence=Evidence(others=rivals))
     if left_open:
         return proof.model_copy(update={"level": min(proof.level, "E1")})
     return proof if proof.level != "E1" else proof.but("nothing was checked beyond the suite")
@@ -119,8 +119,8 @@ def is_told(test: TestCase, text: str) -> bool:
 def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
     """At most E1 for a repair whose text shows what no test can: a dropped call or guard, an
     unread name. Pure."""
-    told = (_missing(one.before, one.after) for one in repaired.changed_from(base))
-    missing = next(filter(None, told), "")
+    found = (_missing(one.before, one.after) for one in repaired.changed_from(base))
+    missing = next(filter(None, found), "")
     return proof.but(missing, at_most="E1") if missing else proof
 
 

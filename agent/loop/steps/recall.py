@@ -201,7 +201,7 @@ async def _looked_back(
     began = time.monotonic()
     codes = [test.code for test in tests]
     for offer in offers(ctx.memory, failure, base, ctx.task.project):
-        # Whoever wrote the memory's file may have written the answer into it.
+        # The author of the memory file may have written the answer into it.
         if any(blindness(before, after, codes) == "refused" for _, before, after in offer.changes):
             ctx.emit(Recalled(
                 hit=False, note="a remembered fix only gives the expected value: it is not replayed"

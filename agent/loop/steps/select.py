@@ -28,7 +28,7 @@ from agent.search.ranking.question import question
 
 
 async def select(state: State, ctx: Context) -> State:
-    """Takes what the round has brought, and counts it."""
+    """Takes the result of the iteration, and counts it."""
     if state["approach"] == "search":
         return with_doubts(state, ctx, await _after_search(state, ctx))
     return with_doubts(state, ctx, await _after_attempts(state, ctx))
@@ -142,7 +142,7 @@ def _next(
     if fault:
         return update | {
             "outcome": "model_failed", "stopped": "model",
-            "reason": f"the generator brought no repair: {fault}",
+            "reason": f"the generator wrote no repair: {fault}",
         }
     if chosen is not None and chosen.solution is not None and chosen.report is not None:
         number = state["iteration"] + 1

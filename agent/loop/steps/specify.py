@@ -90,12 +90,12 @@ async def _from_words(
     given = answer.examples if answer is not None else ()
     made = [derived_test(one.call, one.expected, ctx.task.text) for one in given]
     tests = [test for test in made if test is not None]
-    told: dict[str, set[str]] = {}
+    expected_by_call: dict[str, set[str]] = {}
     for test in tests:
-        told.setdefault(test.call, set()).add(test.code)
+        expected_by_call.setdefault(test.call, set()).add(test.code)
     usable = [
         test for test in tests
-        if len(told[test.call]) == 1 and not is_asked(test.call, known)
+        if len(expected_by_call[test.call]) == 1 and not is_asked(test.call, known)
     ]
     if len(usable) < len(given):
         ctx.emit(Notice(level="info", text=(

@@ -151,7 +151,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("early answer", (ast.stmt,), steps.early),
     Operator("argument at hand", (ast.Call,), arguments.at_hand),
     Operator("base of an exception", (ast.ClassDef,), arguments.base),
-    Operator("begun anew", (ast.stmt,), steps.restarted),
+    Operator("restarted", (ast.stmt,), steps.restarted),
     Operator("begun in each call", _FUNCTIONS, kept_state.begun_in_each_call),
     Operator("crash", (ast.Module,), crashes.crash),
 )

@@ -1,4 +1,4 @@
-"""Edits of classes: `self`, constructors, what their parents must be told."""
+"""Edits of classes: `self`, constructors, calls of their base classes."""
 
 from __future__ import annotations
 

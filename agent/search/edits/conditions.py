@@ -1,4 +1,4 @@
-"""Conditions put where none was, or extended; cheaper where they told failing runs from passing
+"""Conditions put where none was, or extended; cheaper if they separated failing runs from passing
 ones while the tests ran."""
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
     cost += 0.7 * (not kinds) + 2.0 * isinstance(node, ast.Compare | ast.BoolOp)
     match parent:
         case ast.BinOp(op=ast.FloorDiv() | ast.Mod(), left=divided, right=ast.Constant(value=by)):
-            # What is counted from one is brought to start at zero before it is divided.
+            # A number that counts from one is shifted to zero before it is divided.
             if divided is node and isinstance(by, int) and by > 2:
                 cost = 1.8
     text = program.grouped(node, 10)

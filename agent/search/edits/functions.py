@@ -33,7 +33,7 @@ def missing_return(program: Program, node: Function) -> Iterator[Splice]:
 
 
 def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
-    """A default that all calls share, made anew in each call."""
+    """A default that all calls share, created in each call."""
     positional = [*node.args.posonlyargs, *node.args.args]
     pairs = list(zip(reversed(positional), reversed(node.args.defaults), strict=False))
     pairs += [

@@ -68,7 +68,7 @@ def _binds(node: ast.AST) -> bool:
 
 def _unread_imports(tree: ast.Module) -> Iterator[ast.stmt]:
     words = {*names_in(tree)}
-    words |= {  # names may be told as texts, in `__all__` or in annotations
+    words |= {  # names may be given as strings, in `__all__` or in annotations
         word for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         for word in node.value.replace(".", " ").split()

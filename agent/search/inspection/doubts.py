@@ -14,7 +14,7 @@ from agent.search.program import BUILTINS, Function, parameters
 MISSPELT = 0.7
 """From so much likeness on, a name that is called now is taken for one that was called before."""
 READS_UNSEEN = frozenset({"locals", "vars", "eval", "exec", "super"})
-"""Whoever calls one of these may read any name."""
+"""A caller of one of these may read any name."""
 MAKERS = frozenset({"__init__", "__new__", "__call__"})
 """Of the methods that Python calls, those whose parameters nobody prescribes."""
 

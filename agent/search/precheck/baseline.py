@@ -35,7 +35,7 @@ class Baseline:
     cpu_s: tuple[float, ...] = ()
     """Processor seconds of each test."""
     hidden: bool = False
-    """A run that came to an end seemed to repeat itself: nothing can be told from looking."""
+    """A run that came to an end seemed to repeat itself: looking at states shows nothing."""
 
     @property
     def failing(self) -> list[int]:

@@ -13,7 +13,7 @@ MAX_CASES = 12
 
 def by_case(tests: Sequence[TestCase], report: Report) -> tuple[tuple[TestCase, ...], Report]:
     """The tests with each failing case as a test of its own, those that do not fail after them as
-    one, and the report told of them."""
+    one, and the report of them."""
     taken: list[TestCase] = []
     apart: set[str] = set()
     for test in tests:

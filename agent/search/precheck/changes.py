@@ -1,4 +1,4 @@
-"""One text told by where it differs from another.
+"""One text, described by where it differs from another.
 
 Thousands of candidates differ from a long program in one place each: what they have in common
 crosses no wall again.
@@ -21,7 +21,7 @@ def change(base: str, text: str) -> Change:
 
 
 def changed(base: str, made: Change) -> str:
-    """The text that `change` has told."""
+    """The text that `change` describes."""
     start, end, own = made
     return base[:start] + own + base[end:]
 

@@ -1,6 +1,7 @@
 """Which of many texts pass every test of a program, and what those answer beyond the tests.
 
-As all screening it is a hint: they share a process with the tests. Whoever counts on one puts it
+Like every pre-check it is a hint: candidates share a process with the tests. A caller that
+relies on one puts it
 before the judge.
 """
 

@@ -1,7 +1,7 @@
 """What built-in types and modules have, and which modules there are, by the words of an exception.
 
 The search decides what to try and looks at nothing itself: of what it would have to import, it is
-told the names. Those of the standard library are of the interpreter that runs here, whichever
+given the names. Those of the standard library are of the interpreter that runs here, whichever
 version it is; those of the program's own modules stand in its files.
 """
 

@@ -37,7 +37,7 @@ async def trace(
     `hanging` are the places of tests known not to end: a few of their steps show enough. What the
     process works is added to `work`. A test of a file that fails in `report` and passes by itself
     is run beside those before it; where tests are known to fail `together`, each file is executed
-    anew for that, as what an earlier one leaves may be there.
+    again for that, as what an earlier one leaves may be there.
     """
     watched = await job(task, solution, tests, sandbox, "trace", cpu_s=CPU_S, wall_s=WALL_S)
     replies: list[Json | LostItem] = []
@@ -108,7 +108,7 @@ def _is_late(reply: Json | LostItem) -> bool:
 
 
 def trace_of(replies: Sequence[Json | LostItem]) -> Trace:
-    """What was told of each test's run, together."""
+    """What was recorded of each test's run, together."""
     types: dict[str, set[str]] = {}
     moments: list[Moment] = []
     seen = [_traced(reply, types, moments) for reply in replies]

@@ -58,11 +58,11 @@ def _without_ignored(root: Path, paths: Sequence[str], new: Sequence[str]) -> li
     if not new:
         return [*paths]
     try:
-        told = git(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--",
+        listed = git(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--",
                    *(f":(literal){path}" for path in new))
     except GitFault:
         return [*paths]  # an ignore file that cannot be read ignores nothing
-    ignored = {*told.decode("utf-8", "surrogateescape").split("\0")}
+    ignored = {*listed.decode("utf-8", "surrogateescape").split("\0")}
     return [path for path in paths if path not in ignored]
 
 

@@ -137,7 +137,7 @@ class CollectedSuite:
         self, file: str, texts: Sequence[str], order: Sequence[int], failing: int, mode: Mode,
         cpu_s: float, *, together: Sequence[int] = (),
     ) -> list[Screened | None]:
-        """How far each text of a file comes; `None` for those it could not be told of. So many of
+        """How far each text of a file comes; `None` if that is unknown. So many of
         the first tests fail; or those do that fail `together` with the others alone, in whose order
         each text has a copy of the suite to itself."""
         base = self.files[file]

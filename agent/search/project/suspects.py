@@ -22,7 +22,7 @@ AT_THE_TOP = 0.9
 
 MAX_WORDS, LONGEST_WORD = 60, 80
 MAX_FIELDS = 12
-"""A class with more is told apart by less than their names."""
+"""A class with more needs fewer than all of their names."""
 
 
 @dataclass(frozen=True)

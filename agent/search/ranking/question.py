@@ -27,7 +27,7 @@ LONGEST_ANSWER = 2_000
 """Characters of one: reading a value as Python writes it takes long for a long one."""
 SKIP = "skip"
 SINGLE = ("True", "False", "None")
-"""Values that are told by `is`."""
+"""Values that are compared by `is`."""
 
 
 class BadAnswer(ValueError):
@@ -62,10 +62,10 @@ def question(alternatives: Alternatives, base: Solution) -> CompetingPatches | N
     if not known or known[0] is not alternatives.behaviours[0]:
         return None
     own, *others = known
-    told = [
+    differing = [
         one for one in others if distinguishing_call(calls, [own.answers, one.answers]) is not None
     ]
-    shown = [own, *told[: MOST - 1]]
+    shown = [own, *differing[: MOST - 1]]
     place = distinguishing_call(calls, [one.answers for one in shown])
     if place is None:
         return None
@@ -103,9 +103,9 @@ def in_words(rivals: CompetingPatches) -> str:
     call does not tell apart; without a call how they came about."""
     if not rivals.call:
         return "; ".join(f"{one.label}: {one.note}" for one in rivals.behaviours)
-    told = choices(rivals)
-    said = f"for `{rivals.call}` {', '.join(choice_in_words(*one) for one in told)}"
-    alike = " and not ".join(" and ".join(labels) for labels, _ in told if len(labels) > 1)
+    labelled = choices(rivals)
+    said = f"for `{rivals.call}` {', '.join(choice_in_words(*one) for one in labelled)}"
+    alike = " and not ".join(" and ".join(labels) for labels, _ in labelled if len(labels) > 1)
     return f"{said}; it does not tell {alike} apart" if alike else said
 
 

@@ -11,7 +11,7 @@ from agent.search.syntax.fault import Fault
 from agent.search.syntax.tokens import Token, tokens, unclosed
 
 LONG = 600
-"""Characters of a line that is not written anew for every small edit."""
+"""Characters of a line that is not rewritten for every small edit."""
 _FAR = 1.4
 _BACK = 60
 
@@ -48,11 +48,11 @@ class SourceLine:
 
     @property
     def is_long(self) -> bool:
-        """Whether the line is too long to be written anew for every small edit."""
+        """Whether the line is too long to be rewritten for every small edit."""
         return len(self.text) > LONG
 
     def becomes(self, cost: float, new: str) -> SyntaxEdit:
-        """The line, written anew; only what differs is counted as edited."""
+        """The line, rewritten; only what differs is counted as edited."""
         return SyntaxEdit(cost + self.distance, self.start, self.end, new)
 
 

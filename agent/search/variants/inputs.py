@@ -368,7 +368,7 @@ def _items(value: dict[Any, Any], pool: Pool, chance: random.Random) -> dict[Any
 def sequences(tree: ast.Module, names: frozenset[str]) -> Iterator[TestedCall]:
     """One for each `assert` of a straight line of statements that is an equation with a literal;
     none where a statement is of another kind, or an argument is no literal. An object that is made
-    anew under its name begins another line."""
+    again under its name begins another sequence."""
     made: dict[str, ast.Call] = {}
     steps: list[ast.expr] = []
     found: list[TestedCall] = []

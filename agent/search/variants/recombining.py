@@ -1,7 +1,7 @@
-"""Inputs that nobody wrote down and anybody would try: the tests' own, put together anew.
+"""Inputs that anybody would try: the tests' own, recombined.
 
 Longer, shorter, empty, uneven, swapped, repeated, turned round; near the numbers that the program
-itself compares with; and what may be asked of an object besides what the tests ask. No person has
+itself compares with; and further calls of the tests' objects. No person has
 to read them.
 """
 

@@ -50,7 +50,7 @@ def _extreme(program: Program, node: ast.Subscript) -> Iterator[Splice]:
 
 
 def _divisor(program: Program, node: ast.BinOp) -> Iterator[Splice]:
-    """The double or the half of a divisor: where a few numbers are told from others by what is
+    """The double or the half of a divisor: where a few numbers are separated from others by what is
     left of them, another often tells them as well."""
     match node:
         case ast.BinOp(op=ast.Mod(), right=ast.Constant(value=int(number))) if number > 1:

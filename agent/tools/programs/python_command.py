@@ -196,14 +196,14 @@ def _raise(error: OSError) -> None:
 def _block(names: list[str], jail: Any) -> None:
     """Has imports of these modules fail, and calls of these functions of modules.
 
-    Whoever knows the interpreter finds a way round it: what must not happen is the jail's to stop.
+    A program that knows the interpreter can get round it; the jail stops what must not happen.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     jail.send({"begun": True})  # so that what sends is loaded, whatever is blocked
 
     def tell(name: str) -> None:
-        if name not in told:
-            told.add(name)
+        if name not in reported:
+            reported.add(name)
             jail.send({"blocked": name})
 
     for name in names:

@@ -42,11 +42,11 @@ _MAKERS: dict[str, Callable[[list[Object]], Object]] = {
     tag: kind for kind, tag in _MANY.items()
 }
 _FEW = 32
-"""Longer lists are worth a look whether they can be told as they are."""
+"""Longer lists are checked for whether they can be sent as they are."""
 
 
 class Unplain(ValueError):
-    """A value is not plain, or too deep or too large to be told."""
+    """A value is not plain, or too deep or too large to be sent."""
 
 
 class NotPlain(Exception):

@@ -37,7 +37,7 @@ class ProbeAnswer:
     """What a program gave for one call.
 
     value     a plain value, `words` its form that is alike in all processes
-    untold    a value that cannot be told: an object of the program's own
+    untold    a value that cannot be sent: an object of the program's own
     raised    an exception, `words` its name
     endless   no end within the time for one call
     ended     the end of its process, or what is no answer

@@ -438,7 +438,7 @@ def _elements(node: ast.expr) -> Sequence[ast.expr] | None:
 
 
 def _bound(aim: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The names of a target with what each of them is given; none where it cannot be told."""
+    """The names of a target with what each of them is given; none if that is unknown."""
     match aim, value:
         case ast.Name(id=name), _ if literal(value) is not None:
             yield name, value

@@ -12,7 +12,7 @@ evidence. In another run each `a == b` of the test also compares what was equal 
 that nothing honest equals.
 
 All of it is evidence against a pass, never for one: a program that knows of canaries can sing.
-What is told them apart by has a new name each time.
+The name that tells them apart is new each time.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from agent.core.domain import Project
 from agent.verify.groups import Group
 from agent.verify.project.suite_double_check import (
     Heard,
-    Told,
+    Observations,
     Watching,
     ending,
     exchanged_files,
@@ -27,7 +27,7 @@ from sandbox.sandbox import Sandbox
 async def double_checked(
     files: Mapping[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
     seen: Watching, texts: str, seed: int, alone: Collection[str] = (),
-) -> tuple[Heard, Told]:
+) -> tuple[Heard, Observations]:
     """Runs tests with other expectations.
 
     Args:
@@ -42,12 +42,12 @@ async def double_checked(
     """
     other = await asyncio.to_thread(exchanged_files, files, seen)
     if not other:
-        return Heard(), Told()
+        return Heard(), Observations()
     seen = replace(seen, expecting={path: files[path] for path in other})
     run = await run_suite({**files, **other}, project, sites, sandbox, seed, seen=seen)
     statuses = dict.fromkeys(seen.only, "error") if run.problems else {}
     statuses |= {node: str(row["status"]) for node, row in run.rows.items()}
-    return heard(run.told, statuses, texts, alone, ending(seen)), run.told
+    return heard(run.observed, statuses, texts, alone, ending(seen)), run.observed
 
 
 async def holding(group: Group, keys: Sequence[str]) -> dict[str, str]:

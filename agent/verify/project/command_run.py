@@ -99,7 +99,7 @@ async def run_command(
     watched: Collection[str] = (), wall_s: float = MAX_S,
 ) -> CommandRun:
     """Runs Python with these arguments over the files of a project's job, once; `watched` are
-    files whose lines that run are told, which takes several times as long."""
+    files whose executed lines are reported, which takes several times as long."""
     outcome = await sandbox.run(replace(
         job, payload=_payload(job.payload, command, watched), seed=seed,
         limits=replace(job.limits, wall_s=wall_s, cpu_s=wall_s),

@@ -33,7 +33,7 @@ _HOW = {
     **dict.fromkeys(("held", "lies"), "it passes whatever is expected at {}"),
     "changed": "what it expects at {} was changed",
     "empty": "the loop at {} goes over something, and never turns",
-    "lost": "a check of it fails at {}, and nobody is told",
+    "lost": "a check of it fails at {}, and the failure is suppressed",
 }
 """What a check tells, but for `failed`: it fails where it expects something else."""
 SKIPPED = "it failed before, and now it is skipped or expected to fail"
@@ -64,12 +64,12 @@ class Watching:
 
 
 @dataclass
-class Told:
-    """What was told of the tests beside how they came out."""
+class Observations:
+    """What was observed of the tests apart from their outcomes."""
 
     indicators: list[TamperIndicator] = field(default_factory=list)
     checks: list[Mapping[str, Json]] = field(default_factory=list)
-    """A row for each time that a check told something."""
+    """A row for each report of a check."""
     ends: set[tuple[str, str]] = field(default_factory=set)
     """How tests came to their end, and which did: `passed by` a check that stands in their way,
     `unreached` are all their checks, an exception `raises`, or it `fails` as it should."""
@@ -157,33 +157,33 @@ class Heard:
 
 
 def heard(
-    told: Told, statuses: Mapping[str, str], texts: str, alone: Collection[str] = (),
+    observed: Observations, statuses: Mapping[str, str], texts: str, alone: Collection[str] = (),
     ended: Collection[str] = (),
 ) -> Heard:
-    """What the checks told; `statuses` are how their tests came out, `texts` what they say. Tests
+    """What checks reported; `statuses` are how their tests came out, `texts` what they say. Tests
     that ran `alone`, without others that had run before them, may have needed those; those that
     are `ended` come to an end that tells."""
     named = frozenset(re.findall(r"\w+", texts))
     # What its tests compare with other things, as a placeholder, is meant to equal them.
     meant = {
-        kind for row in told.checks for kind, names, is_other in _own(row)
+        kind for row in observed.checks for kind, names, is_other in _own(row)
         if is_other and named & {*names}
     }
     denied = {
         str(row["test"]): _HOW[str(row["how"])].format(row["check"])
-        for row in told.checks if row["how"] != "failed" and not _is_meant(row, meant, named)
+        for row in observed.checks if row["how"] != "failed" and not _is_meant(row, meant, named)
     }
-    denied |= dict.fromkeys(told.ended("passed by"), PASSED_BY)
-    failing = told.ended("fails", "raises")
+    denied |= dict.fromkeys(observed.ended("passed by"), PASSED_BY)
+    failing = observed.ended("fails", "raises")
     passing = {node for node, status in statuses.items() if status == "passed"}
     denied |= dict.fromkeys(passing.intersection(ended) - failing, PASSED_BY)
     denied |= dict.fromkeys(passing & failing, LOST)
     denied |= {
         node: denied.get(node, AGAIN) for node, status in statuses.items()
-        if status != "passed" and node not in told.ended("fails") and node not in alone
+        if status != "passed" and node not in observed.ended("fails") and node not in alone
     }
-    noticed = {str(row["test"]) for row in told.checks if row["how"] == "failed"}
-    return Heard(frozenset(noticed - denied.keys()), denied, frozenset(told.ended("unreached")))
+    noticed = {str(row["test"]) for row in observed.checks if row["how"] == "failed"}
+    return Heard(frozenset(noticed - denied.keys()), denied, frozenset(observed.ended("unreached")))
 
 
 def _is_meant(row: Mapping[str, Json], meant: set[str], named: frozenset[str]) -> bool:

@@ -69,7 +69,7 @@ async def project_report(
         passing = frozenset(one.name for one in report.verdicts if one.passed)
         untried = {*seen.only} - {*wanted} if len(seen.only) < len(passing) else ()
         # In another interpreter: a pass that needs one order of its sets is lost there.
-        alone, (said, told) = await asyncio.gather(
+        alone, (said, observed) = await asyncio.gather(
             judge_files(files, project, task, sandbox, judge, seen.only, wanted or seen.only),
             double_checked(
                 files, project, task.sites, sandbox, seen, texts, OTHER_HASHES[1], untried
@@ -80,9 +80,9 @@ async def project_report(
             vacuous=frozenset(alone.vacuous), left_out=passing - {*seen.only},
             unjudged=alone.unjudged,
         )
-        run.told.indicators += told.indicators + written(files, seen)
+        run.observed.indicators += observed.indicators + written(files, seen)
     return report.model_copy(update={
-        "verdicts": tuple(believed(report.verdicts, run.told.indicators, said, wanted, texts))
+        "verdicts": tuple(believed(report.verdicts, run.observed.indicators, said, wanted, texts))
     })
 
 

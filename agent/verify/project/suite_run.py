@@ -1,4 +1,4 @@
-"""How a project's whole suite comes out: its own pytest, in a fresh jail, over files laid anew.
+"""Runs a project's whole suite with its own pytest, in a fresh jail over a fresh copy.
 
 The files are the task's `support` with the solution's in their place. Which tests there are is
 pytest's to say; a test of the task is found by its node id, and any other counts as the rest.
@@ -32,7 +32,7 @@ from agent.verify.plain.plain_run import authentic
 from agent.verify.project.command_run import MAX_S as COMMAND_S
 from agent.verify.project.command_run import NO_TEST, run_command
 from agent.verify.project.suite_double_check import (
-    Told,
+    Observations,
     Watching,
 )
 from sandbox.sandbox import Process, Sandbox
@@ -42,7 +42,7 @@ START_S = 120.0
 TEST_S = 120.0
 """The longest that one test may take by the wall clock."""
 LONG_S = 5.0
-"""What takes longer is told while it runs."""
+"""A test that takes longer is reported while it runs."""
 MAX_S = 3_600.0
 MEMORY_MIB = 4_096
 COMMAND = "python_command"
@@ -54,12 +54,12 @@ EXIT_CODE = "only the exit code of the test command was seen, in whose process t
 NOT_ASKED = "failing already, and not among the tests to heal"
 
 Watch = Callable[[str, float], object]
-"""Told of a test, or a file that is collected, and for how many seconds it has been running."""
+"""Called with a test, or a file that is collected, and the seconds it has been running."""
 
 
 @dataclass
 class SuiteRun:
-    """What one run of the suite told."""
+    """What one run of the suite reported."""
 
     rows: dict[str, dict[str, Json]] = field(default_factory=dict)
     """Node id to how it came out."""
@@ -72,7 +72,7 @@ class SuiteRun:
     exit_code: int | None = None
     jail: JailStatus | None = None
     """What held the tests back."""
-    told: Told = field(default_factory=Told)
+    observed: Observations = field(default_factory=Observations)
     """What was seen beside, where it was watched."""
 
     @property
@@ -150,7 +150,7 @@ async def run_suite(
     files: Mapping[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
     seed: int = 0, watch: Watch = lambda what, seconds: None, seen: Watching | None = None,
 ) -> SuiteRun:
-    """Runs the project's pytest, or its test command, over these files, once. `watch` is told what
+    """Runs the project's pytest, or its test command, over these files, once. `watch` gets what
     is running, after so many seconds, and again after twice as many. With `seen`, what the program
     does to its tests is watched."""
     if project.command:
@@ -243,7 +243,7 @@ async def _hear(
             return
         message = authentic(received, key, count)
         if message is None:
-            run.told.indicators.append(("", "forged-word", ""))
+            run.observed.indicators.append(("", "forged-word", ""))
             continue
         count += 1
         match message:
@@ -262,7 +262,7 @@ async def _hear(
                   "file": str(file), "line": int(line), "wall_s": float(wall_s),
                   "refused": str(refused)}:
                 if node not in running:
-                    run.told.indicators.append((node, "forged-word", ""))
+                    run.observed.indicators.append((node, "forged-word", ""))
                 running.discard(node)
                 run.rows[node] = {
                     "status": status, "message": said, "file": file, "line": line,
@@ -271,11 +271,11 @@ async def _hear(
                 begun, patience_s = "", START_S
                 waiting.close()
             case {"sign": str(sign), "detail": str(detail), "test": str(test)}:
-                run.told.indicators.append((test, sign, detail))
+                run.observed.indicators.append((test, sign, detail))
             case {"check": str()}:
-                run.told.checks.append(message)
+                run.observed.checks.append(message)
             case {"ends": str(how), "test": str(test)}:
-                run.told.ends.add((how, test))
+                run.observed.ends.add((how, test))
             case {"done": int(code), "problems": list(problems)}:
                 run.problems += map(str, problems)
                 run.exit_code = code
@@ -305,8 +305,8 @@ def _own_words(ended: Json | Outcome) -> str:
         one.removeprefix("ERROR:").removeprefix("E  ").strip() for one in lines
         if one.startswith(("E  ", "ERROR:", "ImportError")) or ": error: " in one
     ]
-    told = [one for one in said if not one.startswith("usage:")] or lines[-1:]
-    return f"pytest does not start: {' '.join(told)}"
+    problems = [one for one in said if not one.startswith("usage:")] or lines[-1:]
+    return f"pytest does not start: {' '.join(problems)}"
 
 
 async def suite_job(
@@ -314,7 +314,7 @@ async def suite_job(
     more: Mapping[str, Json] = {},
 ) -> Job:
     """A jail's job that runs one of our programs over a project's files, with its pytest; `more`
-    is what it is told beside."""
+    is shown beside it."""
     job = replace(
         jail_modules.suite_surroundings(
             (*sites, *project.readable), project.python, project.loopback

@@ -1,7 +1,7 @@
 """Has each check of a test asked twice: what it expects must hold, and something else must not.
 
 A test passes whatever it expects by an object that equals anything, by a check that was exchanged,
-or because the program reads what is expected and hands it over. So whoever reads is told another
+or because the program reads what is expected and hands it over. So a reader gets another
 value: literals are exchanged in the text (`exchanged`), which stays as it is otherwise, and
 variables for as long as they are compared. What is truly expected stands nowhere in the test then.
 It is put in its place as the check is made, and both are asked, one after the other, in an order
@@ -334,7 +334,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _over(self, node: ast.expr, number: int) -> ast.expr:
-        """What a loop goes over, told; of several things each."""
+        """What a loop iterates over, reported; for several things each."""
         match node:
             case ast.Call(func=ast.Name("zip" | "enumerate"), args=args):
                 node.args = [
@@ -543,7 +543,7 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _shown(value: Any) -> ast.expr:
-    """What stands in the place of a literal for whoever reads the code."""
+    """What replaces a literal for a program that reads the code."""
     try:
         return ast.parse(repr(value), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -48,7 +48,7 @@ class Listener:
         self.finish: Finish | None = None
 
     def hear(self, tokens: Iterable[int]) -> None:
-        """What one run of the network brought. A character that is never made whole is dropped."""
+        """Adds the token of one run of the network. An incomplete character is dropped."""
         for token in tokens:
             if self.finish is None:
                 self._hear(token)
@@ -77,7 +77,7 @@ class Listener:
 
 class _Step:
     """Called by `generate` after each run of the network, with all tokens so far: hands on the new
-    ones, and says whether to stop. (A streamer would be told later than this, and could not.)"""
+    ones, and says whether to stop. (A streamer is called later and could not stop it.)"""
 
     def __init__(self, listener: Listener, asked: int, cancelled: threading.Event) -> None:
         self._listener = listener

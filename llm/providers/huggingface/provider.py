@@ -125,7 +125,7 @@ class HuggingFaceProvider:
         return self.describe() if self._place.state == "loading" else ""
 
     def warm(self) -> None:
-        """Begins to load the model. Whoever asks first waits for it, and learns of its faults."""
+        """Starts loading the model. The first request waits for it and gets its errors."""
         self._host.ask(self._which, self._key, HELLO, lambda piece: None, threading.Event())
 
     async def close(self) -> None:

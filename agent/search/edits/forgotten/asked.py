@@ -70,10 +70,10 @@ def spelling(program: Program, node: ast.expr) -> Iterator[Splice]:
     mixed = any(word != word.lower() for word in program.words)
     blank = any(word != word.strip() for word in program.words)
     for place, view in enumerate(_SPELLINGS):
-        told = blank if view == ".strip()" else mixed
+        separates = blank if view == ".strip()" else mixed
         if view in text or (isinstance(node, ast.Call) and text.endswith(_SPELLINGS)):
             continue
-        cost = 2.8 + 0.1 * place + 0.3 * (not kinds) + 0.6 * (not told)
+        cost = 2.8 + 0.1 * place + 0.3 * (not kinds) + 0.6 * (not separates)
         yield program.replace(node, text + view, cost)
 
 

@@ -24,7 +24,7 @@ _PURE = (
 
 
 def of_each_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
-    """A container that all objects of a class share, made anew for each."""
+    """A container that all objects of a class share, created for each one."""
     if node.decorator_list:
         return
     made = next((
@@ -83,22 +83,22 @@ def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
         if len({program.code(one) for one in keys}) != 1 or not _gives(program, node, memo):
             continue
         key = keys[0]
-        told = [*keys]
+        parts = [*keys]
         for one in ast.walk(node):
             match one:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     if isinstance(key, ast.Name) and name == key.id and name not in given:
-                        told = [value]
-        known = {"self", "cls", *names_in(*told)}
+                        parts = [value]
+        known = {"self", "cls", *names_in(*parts)}
         missing = [name for name in given if name not in known]
         missing = [f"tuple(sorted({one}.items()))" if one == rest else one for one in missing]
         for names in [missing, *([one] for one in missing if len(missing) > 1)]:
-            if names and all(isinstance(one, _PURE) for one in told):
+            if names and all(isinstance(one, _PURE) for one in parts):
                 edits = [
                     (program.start(one), program.end(one), _joined(program, one, names))
-                    for one in told
+                    for one in parts
                 ]
-                line = min(one.lineno for one in told)
+                line = min(one.lineno for one in parts)
                 yield together(program, edits, 0.3 * (names is not missing), line)
 
 

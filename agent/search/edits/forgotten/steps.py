@@ -118,7 +118,7 @@ def reset(program: Program, node: ast.Continue | ast.Break | ast.Return) -> Iter
 
 
 def restarted(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """A field that has been handed on, or lies beside one that is begun anew, begun anew as the
+    """A field that has been handed on, or is beside one that is reset, reset as the
     constructor begins it."""
     method, owner = program.scope(node), class_of(program, node)
     if not isinstance(node, SIMPLE) or isinstance(node, _JUMPS) or not program.alone(node):
@@ -159,7 +159,7 @@ def restarted(program: Program, node: ast.stmt) -> Iterator[Splice]:
 
 
 def _begins(program: Program, node: ast.stmt, begun: Sequence[ast.Assign]) -> str:
-    """The field that a statement begins anew, as the constructor does; empty for any other."""
+    """The field that a statement resets, as the constructor does; empty for any other."""
     match node:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=field, attr="clear"))):
             return program.code(field)

@@ -5,7 +5,7 @@ could depend on as it was the time before, nothing can change any more. What dif
 where the loop only adds to it: `merged.append(left[i])` goes on for ever if nothing moves `i`.
 Nor does a program end whose numbers grow by more than a bit a step.
 
-What cannot be told for certain (an iterator, a file, chance, the time) is taken for progress. The
+What is not certain (an iterator, a file, chance, the time) is taken for progress. The
 program shares this process, so this is a hint like all that is seen here.
 """
 
@@ -72,7 +72,7 @@ class LoopWatch:
         """Whether this frame was here before, as it is now."""
         code, line = frame.f_code, frame.f_lineno
         if code.co_flags & _SUSPENDED:
-            return False  # whoever asks it for values may have enough of them
+            return False  # its consumer may have enough values
         seen = self._seen.setdefault(frame, {})
         if code.co_code[frame.f_lasti] == _FOR:
             # How far an iteration has come is nowhere to be seen: it speaks for what is in it.

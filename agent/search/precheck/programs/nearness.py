@@ -18,7 +18,7 @@ _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 LONGEST = 400
 """Elements, or characters, that are looked at."""
 MOST = 20_000
-"""Elements of a container that is told."""
+"""Elements of a container that are shown."""
 OTHER_TYPE, SAME_TYPE = 0.1, 0.2
 
 
@@ -101,8 +101,8 @@ def is_plain(value: Any, depth: int = 4, longest: int = LONGEST) -> bool:
 def described(value: Any) -> str:
     """A plain value in words that are the same in every process, else the name of its type.
 
-    Sets are sorted; integers too long to be printed are told by their length. What is too long to
-    be told whole ends in a digest of all of it: other values are told otherwise.
+    Sets are sorted; integers too long to be printed are shown by their length. What is too long to
+    be shown whole ends in a digest of all of it, so other values differ.
     """
     if not is_plain(value, longest=MOST):
         return f"<{type(value).__name__}>"

@@ -3,7 +3,7 @@
 The files are collected once, importing the base program. For each candidate the names the
 test modules took from the program are bound to the candidate's, and the items run again: a
 plain function is simply called; anything with fixtures or marks goes through pytest's own
-protocol. Where tests fail beside others alone, their files are executed anew for each candidate,
+protocol. If tests fail only together with others, their files are executed for each candidate,
 and what they share is set up as long as pytest would keep it.
 """
 

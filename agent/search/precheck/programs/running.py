@@ -161,7 +161,7 @@ class Harness:
         return [compile(counted(text), self.path, "exec", dont_inherit=True)]
 
     def begin_together(self, code: Code, limits: CandidateLimits) -> TestRun:
-        """Executes a candidate for all nodes that run from now on, and their files anew."""
+        """Executes a candidate for all nodes that run from now on, and their files again."""
 
         def load() -> None:
             self.module(code, self.stem)

@@ -14,7 +14,7 @@ MAX_LINES = 4_000
 MAX_LOADING = 50_000
 """Lines at module level that are watched in one test, before the functions are called."""
 VALUES = 12
-"""Variables told about the failing line."""
+"""Variables reported for the failing line."""
 ITERATIONS, HELD, LENGTH = 5, 10, 120
 """How often a line is looked at in one test, how many variables, how much of each."""
 PLAIN = (int, float, bool, str, type(None))

@@ -1,8 +1,8 @@
 """A loaded module takes on another text while everything that holds its functions keeps them.
 
 An edit inside a function leaves every function object as it is and gives it another `__code__`, so
-that whoever imported, registered or wrapped it calls the new one. Any other edit executes its
-statement at the top of the module again, with those that depend on it; what they define anew is
+that all code that imported, registered or wrapped it calls the new one. Any other edit executes its
+statement at the top of the module again, with those that depend on it; what they define again is
 then moved into the objects that were there: functions by their code, classes by attributes, tables
 by their content. What cannot be moved so is refused, and nothing is concluded about that text.
 """
@@ -278,7 +278,7 @@ class LiveModule:
             inner = getattr(new, "__wrapped__", None)
             return isinstance(inner, types.FunctionType) and self._take_code(wrapped, inner)
         if any(name != "__class__" for name in old.__code__.co_freevars):
-            return False  # what it closes over was made anew
+            return False  # what it closes over was created again
         for name in ("__code__", "__defaults__", "__kwdefaults__", "__doc__"):
             self._undoing.append(functools.partial(_put, old, name, getattr(old, name)))
             _put(old, name, getattr(new, name))

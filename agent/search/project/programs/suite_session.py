@@ -117,8 +117,8 @@ class _Suite(SuiteSession):
             }
         if asked == "screen":
             return self._screen(item)
-        told = {"baseline": self._baseline, "coverage": self._coverage, "watch": self._watch}
-        rows, _ = _in_copy(functools.partial(told[asked], item), item["wall_s"])
+        handlers = {"baseline": self._baseline, "coverage": self._coverage, "watch": self._watch}
+        rows, _ = _in_copy(functools.partial(handlers[asked], item), item["wall_s"])
         return rows
 
     # How the base does.
@@ -438,7 +438,7 @@ class _Rows:
         self._end = end
         self._memory[:_COUNTED] = end.to_bytes(_COUNTED, "little")
 
-    def told(self, by_pipe: bytes) -> list[Any]:
+    def received(self, by_pipe: bytes) -> list[Any]:
         """All rows; one that was cut short is none."""
         end = int.from_bytes(self._memory[:_COUNTED], "little") or _COUNTED
         said = self._memory[_COUNTED:end] + by_pipe
@@ -471,7 +471,7 @@ def _in_copy(
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     _, _, usage = os.wait4(child, 0)
-    return rows.told(by_pipe), usage.ru_utime + usage.ru_stime
+    return rows.received(by_pipe), usage.ru_utime + usage.ru_stime
 
 
 def _read(reading: int, end: float) -> Iterator[bytes]:

@@ -72,7 +72,7 @@ def main(jail: Any) -> None:
 
 
 def _answer(program: EntryFile, item: dict[str, Any], folder: str) -> Answer:
-    """The value of a call, what it raised, or why the host cannot be told."""
+    """The value of a call, what it raised, or why it cannot be sent to the host."""
     try:
         names = program.load().__dict__
     except BaseException as error:  # noqa: BLE001 - the program may raise anything

@@ -55,17 +55,17 @@ class Stranger:
 
 
 class _Raising:
-    """A context of its own, and one who is told what comes out of it first."""
+    """A context, and a callback that gets its exception first."""
 
-    def __init__(self, context: Any, told: Callable[[BaseException], None]) -> None:
-        self._context, self._told = context, told
+    def __init__(self, context: Any, notify: Callable[[BaseException], None]) -> None:
+        self._context, self._notify = context, notify
 
     def __enter__(self) -> Any:
         return self._context.__enter__()
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> Any:
         if error is not None:
-            self._told(error)
+            self._notify(error)
         return self._context.__exit__(kind, error, trace)
 
 
@@ -83,7 +83,7 @@ class Expecting:
         self.begin("")
 
     def install(self, folder: str, files: dict[str, str]) -> None:
-        """Has pytest compile these test files, of which it is told what they were, so that their
+        """Has pytest compile these test files, given their original texts, so that their
         checks are heard of."""
         vars(builtins).update(self.heard)
         names: Any = vars(rewrite)
@@ -407,7 +407,7 @@ class Expecting:
         ]
         return number, *(id(self._exchanged.get(id(one), (one, one))[1]) for one in given)
 
-    # ------------------------------------------------------------------ what is told
+    # ------------------------------------------------------------------ reports
 
     def _notice(self, number: int) -> None:
         """A check has failed where it should."""

@@ -3,8 +3,8 @@
 The process that runs tests as a user runs them holds the real program, and what is in one
 process can reach everything in it. So three things are done before the program is loaded:
 
-- What is told to the host carries a code made from a key that is in no object with a name:
-  the keyed state lives in a closure, and the garbage collector is told to overlook it (`freeze`).
+- Each message to the host carries a code made from a key that is in no object with a name:
+  the keyed state lives in a closure, and the garbage collector ignores it (`freeze`).
   A message that the program writes has no such code.
 - An audit hook, which nothing can remove, sees the ways that lead from a program to its tests: the
   collector, raw memory, the test's source, code that is exchanged. Each act is reported to the host
@@ -140,7 +140,7 @@ class Guard:
             self._note(sign, detail[:300])
 
     def begin(self) -> None:
-        """A test begins: what is noted from now on is told of it."""
+        """Starts a test: what is noted from now on concerns it."""
         self._noted.clear()
         self._left_now = False
         self.starts_another = False
@@ -340,7 +340,7 @@ class Guard:
                     self._tolerances.append((value, numbers))
 
     def compare(self, *, own_only: bool = False) -> None:
-        """Notes what was changed since, and library modules that were planted; where told so, only
+        """Notes what was changed since, and library modules that were planted; if asked for, only
         what the program has put its own in place of: plugins and tests may change pytest."""
         for owner, before in self._before:
             now = vars(owner).get
@@ -449,7 +449,7 @@ class Guard:
 
     def planted(self, folders: tuple[str, ...], laid: frozenset[str]) -> None:
         """Notes modules with a library's name that came from a folder of the run, and what
-        stands in the place of a module that the tests brought."""
+        replaces a module of the tests."""
         modules = [*sys.modules.values()]
         if len(modules) == len(self._modules) and all(map(is_, modules, self._modules)):
             return

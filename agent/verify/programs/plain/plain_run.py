@@ -1,7 +1,7 @@
 """Runs tests as a user runs them: one process, real objects, plain Python or plain pytest.
 
 Its word decides the outcome of each test. Whether a pass can be believed is decided elsewhere;
-here a `Guard` watches what the program does to its tests meanwhile. What the host is told:
+here a `Guard` watches what the program does to its tests meanwhile. Messages to the host:
 
     {"begin": test}                             a test begins
     {"ended": test, "status": …, "checks": …}   and how it ended
@@ -43,7 +43,7 @@ class Deadline(BaseException):
 
 
 class TestProcess:
-    """One process's run of tests: what was brought, and the talk with the host."""
+    """The run of tests in one process: its input, and its messages to the host."""
 
     def __init__(self, jail: Any) -> None:
         payload = jail.payload

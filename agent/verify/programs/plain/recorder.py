@@ -1,4 +1,4 @@
-"""Sees the comparisons of a test as they are made, so that a failure is told in its values."""
+"""Records the comparisons of a test, so that a failure is reported with its values."""
 
 from __future__ import annotations
 
