@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from agent.core.trees import readable_nodes
 from agent.search.confidence.naturalness import added
 from agent.search.inspection.dead_code import dead_statements
-from agent.search.inspection.doubts import dropped_calls, unread_names
+from agent.search.inspection.doubts import dropped_calls, ignored_fields, unread_names
 from agent.search.inspection.widening import dropped_guards
 from agent.search.program import Function
 from agent.search.values import Candidate
@@ -88,12 +88,14 @@ def _text(before: str, after: str) -> dict[str, float]:
 
 def _suspicious(before: str, after: str) -> int:
     """How many things a patch brings in that a reviewer would reject: code that cannot run, caught
-    exceptions that are ignored, operations without effect, calls and guards that are gone, names
-    that nothing reads."""
+    exceptions that are ignored, operations without effect, removed calls and guards, names that
+    nothing reads, fields that comparisons ignore."""
     return (
         max(0, _dead(after) - _dead(before)) + max(0, _swallowed(after) - _swallowed(before))
         + len({*_vacuous(after)} - {*_vacuous(before)}) + len(dropped_calls(before, after))
         + len(dropped_guards(before, after)) + len(unread_names(before, after))
+        # The tests compare by what the patch has weakened, so they say nothing about it.
+        + 3 * len(ignored_fields(before, after))
     )
 
 

@@ -1,5 +1,5 @@
-"""What speaks against a repair that passes: calls it no longer makes, and names that nothing
-reads."""
+"""Finds what speaks against a repair that passes: calls that it no longer makes, names that nothing
+reads, and fields that the program's own comparisons no longer compare."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ READS_UNSEEN = frozenset({"locals", "vars", "eval", "exec", "super"})
 """A caller of one of these may read any name."""
 MAKERS = frozenset({"__init__", "__new__", "__call__"})
 """Of the methods that Python calls, those whose parameters nobody prescribes."""
+COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 
 
 def dropped_calls(before: str, after: str) -> tuple[str, ...]:
@@ -63,6 +64,36 @@ def unread_names(before: str, after: str) -> tuple[str, ...]:
         if not _is_prescribed(function)
         for name in _unread(function, is_method)
     ))
+
+
+def ignored_fields(before: str, after: str) -> tuple[str, ...]:
+    """Fields that objects of the program no longer compare after a repair.
+
+    Tests that compare such objects then pass by the repaired code's own verdict.
+    """
+    old, new = _comparisons(before), _comparisons(after)
+    return tuple(
+        field for name in old.keys() & new.keys() for field in sorted(old[name] - new[name])
+    )
+
+
+def _comparisons(text: str) -> dict[str, frozenset[str]]:
+    """The fields that each dataclass, and each comparing method, of a text compares."""
+    found = {}
+    for node in readable_nodes(text):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        found[node.name] = frozenset(
+            one.target.id for one in node.body
+            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+            and "compare=False" not in ast.unparse(one)
+        )
+        found |= {
+            f"{node.name}.{one.name}": frozenset(
+                inner.attr for inner in ast.walk(one) if isinstance(inner, ast.Attribute)
+            ) for one in node.body if isinstance(one, Function) and one.name in COMPARISONS
+        }
+    return found
 
 
 def _effects(tree: ast.AST, *, outside: bool = True) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.search.inspection.doubts import dropped_calls, unread_names
+from agent.search.inspection.doubts import dropped_calls, ignored_fields, unread_names
 
 SAVE = "def save(user, store):\n    check(user)\n    store[user] = 1\n    return len(store)\n"
 
@@ -74,6 +74,27 @@ def test_parameters_that_somebody_else_prescribes_are_left_out() -> None:
     assert changed("class A(B):\n    def f(self, event):\n        return 1\n") == ()
     assert changed("class A:\n    def __exit__(self, *a, b=1):\n        return 1\n") == ()
     assert changed("def f(a):\n    return eval('a')\n") == ()
+
+
+CONTACT = """
+@dataclass
+class Contact:
+    name: str
+    address: str = ""
+
+    def __lt__(self, other):
+        return (self.name, self.address) < (other.name, other.address)
+"""
+
+
+def test_a_field_that_comparisons_no_longer_compare_is_found() -> None:
+    excluded = CONTACT.replace('str = ""', 'str = field(default="", compare=False)')
+    by_name = CONTACT.replace("self.name, self.address", "self.name").replace(
+        "other.name, other.address", "other.name"
+    )
+    assert ignored_fields(CONTACT, excluded) == ("address",)
+    assert ignored_fields(CONTACT, by_name) == ("address",)
+    assert ignored_fields(by_name, CONTACT) == ignored_fields(CONTACT, CONTACT) == ()
 
 
 def test_what_does_not_parse_has_none() -> None:
