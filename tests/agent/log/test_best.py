@@ -46,7 +46,7 @@ A, B, C = (written(name) for name in "ABC")
 OWN = written("A", "user")
 
 
-@pytest.mark.parametrize(("events", "brought", "text", "iteration"), [
+@pytest.mark.parametrize(("events", "submitted", "text", "iteration"), [
     pytest.param((A, judged("A", 0, "+-"), B, judged("B", 1, "--")), "", "# A\n", 0, id="score"),
     pytest.param(
         (A, judged("A", 0, "+++-"), B, judged("B", 1, "++")), "", "# B\n", 1,
