@@ -156,7 +156,7 @@ class Result:
     waiting_since: float | None = None
     away_s: float = 0.0
     """Seconds in which no process drove the run."""
-    last_event_at: float = 0.0
+    told_at: float = 0.0
     """The time of its last event."""
     provider: str = ""
     provider_why: str = ""
@@ -451,7 +451,7 @@ def _after(result: Result, stamped: Stamped) -> Result:
         waited_s += max(0.0, stamped.at - result.waiting_since)
     result = replace(
         result, timeline=with_event(result.timeline, stamped), waited_s=waited_s,
-        waiting_since=stamped.at if isinstance(event, Waiting) else None, last_event_at=stamped.at,
+        waiting_since=stamped.at if isinstance(event, Waiting) else None, told_at=stamped.at,
     )
     match event:
         case RunStarted():
@@ -563,7 +563,7 @@ def _after(result: Result, stamped: Stamped) -> Result:
             return result
         case Resumed():
             if before.waiting_since is None:
-                away_s += max(0.0, stamped.at - before.last_event_at)
+                away_s += max(0.0, stamped.at - before.told_at)
             notice = Notice(level="warning", text=f"Resumed after a restart: {event.note}.")
             return replace(result, notices=(*result.notices, notice), away_s=away_s)
         case _:

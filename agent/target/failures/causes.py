@@ -257,10 +257,8 @@ def _arguments(failure: Failure, task: Task, text: str) -> Diagnosis | None:
 def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     line = _line_of(text, failure.line)
     if failure.name == "IndexError" and _ARGUMENT.search(line) and not failure.test:
-        wanted = "more arguments than were" if task.argv else "arguments, and none were"
-        return _not_fixable_environment(
-            f"The program asks for {wanted} given. Provide them after --."
-        )
+        asks = "more arguments than were" if task.argv else "arguments, and none were"
+        return _not_fixable_environment(f"The program asks for {asks} given. Provide them after --.")
     refused = [words for words in failure.refused if words != DENIAL_MEANINGS["files"]]
     if refused and failure.name in _REFUSED:
         return _not_fixable_environment(
