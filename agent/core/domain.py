@@ -214,7 +214,6 @@ class Solution(Value):
 
     @property
     def text(self) -> str:
-        """The text of the entry file."""
         return next(file.text for file in self.files if file.path == self.entry)
 
     def with_text(self, text: str, **changes: object) -> Solution:
@@ -619,8 +618,6 @@ class Diagnosis(Value):
 
 
 class Lesson(Value):
-    """A lesson learned from a repair, in words."""
-
     text: str
     category: str = ""
 

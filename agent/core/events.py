@@ -79,7 +79,6 @@ class RunStarted(Value):
 
     @property
     def jail(self) -> JailStatus:
-        """The sandbox protection of this run."""
         return JailStatus(words=self.sandbox, level=self.level, layers=self.layers)
 
 
@@ -206,7 +205,6 @@ class Outdone(Value):
     kind: Literal["outdone"] = "outdone"
     iteration: int
     by: str
-    """The model."""
     diff: str
     passed: int
     total: int
@@ -268,8 +266,6 @@ GONE: tuple[StepStatus, ...] = ("failed", "skipped", "refused")
 
 
 class PlanStepped(Value):
-    """A step of a plan ended."""
-
     kind: Literal["plan_stepped"] = "plan_stepped"
     step: int
     what: str
@@ -318,7 +314,6 @@ class ModelCalled(ModelCall):
     said: str = ""
     """The store address of the full answer, which a repeated step reuses."""
     answer: str = ""
-    """The answer, shortened."""
 
 
 class ModelFailed(ModelCall):

@@ -52,7 +52,6 @@ MEASURES: Mapping[str, Measure] = {
 
 
 def measured(text: str) -> dict[str, int | bool | None]:
-    """Every measure of a text."""
     return {name: measure(text) for name, measure in MEASURES.items()}
 
 

@@ -273,7 +273,6 @@ class Settings(BaseModel):
 
     @property
     def caps(self) -> Caps:
-        """The limits of a run's spending on models."""
         return Caps(usd=self.budget_usd, tokens=self.budget_tokens, calls=self.budget_calls)
 
 

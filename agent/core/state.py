@@ -169,7 +169,6 @@ class State(TypedDict, total=False):
     escalated: bool
     """The failure is diagnosed again before the next iteration."""
     approach: Approach
-    """The approach of the next iteration."""
     rounds_id: str
     place: int
     candidates_now: Annotated[list[AttemptCandidate], of_the_newest_iteration]
@@ -261,8 +260,6 @@ class Try(Value):
 
 
 class Iteration(Value):
-    """One judged iteration."""
-
     approach: Approach
     program: str = ""
     """The hash of its program's syntax tree; empty without a program."""
@@ -275,8 +272,6 @@ class Iteration(Value):
 
 
 class Iterations(Value):
-    """All iterations of a run, in order."""
-
     all: tuple[Iteration, ...] = ()
     notes: tuple[str, ...] = ()
     """Objections of reviewers against programs that passed."""

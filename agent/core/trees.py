@@ -124,7 +124,6 @@ def expression(text: str) -> ast.expr | None:
 
 
 def is_call(text: str) -> bool:
-    """Whether a text is a single call."""
     return isinstance(expression(text), ast.Call)
 
 

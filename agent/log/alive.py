@@ -52,7 +52,6 @@ class Alive:
             os.close(handle)
 
     def close(self) -> None:
-        """Releases the lock."""
         if self._name:
             (self._folder / self._name).unlink(missing_ok=True)
             os.close(self._handle)

@@ -31,7 +31,6 @@ class Best:
 
     @property
     def files(self) -> tuple[tuple[str, str], ...]:
-        """Path and text of each of its files."""
         return tuple((file.path, file.text) for file in self.solution.files)
 
     @property
@@ -41,7 +40,6 @@ class Best:
 
     @property
     def of(self) -> int:
-        """The number of deciding tests."""
         return 0 if self.report is None else len(self.report.oracle)
 
     @property

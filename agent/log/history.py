@@ -19,8 +19,6 @@ VerdictStatus = Literal["running", "waiting", "interrupted", "failed"] | RunOutc
 
 @dataclass(frozen=True)
 class Listed:
-    """One run in a list."""
-
     id: str
     title: str
     created: float  # seconds since the epoch
@@ -32,7 +30,6 @@ class Listed:
 
     @property
     def document(self) -> dict[str, object]:
-        """It as one JSON document."""
         return {
             "run_id": self.id, "title": self.title, "created": self.created,
             "standing": self.standing,
@@ -69,11 +66,9 @@ class History:
         return name if name in found else found[0]
 
     def log(self, name: str) -> tuple[Stamped, ...]:
-        """All events of a run; raises `UnknownRun`."""
         return self._store.log(self.named(name))
 
     def rename(self, name: str, title: str) -> None:
-        """Changes the title of a run; raises `UnknownRun`."""
         self._store.rename(self.named(name), " ".join(title.split())[:LONGEST_TITLE])
 
     def _listed(self, row: RunRow) -> Listed:

@@ -40,7 +40,6 @@ from llm.tokens import answer_tokens, question_tokens
 
 
 def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledger:
-    """The ledger of a run, computed from its log."""
     charges: dict[int, Charge] = {}
     for entry in log:
         match entry.event:
@@ -102,8 +101,6 @@ def shortened(text: str) -> str:
 
 
 class Said(Value):
-    """The text of a model's answer."""
-
     text: str
 
 
@@ -189,8 +186,6 @@ def event_of(
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """The estimated cost of one call of a role."""
-
     role: str
     words: str
     tokens: int
@@ -217,7 +212,6 @@ def estimate_costs(
 
 
 def role_words(role: str) -> str:
-    """A role's name in words."""
     return role.replace("_", " ")
 
 
@@ -240,7 +234,6 @@ def call_words(call: ModelCalled) -> str:
 
 
 def lasted(wall_s: float) -> str:
-    """A duration in milliseconds or seconds."""
     return f"{1_000 * wall_s:.0f} ms" if wall_s < 1 else f"{wall_s:.1f} s"
 
 

@@ -100,7 +100,6 @@ class Store:
     # Values, by the hash of their content.
 
     def put(self, value: Value) -> str:
-        """Saves a value and returns its address."""
         body = value.to_json()
         key = address(body)
         self._db.execute("insert or ignore into artifacts(id, body) values(?, ?)", (key, body))
@@ -136,14 +135,12 @@ class Store:
             raise ValueError(f"a run with the id {run!r} exists already") from error
 
     def run(self, run: str) -> RunRow:
-        """The run's row; raises `UnknownRun`."""
         rows = self._runs("where id = ?", (run,))
         if not rows:
             raise UnknownRun(f"There is no run {run!r}.")
         return rows[0]
 
     def runs(self, limit: int, visitor: str) -> tuple[RunRow, ...]:
-        """The runs of a visitor, newest first."""
         return self._runs(f"where {_OWN} order by created desc limit ?", (visitor, limit))
 
     def runs_named(self, name: str, visitor: str) -> tuple[str, ...]:
@@ -189,11 +186,9 @@ class Store:
         self._db.execute("update runs set owner = '' where id = ?", (run,))
 
     def set_options(self, run: str, options: str) -> None:
-        """Replaces the options of a run."""
         self._db.execute("update runs set options = ? where id = ?", (options, run))
 
     def rename(self, run: str, title: str) -> None:
-        """Changes the title of a run."""
         self._db.execute("update runs set title = ? where id = ?", (title, run))
 
     def delete(self, run: str) -> None:
@@ -211,7 +206,6 @@ class Store:
         self._db.execute("pragma wal_checkpoint(truncate)")
 
     def was_deleted(self, run: str) -> bool:
-        """Whether a run with that id was deleted."""
         return bool(self._db.execute("select 1 from deleted where id = ?", (run,)).fetchone())
 
     def outlived(self, before: float, most: int, place: Callable[[str], str]) -> tuple[str, ...]:
@@ -229,7 +223,6 @@ class Store:
         return tuple(run for (run,) in rows)
 
     def unfinished(self, visitor: str) -> frozenset[str]:
-        """The runs of a visitor that have not ended."""
         return frozenset(row.id for row in self._runs(f"where final = 0 and {_OWN}", (visitor,)))
 
     def _runs(self, clause: str, values: Sequence[object]) -> tuple[RunRow, ...]:
@@ -279,7 +272,6 @@ class Store:
         return self._events("run = ? and seq > ? order by seq limit ?", (run, after, limit))
 
     def log(self, run: str) -> tuple[Stamped, ...]:
-        """All events of a run so far."""
         return self._events("run = ? order by seq", (run,))
 
     def ends(self, run: str) -> tuple[Stamped | None, Stamped | None]:

@@ -48,7 +48,6 @@ class Iteration:
 
     @property
     def document(self) -> dict[str, object]:
-        """It as one JSON document."""
         return {
             "iteration": self.iteration, "approach": self.approach or None, "by": self.by,
             "note": self.solution.note, "passed": self.passed, "of": self.of,
@@ -112,8 +111,6 @@ class Differing:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """A comparison of two runs."""
-
     left: Result
     right: Result
     related: str
@@ -122,7 +119,6 @@ class RunComparison:
 
     @property
     def document(self) -> dict[str, object]:
-        """It as one JSON document."""
         return {
             "left": _side(self.left), "right": _side(self.right), "related": self.related or None,
             "diff": self.diff,

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from typing import Literal, assert_never
 
+from agent.core import events
 from agent.core.domain import (
     INTEGRITY_ORDER,
     PROOF_ORDER,
@@ -28,44 +29,6 @@ from agent.core.domain import (
     Unheld,
     Verdict,
     claim,
-)
-from agent.core.events import (
-    Ambiguous,
-    Answered,
-    CodeWritten,
-    Critiqued,
-    Diagnosed,
-    Extended,
-    FellBack,
-    IterationEnded,
-    Judged,
-    LessonLearned,
-    Looked,
-    ModelAsked,
-    ModelCalled,
-    ModelFailed,
-    Notice,
-    Outdone,
-    Parent,
-    PartialFound,
-    PatchProposed,
-    PlanStepped,
-    Proved,
-    Recalled,
-    Resumed,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    Searched,
-    Stamped,
-    Step,
-    StepFinished,
-    StepStarted,
-    TestInfo,
-    TestRuled,
-    TestsFrozen,
-    Waiting,
-    fold_attempts,
 )
 from agent.core.measures import measured
 from agent.core.state import Stop
@@ -124,23 +87,23 @@ class Result:
     stdout: str = ""
     report: Report | None = None
     """The last report of the final program."""
-    tests: tuple[TestInfo, ...] = ()
-    learned: tuple[LessonLearned, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    tests: tuple[events.TestInfo, ...] = ()
+    learned: tuple[events.LessonLearned, ...] = ()
+    notices: tuple[events.Notice, ...] = ()
     diagnosis: Diagnosis | None = None
-    critique: Critiqued | None = None
-    rulings: tuple[TestRuled, ...] = ()
+    critique: events.Critiqued | None = None
+    rulings: tuple[events.TestRuled, ...] = ()
     stopped: Stop | None = None
     best: Best | None = None
     """The best program of a run that accepted none or waits for a review; never the user's."""
-    partial: PartialFound | None = None
+    partial: events.PartialFound | None = None
     """The best patch of such a run, which is not a fix."""
     cut_after: float | None = None
     """Seconds after which the last search was cut by its budget."""
     suspects: tuple[SuspectFile, ...] = ()
     rivals: CompetingPatches | None = None
-    waiting: Waiting | None = None
-    offered: Extended | None = None
+    waiting: events.Waiting | None = None
+    offered: events.Extended | None = None
     iterations: int = 0
     candidates: int = 0
     calls: int = 0
@@ -152,7 +115,6 @@ class Result:
     seconds: float = 0.0
     """Seconds from the first event to the last, `waited_s` included."""
     waited_s: float = 0.0
-    """Seconds of waiting for a person."""
     waiting_since: float | None = None
     away_s: float = 0.0
     """Seconds in which no process drove the run."""
@@ -163,17 +125,16 @@ class Result:
     sandbox: str = ""
     level: str = ""
     error: str = ""
-    """An internal error that ended the run."""
-    start: RunStarted | None = None
+    start: events.RunStarted | None = None
     timeline: tuple[TimelineStep, ...] = ()
     columns: tuple[Column, ...] = ()
-    recalled: Recalled | None = None
-    patch: PatchProposed | None = None
+    recalled: events.Recalled | None = None
+    patch: events.PatchProposed | None = None
     talk: Talk = ()
-    outdone: tuple[Outdone, ...] = ()
+    outdone: tuple[events.Outdone, ...] = ()
     programs: Mapping[str, Solution] = field(default_factory=dict)
     """Every program of the run by address; the submitted one is under `SUBMITTED`."""
-    metrics: Mapping[Step, NodeMetrics] = field(default_factory=dict)
+    metrics: Mapping[events.Step, NodeMetrics] = field(default_factory=dict)
     degraded: tuple[Degraded, ...] = ()
 
     @property
@@ -198,7 +159,6 @@ class Result:
 
     @property
     def shown_report(self) -> Report | None:
-        """The report of the shown program."""
         return self.report if self.best is None else self.best.report
 
     @property
@@ -215,7 +175,7 @@ class Result:
         return replace(self, best=None, diagnosis=diagnosis)
 
     @property
-    def parent(self) -> Parent | None:
+    def parent(self) -> events.Parent | None:
         """The run it was forked from; `None` for a run that is not a fork."""
         return None if self.start is None else self.start.parent
 
@@ -231,19 +191,16 @@ class Result:
 
     @property
     def worked_s(self) -> float:
-        """Seconds of work, without waiting."""
         return max(0.0, self.seconds - self.waited_s - self.away_s)
 
     @property
     def current(self) -> TimelineStep | None:
-        """The step that is running now."""
         if self.phase != "running":
             return None
         return next((step for step in reversed(self.timeline) if step.wall_ms is None), None)
 
     @property
     def rows(self) -> tuple[TestHistory, ...]:
-        """Each test with its verdicts over the whole run."""
         return tuple(rows(self.tests, self.columns))
 
     @property
@@ -407,10 +364,10 @@ def _verdicts(report: Report | None) -> list[dict[str, object]]:
     return [{"id": one.name, **one.model_dump(exclude=left)} for one in verdicts]
 
 
-def fold(log: Iterable[Stamped]) -> Result:
+def fold(log: Iterable[events.Stamped]) -> Result:
     """The result of a run, as far as `log` goes."""
     log = tuple(log)
-    entries = fold_attempts(log)
+    entries = events.fold_attempts(log)
     if not entries:
         return Result()
     return replace(
@@ -422,11 +379,11 @@ class Folding:
     """An incremental fold of a growing log, without `metrics` and `degraded`."""
 
     def __init__(self) -> None:
-        self._entries: list[Stamped] = []
+        self._entries: list[events.Stamped] = []
         self._attempts: dict[str, int] = {}
         self._result = Result()
 
-    def after(self, entries: Iterable[Stamped]) -> Result:
+    def after(self, entries: Iterable[events.Stamped]) -> Result:
         """The result after further entries of the log."""
         for one in entries:
             last = self._attempts.setdefault(one.task, one.attempt)
@@ -445,16 +402,16 @@ class Folding:
         return _with_best(_settled(result), self._entries) if self._entries else result
 
 
-def _after(result: Result, stamped: Stamped) -> Result:
+def _after(result: Result, stamped: events.Stamped) -> Result:
     event, waited_s, away_s, before = stamped.event, result.waited_s, result.away_s, result
     if result.waiting_since is not None:
         waited_s += max(0.0, stamped.at - result.waiting_since)
     result = replace(
         result, timeline=with_event(result.timeline, stamped), waited_s=waited_s,
-        waiting_since=stamped.at if isinstance(event, Waiting) else None, told_at=stamped.at,
+        waiting_since=stamped.at if isinstance(event, events.Waiting) else None, told_at=stamped.at,
     )
     match event:
-        case RunStarted():
+        case events.RunStarted():
             entry = event.entry or "program.py"
             submitted = Solution(files=(File(path=entry, text=event.code),), entry=entry)
             return replace(
@@ -463,80 +420,80 @@ def _after(result: Result, stamped: Stamped) -> Result:
                 provider_why=event.provider_why, sandbox=event.sandbox, level=event.level,
                 files=((event.entry, event.code),) if event.entry else (),
             )
-        case StepStarted():
+        case events.StepStarted():
             return replace(result, iterations=max(result.iterations, event.iteration))
-        case TestsFrozen():
+        case events.TestsFrozen():
             # A held-out test is announced a second time with its new origin.
             tests = {test.name: test for test in (*result.tests, *event.tests)}
             return replace(result, tests=tuple(tests.values()))
-        case Judged():
+        case events.Judged():
             columns = with_report(result.columns, event, result.programs)
             return replace(result, columns=columns)
-        case CodeWritten():
+        case events.CodeWritten():
             written = event.solution
             return replace(result, programs={**result.programs, written.id: written})
-        case Diagnosed():
+        case events.Diagnosed():
             columns = with_diagnosis(result.columns, event)
             return replace(result, diagnosis=event.diagnosis, columns=columns)
-        case Searched():
+        case events.Searched():
             return replace(
                 result, candidates=max(result.candidates, event.candidates),
                 cut_after=event.cut_after, suspects=event.suspects or result.suspects,
             )
-        case Recalled():
+        case events.Recalled():
             return replace(result, recalled=event)
-        case PatchProposed():
+        case events.PatchProposed():
             # Competing patches are determined again for each patch.
             return replace(result, patch=event, rivals=None)
-        case Outdone():
+        case events.Outdone():
             return replace(result, outdone=(*result.outdone, event))
-        case PartialFound():
+        case events.PartialFound():
             return replace(result, partial=event)
-        case Ambiguous():
+        case events.Ambiguous():
             return replace(result, rivals=event.rivals)
-        case Critiqued():
+        case events.Critiqued():
             return replace(result, critique=event)
-        case Proved():
+        case events.Proved():
             return replace(
                 result, proof=event.level, proof_why=event.why, lacks=event.lacks,
                 unheld=event.unheld, evidence=event.evidence, confidence=event.confidence,
                 unsure=event.unsure,
                 rivals=None if event.settles_competition else result.rivals,
             )
-        case LessonLearned():
+        case events.LessonLearned():
             return replace(result, learned=(*result.learned, event))
-        case ModelCalled() | ModelFailed():
+        case events.ModelCalled() | events.ModelFailed():
             return replace(
                 result, talk=with_call(result.talk, event),
                 calls=result.calls + 1, tokens=result.tokens + event.tokens,
                 cost_usd=_sum(result.cost_usd, event.cost_usd),
-                unanswered=event.why if isinstance(event, ModelFailed) else "",
+                unanswered=event.why if isinstance(event, events.ModelFailed) else "",
             )
-        case FellBack() | ModelAsked():
+        case events.FellBack() | events.ModelAsked():
             return replace(result, talk=with_call(result.talk, event))
-        case Notice():
+        case events.Notice():
             return replace(
                 result, notices=(*result.notices, event),
                 calls=result.calls + (event.again is not None),
             )
-        case Waiting(needs="review" | "help"):
+        case events.Waiting(needs="review" | "help"):
             return replace(
                 result, waiting=event, code=event.code, diff=event.diff, reason=event.question,
                 outcome="awaiting_review" if event.needs == "review" else "unresolved",
             )
-        case Waiting(needs="leave"):
+        case events.Waiting(needs="leave"):
             return replace(
                 result, waiting=event, reason=event.question, outcome="awaiting_review"
             )
-        case Waiting():
+        case events.Waiting():
             return replace(result, waiting=event, offered=event.more or result.offered)
-        case Answered():
+        case events.Answered():
             chosen = result.waiting is not None and result.waiting.rivals is not None
             return replace(
                 result, waiting=None, outcome=None, reason="", diff="",
                 rivals=None if chosen else result.rivals,
             )
-        case RunFinished():
+        case events.RunFinished():
             return replace(
                 result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,
                 confidence=event.confidence, unsure=event.unsure,
@@ -553,18 +510,18 @@ def _after(result: Result, stamped: Stamped) -> Result:
                 ) else None,
                 waiting=None, error="",
             )
-        case RunFailed():
+        case events.RunFailed():
             return replace(result, error=event.error, waiting=None)
-        case IterationEnded():
+        case events.IterationEnded():
             return replace(result, iterations=max(result.iterations, event.iteration))
-        case TestRuled():
+        case events.TestRuled():
             return replace(result, rulings=(*result.rulings, event))
-        case PlanStepped() | StepFinished() | Extended() | Looked():
+        case events.PlanStepped() | events.StepFinished() | events.Extended() | events.Looked():
             return result
-        case Resumed():
+        case events.Resumed():
             if before.waiting_since is None:
                 away_s += max(0.0, stamped.at - before.told_at)
-            notice = Notice(level="warning", text=f"Resumed after a restart: {event.note}.")
+            notice = events.Notice(level="warning", text=f"Resumed after a restart: {event.note}.")
             return replace(result, notices=(*result.notices, notice), away_s=away_s)
         case _:
             assert_never(event)
@@ -591,7 +548,7 @@ def _settled(result: Result) -> Result:
     return replace(result, files=files, report=report)
 
 
-def _with_best(result: Result, entries: Sequence[Stamped]) -> Result:
+def _with_best(result: Result, entries: Sequence[events.Stamped]) -> Result:
     """Adds the best program and its patch, unless a search's partial patch passes more."""
     stopped = result.phase == "failed" if result.outcome is None else result.outcome not in KEPT
     best = best_of(entries) if stopped else None
@@ -602,7 +559,7 @@ def _with_best(result: Result, entries: Sequence[Stamped]) -> Result:
         best = replace(best, report=with_excluded(best.report, *reports))
     partial = result.partial
     if best.diff and (partial is None or best.passed >= partial.passed):
-        partial = PartialFound(
+        partial = events.PartialFound(
             diff=best.diff, passed=best.passed, total=best.of, note=best.solution.note,
             code=best.solution.text,
         )

@@ -40,7 +40,6 @@ class TimelineStep:
 
     @property
     def search(self) -> Searched | None:
-        """The progress of its search, if it has one."""
         return next((one for one in self.events if isinstance(one, Searched)), None)
 
 
@@ -83,7 +82,6 @@ class TestHistory:
 
     @property
     def latest(self) -> Verdict | None:
-        """The last verdict that this test got."""
         return next((cell for cell in reversed(self.cells) if cell is not None), None)
 
     def regressed_at(self, index: int) -> bool:

@@ -24,7 +24,6 @@ class Review(Value):
 
     @classmethod
     def of(cls, given: object) -> Review:
-        """Validates a review; raises `BadReview`."""
         try:
             return cls.model_validate(given, strict=True)
         except ValidationError as error:
@@ -44,8 +43,6 @@ class BadExtension(BadInput, ValueError):
 
 @dataclass(frozen=True)
 class ForStep:
-    """An answer for the step that asked."""
-
     interrupt: str
     value: Mapping[str, object]
 
@@ -59,8 +56,6 @@ class GoOn:
 
 @dataclass(frozen=True)
 class End:
-    """Ends the run."""
-
     outcome: RunOutcome
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, assert_never
 
+from agent.core import events
 from agent.core.domain import (
     HOLD_OUT_FROM,
     VETOING_ORIGINS,
@@ -29,42 +30,6 @@ from agent.core.domain import (
     counted,
     passing,
     tally,
-)
-from agent.core.events import (
-    GONE,
-    Ambiguous,
-    Answered,
-    CodeWritten,
-    Critiqued,
-    Diagnosed,
-    Event,
-    Extended,
-    FellBack,
-    IterationEnded,
-    Judged,
-    LessonLearned,
-    Looked,
-    ModelAsked,
-    ModelCalled,
-    ModelFailed,
-    Notice,
-    Outdone,
-    PartialFound,
-    PatchProposed,
-    PlanStepped,
-    Proved,
-    Recalled,
-    Resumed,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    Searched,
-    Step,
-    StepFinished,
-    StepStarted,
-    TestRuled,
-    TestsFrozen,
-    Waiting,
 )
 from agent.core.settings import COMMAND
 from agent.log.spending import TIMED_TOKENS, call_words, dollars, role_words
@@ -107,7 +72,7 @@ INTEGRITY_MEANING: dict[Integrity, str] = {
 INTEGRITY_SHORT: dict[Integrity, str] = {
     "isolated": "compared outside its process", "in-process": "in one process",
 }
-STEP_WORDS: dict[Step, str] = {
+STEP_WORDS: dict[events.Step, str] = {
     "recall": "Run your tests, check the fix memory",
     "branch": "Continue from a program of another run",
     "specify": "Collect the tests",
@@ -130,7 +95,7 @@ STEP_WORDS: dict[Step, str] = {
     "learn": "Save what was learned",
     "finish": "Finish",
 }
-WITHOUT_MEMORY: dict[Step, str] = {
+WITHOUT_MEMORY: dict[events.Step, str] = {
     "recall": "Run your tests", "learn": "Save nothing, because memory is off",
 }
 APPROACH_WORDS: dict[Approach, str] = {
@@ -188,94 +153,96 @@ class ReportLine:
     """Shown only in verbose output."""
 
 
-def event_lines(event: Event, judged: Report | None = None) -> Iterator[ReportLine]:
+def event_lines(event: events.Event, judged: Report | None = None) -> Iterator[ReportLine]:
     """Yields the lines that describe an event; `judged` is the last report before it."""
     match event:
-        case RunStarted():
+        case events.RunStarted():
             yield ReportLine(plan_words(event.provider, event.provider_why))
             if event.sandbox:
                 yield ReportLine(f"sandbox: {event.sandbox}")
-        case TestsFrozen():
+        case events.TestsFrozen():
             origins = Counter(test.origin for test in event.tests)
             named = ", ".join(f"{count} {origin}" for origin, count in origins.items())
             yield ReportLine(f"{counted(len(event.tests), 'test')}: {named}")
-        case CodeWritten():
+        case events.CodeWritten():
             solution = event.solution
             yield ReportLine(
                 f"code by {solution.origin}: {solution.note}".rstrip(": "), detail=True
             )
-        case Judged():
+        case events.Judged():
             which = f"iteration {event.iteration}" if event.iteration else "initially"
             yield ReportLine(f"{which}: {passing_words(event.report)}", _report_tone(event.report))
-        case Diagnosed():
+        case events.Diagnosed():
             yield ReportLine(f"diagnosis: {diagnosis_words(event.diagnosis)}")
-        case Searched():
+        case events.Searched():
             yield ReportLine(search_words(event), detail=event.cut_after is None)
-        case Recalled():
+        case events.Recalled():
             tone: Tone = "good" if event.hit and event.replayed else "plain"
             yield ReportLine(event.note if event.replayed else f"memory: {event.note}", tone)
             yield from (ReportLine(f"earlier lesson: {lesson}") for lesson in event.lessons)
-        case IterationEnded():
+        case events.IterationEnded():
             how = APPROACH_WORDS[event.approach]
             yield ReportLine(
                 f"iteration {event.iteration}: {how}{' (improved)' if event.better else ''}",
                 detail=True,
             )
-        case TestRuled():
+        case events.TestRuled():
             quoted = f' (“{event.quote}”)' if event.quote else ""
             ruling = event.ruling.replace("set aside", "excluded")
             yield ReportLine(f"test {ruling}: {event.test}: {event.why}{quoted}", "warning")
-        case Looked():
+        case events.Looked():
             arguments = " ".join(event.arguments.split())
             yield ReportLine(f"the debugger runs: {event.tool} {arguments}".rstrip())
             yield from (ReportLine(f"    {one}", detail=True) for one in event.seen.splitlines())
-        case PatchProposed():
+        case events.PatchProposed():
             # The note of a remembered patch names the memory already.
             by = "" if event.strategy == "memory" else f"by {event.strategy}: "
             yield ReportLine(f"patch {by}{event.note}")
-        case Outdone():
+        case events.Outdone():
             yield ReportLine(f"not chosen: {outdone_words(event)}", detail=True)
-        case PartialFound():
+        case events.PartialFound():
             yield ReportLine(partial_words(event), "warning", detail=True)
-        case Ambiguous():
+        case events.Ambiguous():
             count = counted(len(event.rivals.behaviours), "behaviour")
             text = f"{count} pass the tests: {in_words(event.rivals)}"
             yield ReportLine(text, "warning", detail=True)
-        case Critiqued():
+        case events.Critiqued():
             tone = "good" if event.verdict == "approve" else "bad"
             yield ReportLine(
                 f"critic: {event.verdict}: {event.note}".rstrip(": "), tone, detail=True
             )
-        case Proved():
+        case events.Proved():
             integrity = (judged.integrity, judged.integrity_reason) if judged else (None,)
             proof = claim(event.level, *integrity)
             yield ReportLine(f"proof {proof}; {event.why}", "good", detail=True)
-        case PlanStepped():
+        case events.PlanStepped():
             tone = "good" if event.status == "done" else "plain"
             text = f"step {event.step} {event.status}: {event.what}"
-            yield ReportLine(f"{text}: {event.told}" if event.status in GONE else text, tone)
-        case LessonLearned():
+            yield ReportLine(f"{text}: {event.told}" if event.status in events.GONE else text, tone)
+        case events.LessonLearned():
             yield ReportLine(f"learned: {event.text}")
-        case ModelCalled():
+        case events.ModelCalled():
             # A small local model answers many short calls.
             is_short = event.output < TIMED_TOKENS and event.cost_usd == 0
             yield ReportLine(model_words(event), detail=is_short)
-        case ModelFailed() | FellBack():
+        case events.ModelFailed() | events.FellBack():
             yield ReportLine(model_words(event), "warning")
-        case Extended():
+        case events.Extended():
             yield ReportLine(f"budget raised by {raised_words(event)}")
-        case Notice(level="info"):
+        case events.Notice(level="info"):
             yield ReportLine(event.text)
-        case Notice():
+        case events.Notice():
             tone = "bad" if event.level == "error" else "warning"
             yield ReportLine(f"{event.level}: {event.text}", tone)
-        case Waiting():
+        case events.Waiting():
             yield ReportLine(f"waiting for an answer: {event.question}", "warning")
-        case Answered():
+        case events.Answered():
             yield ReportLine(f"answered: {event.answer}", detail=True)
-        case Resumed():
+        case events.Resumed():
             yield ReportLine(f"resumed: {event.note}", "warning")
-        case StepStarted() | StepFinished() | ModelAsked() | RunFinished() | RunFailed():
+        case events.StepStarted() | events.StepFinished() | events.ModelAsked():
+            return
+        case events.RunFinished() | events.RunFailed():
             return
         case _:
             assert_never(event)
@@ -321,12 +288,10 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
 
 
 def outcome_words(outcome: RunOutcome, proof: ProofLevel | None) -> str:
-    """The headline of an outcome."""
     return RUNS if (outcome, proof) == ("healthy", "E0") else OUTCOME_WORDS[outcome]
 
 
-def step_words(step: Step, start: RunStarted | None) -> str:
-    """Describes a step of this run."""
+def step_words(step: events.Step, start: events.RunStarted | None) -> str:
     has_no_memory = start is not None and not start.remembers
     return (has_no_memory and WITHOUT_MEMORY.get(step)) or STEP_WORDS[step]
 
@@ -431,13 +396,13 @@ def advice_words(result: Result) -> str:
     return advice if result.unheld in ("together", "no value", "known") else ""
 
 
-def _progress(search: Searched) -> Iterator[str]:
+def _progress(search: events.Searched) -> Iterator[str]:
     rate = f", {search.candidates / search.wall_s:,.0f} a second" if search.wall_s >= 0.1 else ""
     yield counted(search.candidates, "candidate") + rate
     yield f"best passes {search.best_passed} of {search.total}"
 
 
-def _awaited(waiting: Waiting) -> str:
+def _awaited(waiting: events.Waiting) -> str:
     match waiting.needs:
         case "answer" | "review" | "leave" | "help":
             return waiting.question
@@ -452,22 +417,21 @@ def _awaited(waiting: Waiting) -> str:
 
 
 def cost_words(result: Result) -> str:
-    """The cost of the run so far."""
     if result.tokens:
         return _tokens_words(result.tokens, result.cost_usd)
     return f"no {'tokens' if result.calls else 'model'}, $0.00"
 
 
-def model_words(event: ModelCalled | ModelFailed | FellBack) -> str:
+def model_words(event: events.ModelCalled | events.ModelFailed | events.FellBack) -> str:
     """Describes how a model call ended, or which model replaced another."""
     match event:
-        case ModelCalled():
+        case events.ModelCalled():
             return call_words(event)
-        case ModelFailed():
+        case events.ModelFailed():
             by = f"{role_words(event.role)}: {named(event.provider, event.model)}"
             spent = _tokens_words(event.tokens, event.cost_usd)
             return f"{by} gave no answer: {event.why} ({spent})"
-        case FellBack():
+        case events.FellBack():
             return f"{role_words(event.role)}: {event.to} replaces {event.provider}: {event.why}"
         case _:
             assert_never(event)
@@ -486,8 +450,7 @@ def _tokens_words(tokens: int, usd: float | None) -> str:
     return f"{tokens:,} tokens, {dollars(usd)}" if tokens else "$0.00"
 
 
-def raised_words(event: Extended) -> str:
-    """The amounts by which the budget was raised."""
+def raised_words(event: events.Extended) -> str:
     amounts = (
         dollars(event.usd) if event.usd else "",
         counted(event.tokens, "token") if event.tokens else "",
@@ -506,8 +469,7 @@ def plan_words(provider: str, why: str) -> str:
     return f"{NO_MODEL} ({why})" if why else NO_MODEL
 
 
-def search_words(event: Searched) -> str:
-    """The progress of a search."""
+def search_words(event: events.Searched) -> str:
     cut = event.cut_after
     limit = "" if cut is None else f"; time limit reached after {cut:.1f} s of work"
     note = f"; {event.note}" if event.note else ""
@@ -517,14 +479,14 @@ def search_words(event: Searched) -> str:
     )
 
 
-def partial_words(partial: PartialFound) -> str:
+def partial_words(partial: events.PartialFound) -> str:
     """Describes the best patch of a run that accepted none."""
     passes = partial.passed == partial.total
     what = "patch that was not accepted" if passes else "best partial patch, not a fix"
     return f"{what}: {partial_facts(partial)}"
 
 
-def partial_facts(partial: PartialFound) -> str:
+def partial_facts(partial: events.PartialFound) -> str:
     """How many tests pass with such a patch, and what it changes."""
     passes = partial.passed == partial.total
     how_many = "all tests pass" if passes else passing(partial.passed, partial.total)
@@ -543,7 +505,7 @@ def best_words(result: Result) -> str:
     return f"{text} To get it: {COMMAND} show {result.run_id}{iteration}"
 
 
-def outdone_words(event: Outdone) -> str:
+def outdone_words(event: events.Outdone) -> str:
     """Describes a repair of a tournament that was not chosen."""
     return f"a repair by {event.by}, which passes {event.passed} of {counted(event.total, 'test')}"
 
@@ -612,7 +574,6 @@ def verdict_words(verdict: Verdict) -> list[str]:
 
 
 def category_words(diagnosis: Diagnosis) -> str:
-    """The category of a failure as plain words."""
     return diagnosis.category.replace("_", " ")
 
 

@@ -20,8 +20,6 @@ OURS = (sys.version_info[0], sys.version_info[1])
 
 @dataclass(frozen=True)
 class _Known:
-    """The contents of `modules.toml`."""
-
     well_known: frozenset[str]
     renamed_since_2: frozenset[str]
     removed: dict[str, str]
@@ -110,7 +108,6 @@ def _advice(name: str) -> str:
 
 
 def well_known_modules() -> frozenset[str]:
-    """Modules of widely used packages, installed or not."""
     return _known().well_known
 
 

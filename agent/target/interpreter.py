@@ -44,15 +44,12 @@ class Interpreter:
     executable: Path
     version: tuple[int, int]
     sites: tuple[str, ...]
-    """Its package folders."""
     how: str
-    """How it was found, in words."""
     python: str = ""
     """The path of its base interpreter, on which jobs run; empty for the current one."""
 
     @property
     def words(self) -> str:
-        """Its version and how it was found, for users."""
         return f"Python {self.version[0]}.{self.version[1]} ({self.how})"
 
 
@@ -197,14 +194,12 @@ def _sites_of(executable: Path) -> tuple[str, ...]:
 
 
 def own_sites() -> tuple[str, ...]:
-    """The package folders of the current Python."""
     paths = sysconfig.get_paths()
     user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     return _present([paths["purelib"], paths["platlib"], *user])
 
 
 def _present(folders: list[str]) -> tuple[str, ...]:
-    """The existing folders, each once."""
     found: dict[str, str] = {}
     for one in folders:
         if os.path.isdir(one):

@@ -81,7 +81,7 @@ def statement_source(text: str, node: ast.stmt) -> str:
 
 
 def lines_of(node: ast.stmt) -> range:
-    """The lines of a statement, decorators included."""
+    """The lines of a statement, including decorators."""
     first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
     return range(first, (node.end_lineno or node.lineno) + 1)
 
@@ -185,21 +185,17 @@ def _collect_scope(node: Scope, reads: set[str], binds: set[str]) -> None:
 
 
 def arguments_of(node: FunctionNode | ast.Lambda) -> list[ast.arg]:
-    """All parameters of a function."""
     return [one for one in ast.iter_child_nodes(node.args) if isinstance(one, ast.arg)]
 
 
 @dataclass(frozen=True)
 class ImportedName:
-    """A name that an import binds."""
-
     module: str
     """The dotted name as written, without the leading dots of a relative import."""
     name: str
     """The name imported from the module; empty for the module itself."""
     bound: str
     level: int = 0
-    """The number of leading dots of a relative import."""
 
     @property
     def top(self) -> str:
@@ -256,7 +252,6 @@ def is_docstring(node: ast.AST) -> bool:
 
 
 def is_main_guard(node: ast.AST) -> bool:
-    """Whether a statement is `if __name__ == "__main__":`."""
     return (
         isinstance(node, ast.If)
         and isinstance(node.test, ast.Compare)

@@ -82,7 +82,6 @@ def protected_lines(text: str) -> frozenset[int]:
 
 @lru_cache(maxsize=16)
 def own_tests(text: str) -> tuple[ast.stmt, ...]:
-    """The statements of the user's tests in the program, in order."""
     body = statements_of(text)
     return tuple(sorted([*own_asserts(body), *_test_part(body)], key=lambda node: node.lineno))
 

@@ -44,7 +44,6 @@ class ProjectFiles:
     """The test file's path from the root."""
     support: tuple[File, ...] = ()
     notices: tuple[str, ...] = ()
-    """Which files were left out, and why."""
 
 
 def laid_out(
@@ -259,7 +258,6 @@ def _configuration(folder: Path) -> Path | None:
 
 
 def _between(project: Path, folder: Path) -> Iterator[Path]:
-    """The folders from the project's root down to this one."""
     yield project
     for part in folder.relative_to(project).parts:
         project = project / part

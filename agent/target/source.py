@@ -20,7 +20,6 @@ from agent.target.errors import BadInput
 LARGEST_BYTES = 1_000_000
 LARGEST = "1 MB"
 MAX_WITH = 200
-"""Maximum number of files of one `--with` folder."""
 _TEXT_SUFFIXES = frozenset(
     {".py", ".txt", ".json", ".csv", ".toml", ".yaml", ".yml", ".md", ".cfg", ".ini"}
 )
@@ -193,7 +192,6 @@ def from_bytes(raw: bytes, path: Path | None = None, *, allow_empty: bool = Fals
 
 
 def refuse_without_code(text: str, name: str) -> None:
-    """Raises `BadInput` if the text contains no code."""
     lines = [line.strip() for line in text.split("\n")]
     if not any(lines):
         raise BadInput(f"{name} is empty. Submit the code to repair.")

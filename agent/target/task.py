@@ -101,7 +101,6 @@ class Inputs:
 
     @property
     def title(self) -> str:
-        """The title of the run in lists."""
         return self.path or (self.task or "")[:80]
 
 
@@ -117,9 +116,7 @@ class Submission:
     stdin: str = ""
     argv: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
-    """Package folders."""
     deselect: tuple[str, ...] = ()
-    """Ids of tests to leave out."""
     doctests: bool = False
     """Whether failing doctests count in addition to other tests."""
     notices: tuple[str, ...] = ()
@@ -144,7 +141,6 @@ class Submission:
         )
 
     def with_plain_lines(self) -> Submission:
-        """The submission with `\\n` line ends."""
         return replace(
             self, code=self.code if self.code is None else _plain_lines(self.code),
             tests=tuple(replace(test, text=_plain_lines(test.text)) for test in self.tests),
@@ -182,7 +178,6 @@ def make_task(
     deselect: Sequence[str] = (),
     doctests: bool = False,
 ) -> PreparedTask:
-    """The task of these parts; see `task_of`."""
     return task_of(Submission(
         code, entry, words, tuple(tests), tuple(support), stdin, tuple(argv), tuple(sites),
         tuple(deselect), doctests,

@@ -196,7 +196,6 @@ def _is_unchanged(node: Definition, rebound: Collection[str]) -> bool:
 
 
 def is_fixture(node: Definition) -> bool:
-    """Whether a decorator makes the definition a fixture."""
     heads = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
     return any(dotted(head).rpartition(".")[2] in ("fixture", "yield_fixture") for head in heads)
 
@@ -280,7 +279,6 @@ def borrowed(text: str, program: str, entry: str) -> tuple[str, str]:
 
 
 def import_line(entry: str, names: str) -> str:
-    """The import of these names of the program."""
     stem = PurePosixPath(entry).stem
     return f"from {stem if stem.isidentifier() else 'solution'} import {names}"
 

@@ -85,11 +85,9 @@ class Failure:
     shown: str
     test: str = ""
     refused: tuple[str, ...] = ()
-    """What the sandbox refused the program, in words."""
 
     @property
     def name(self) -> str:
-        """The exception's name without its module."""
         return self.exception.rpartition(".")[2]
 
 
@@ -258,7 +256,8 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     line = _line_of(text, failure.line)
     if failure.name == "IndexError" and _ARGUMENT.search(line) and not failure.test:
         asks = "more arguments than were" if task.argv else "arguments, and none were"
-        return _not_fixable_environment(f"The program asks for {asks} given. Provide them after --.")
+        cause = f"The program asks for {asks} given. Provide them after --."
+        return _not_fixable_environment(cause)
     refused = [words for words in failure.refused if words != DENIAL_MEANINGS["files"]]
     if refused and failure.name in _REFUSED:
         return _not_fixable_environment(

@@ -123,7 +123,6 @@ def still_counting_tests(
 
 
 def _node(test: Script, name: str) -> str:
-    """The pytest node of a verdict of a test."""
     return name if test.node == REST else test.node + name.removeprefix(test.name)
 
 

@@ -20,7 +20,6 @@ GRANTS: dict[str, str] = {
     "environment": "names of environment variables that the tests may read",
     "read": "folders outside the project that the tests may read and import from",
 }
-"""The settings and their meanings."""
 MAX_TIMEOUT_S = 3_600.0
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NO_SOCKET = re.compile(r"PermissionError: \[Errno 13\] Permission denied(?!: ').*no network", re.S)
@@ -32,8 +31,6 @@ _NOT_FOUND = re.compile(r"KeyError: '([A-Za-z_][A-Za-z0-9_]*)'")
 
 @dataclass(frozen=True)
 class Grants:
-    """The granted permissions."""
-
     loopback: bool = False
     timeout_s: float = 0.0
     """0 for the default."""

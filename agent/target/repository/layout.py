@@ -16,7 +16,6 @@ from agent.target.errors import BadInput
 from agent.target.interpreter import ENVIRONMENTS
 
 ROOT_MARKS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "pytest.ini", ".git")
-"""Files that mark the root of a project."""
 NO_SOURCES = frozenset({
     "__pycache__", "node_modules", "site-packages", "build", "dist", *ENVIRONMENTS, "docs", "doc",
     "examples", "benchmarks", "scripts", "tools",
@@ -44,7 +43,6 @@ class ProjectLayout:
 
     @cached_property
     def test_files(self) -> tuple[str, ...]:
-        """Patterns of the files that its pytest collects."""
         if self.configuration.endswith(".toml"):
             table = _toml(self.root / self.configuration)
             if self.configuration == "pyproject.toml":
@@ -58,7 +56,6 @@ class ProjectLayout:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """The table `[tool.heal]` of its pyproject.toml."""
         table = _toml(self.root / "pyproject.toml").get("tool", {}).get("heal", {})
         return table if isinstance(table, dict) else {}
 

@@ -50,7 +50,6 @@ class ProjectTree:
     files: Mapping[str, str]
     """Path to text, with bytes outside UTF-8 as lone surrogates."""
     notices: tuple[str, ...] = ()
-    """Which files were left out, and why."""
     only: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     links: frozenset[str] = frozenset()

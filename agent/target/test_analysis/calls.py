@@ -122,7 +122,6 @@ def _default(node: ast.expr | None) -> object:
 
 @lru_cache(maxsize=8)
 def signatures(program: str) -> Signatures:
-    """The signatures of a program, cached."""
     return Signatures(program)
 
 

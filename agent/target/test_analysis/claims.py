@@ -107,7 +107,6 @@ def _specifies(node: ast.expr) -> bool:
 
 
 def _pair_specifies(left: ast.expr, kind: ast.cmpop, right: ast.expr) -> bool:
-    """Whether a comparison of two sides specifies a value."""
     match kind:
         case ast.NotEq() | ast.IsNot() | ast.NotIn():
             return False
