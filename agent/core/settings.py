@@ -252,11 +252,7 @@ class Settings(BaseModel):
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None, **given: object) -> Settings:
-        """Settings from an environment, by default `os.environ`; `given` values take precedence.
-
-        Raises:
-            BadSettings: A value is invalid.
-        """
+        """Settings from an environment, by default `os.environ`; `given` values take precedence."""
         env = dict(os.environ if environment is None else environment)
         present = {name: text.strip() for name, text in env.items() if text.strip()}
         explicit = {name: value for name, value in given.items() if value is not None}

@@ -50,11 +50,7 @@ class History:
         return tuple(map(self._listed, self._store.runs(limit, self._visitor)))
 
     def named(self, name: str) -> str:
-        """The run id that equals `name` or is the only one to start with it.
-
-        Raises:
-            UnknownRun: No run matches, or several do.
-        """
+        """The run id that is, or alone starts with, `name`; raises `UnknownRun`."""
         if len(name) < LEAST_NAMED:
             raise UnknownRun(f"{name!r} is too short. Give at least {LEAST_NAMED} characters of "
                              f"the run's id; {self.lists} lists all runs.")

@@ -215,11 +215,7 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
 
 
 def _packages(python: str | None) -> tuple[tuple[str, ...], str]:
-    """The package folders of a Python, by default the current one, and a notice if it differs.
-
-    Raises:
-        BadInput: The named Python cannot be used.
-    """
+    """The package folders of a Python, by default the current one, and a notice if it differs."""
     if not python:
         return own_sites(), ""
     found = find_interpreter(Path(), python)
@@ -377,10 +373,7 @@ def _refuse_foreign(submitted: Submission) -> None:
 def _gathered(submitted: Submission, notices: list[str]) -> tuple[TestCase, ...]:
     """All tests of the submission with unique names, without deselected ones.
 
-    Tests from the program or description that test nothing are left out with a notice.
-
-    Raises:
-        NotFixable: Submitted tests do not parse or test nothing.
+    Other tests that test nothing are left out with a notice; submitted ones raise `NotFixable`.
     """
     given = [one for test in submitted.tests for one in _of_text(test, submitted, notices)]
     if submitted.tests and not given:
@@ -483,11 +476,7 @@ def _refuse_vacuous(given: Sequence[str], reasons: dict[str, str]) -> None:
 
 
 def _selected(tests: Sequence[TestCase], deselect: Sequence[str]) -> tuple[TestCase, ...]:
-    """The tests without deselected ones, by name or pytest node id.
-
-    Raises:
-        BadInput: No test can have that id.
-    """
+    """The tests without deselected ones; raises `BadInput` for an id that no test can have."""
     if not deselect:
         return tuple(tests)
     ids = [one.partition("::")[2] if one.partition("::")[0].endswith(".py") else one

@@ -67,9 +67,7 @@ def tests_from_snippet(code: str, program: str = "") -> tuple[TestCase, ...]:
     """The checks of a snippet as tests.
 
     `program` is the text under test; whether it keeps state decides which setup a check needs.
-
-    Raises:
-        NotFixable: The code does not parse.
+    Raises `NotFixable` if the code does not parse.
     """
     return tuple(test for _, test in located_tests(code, program))
 

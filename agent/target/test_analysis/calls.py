@@ -128,12 +128,7 @@ def signatures(program: str) -> Signatures:
 def imported(
     body: Sequence[ast.stmt], stem: str, names: Collection[str]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """How the code of a test refers to the program.
-
-    Args:
-        body: The statements of the test.
-        stem: The program's module name.
-        names: The program's names, which may include a function `solution`.
+    """How the code of a test refers to the program, whose module is `stem`.
 
     Returns:
         The test's names for names of the program ("" is its module), and all names that the test

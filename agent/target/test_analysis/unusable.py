@@ -147,11 +147,8 @@ def vacuous(
 ) -> dict[str, str]:
     """The vacuous tests by name, with the reason.
 
-    Args:
-        tests: The tests to examine.
-        program: The text under test.
-        stem: Its module name.
-        lines: Line of each test's check in the submitted text; by default in the test's code.
+    `program` is the text under test, `stem` its module name. `lines` are the lines of the checks in
+    the submitted text; by default lines count in the test's own code.
     """
     own = frozenset({stem, "solution"})
     names = visible_names(program) | _REACHING_BUILTINS
