@@ -106,10 +106,10 @@ def read_source(path: Path | Literal["-"], *, allow_empty: bool = False) -> Sour
 
 
 def refuse_file_names(snippets: Sequence[str]) -> None:
-    """Raises `BadInput` where the name of a file stands in the place of tests."""
+    """Raises `BadInput` if a file name was given instead of asserts."""
     for snippet in snippets:
         if snippet.endswith(".py") and Path(snippet).is_file():
-            raise BadInput(f"{snippet} is a file, and --tests takes code: use --tests-file.")
+            raise BadInput(f"{snippet} is a file, but --tests takes code. Use --tests-file instead.")
 
 
 _COOKIE = re.compile(r"^([ \t\f]*#.*?coding[:=][ \t]*)([-\w.]+)", re.ASCII)
