@@ -109,7 +109,7 @@ def refuse_file_names(snippets: Sequence[str]) -> None:
     """Raises `BadInput` if a file name was given instead of asserts."""
     for snippet in snippets:
         if snippet.endswith(".py") and Path(snippet).is_file():
-            raise BadInput(f"{snippet} is a file, but --tests takes code. Use --tests-file instead.")
+            raise BadInput(f"{snippet} is a file, but --tests takes code. Use --tests-file.")
 
 
 _COOKIE = re.compile(r"^([ \t\f]*#.*?coding[:=][ \t]*)([-\w.]+)", re.ASCII)
