@@ -1,4 +1,4 @@
-"""The agent that heals code. `from agent import SelfHealingAgent` is the library's door."""
+"""The self-healing code agent; `from agent import SelfHealingAgent` is its library interface."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
     "PlanResult", "ProjectResult", "Review", "SelfHealingAgent", "ToolRegistry", "ToolResult",
     "UnusableAnswer", "Workspace", "aheal_project", "heal_project", "open_tools", "run_plan",
 ]
-_PLACES = {
+_MODULES = {
     "interfaces.plan_execution": "PlanResult",
     "interfaces.library": "AgentConfig BadReview HealResult NoProvider ProjectResult Review "
     "SelfHealingAgent UnusableAnswer aheal_project heal_project",
@@ -36,8 +36,8 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> object:
-    """Loads a public name where it is asked for, so that to import this is cheap."""
-    for module, names in _PLACES.items():
+    """Loads a public name on first use, so that importing this package is cheap."""
+    for module, names in _MODULES.items():
         if name in names.split():
             return getattr(import_module(f".{module}", __name__), name)
     raise AttributeError(f"module 'agent' has no attribute {name!r}")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    """Loads the library when it is asked for, so that `import selfheal` stays cheap."""
+    """Loads the library on first use, so that `import selfheal` is cheap."""
     from agent import __all__, __getattr__
 
     if name not in (*__all__, "__all__"):
@@ -19,7 +19,7 @@ def __getattr__(name: str) -> object:
 
 
 def load_ipython_extension(shell: Shell) -> None:
-    """What `%load_ext selfheal` calls: it brings the magic `%%heal`."""
+    """Registers the magic `%%heal`; called by `%load_ext selfheal`."""
     from agent.interfaces.notebook import register
 
     register(shell)

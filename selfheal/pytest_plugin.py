@@ -1,7 +1,7 @@
-"""`pytest --heal`: what failed is healed when the run is over.
+"""The pytest plugin for `pytest --heal`, which repairs failed tests after the run.
 
-pytest imports this at each of its starts, so it imports nothing; without `--heal` no hook of it
-runs beside those that add the option and look at it.
+pytest imports this module at every start, so it imports nothing itself. Without `--heal` only the
+hooks that add and read the option run.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option."""
-    parser.getgroup("selfheal", "healing what fails").addoption(
+    parser.getgroup("selfheal", "repair of failing tests").addoption(
         "--heal", action="store_true",
-        help="after a red run: search a proven repair of what failed, and keep the patch in "
-        "pytest's cache",
+        help="after a failing run, search for a proven repair and save the patch in pytest's cache",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watches a run that is to be healed; the workers of a parallel one are not."""
+    """Records the failures of the run, but not in the workers of a parallel run."""
     if config.getoption("--heal") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Healer(config))
 
@@ -48,12 +46,12 @@ class _Healer:
             self._failed[report.nodeid] = None
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """After pytest's last word, whatever it was."""
+        """Starts the repair after pytest's last output."""
         if not self._failed:
             return
         cache = getattr(config, "cache", None)
         if cache is None:
-            print("heal: nothing is healed: the patch is kept in pytest's cache, which is off")
+            print("heal: not started, because it saves the patch in pytest's cache, which is off")
             return
         from agent.interfaces.project.after_pytest import heal_in_a_process
 

@@ -1,1 +1,1 @@
-"""Values that every room shares: tasks, tests, solutions, reports, proofs, events, settings."""
+"""Values shared by all packages: tasks, tests, solutions, reports, proofs, events, settings."""

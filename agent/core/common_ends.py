@@ -1,5 +1,4 @@
-"""How far two texts or lists of lines are equal from both ends; slices are compared at the speed of
-C."""
+"""Length of the common start and end of two sequences, by binary search over slices."""
 
 from __future__ import annotations
 
@@ -7,14 +6,13 @@ from collections.abc import Sequence
 
 
 def common_ends(first: Sequence[object], second: Sequence[object]) -> tuple[int, int]:
-    """How many leading parts both share, and how many trailing ones of the rest; both of one
-    type."""
+    """The number of common leading items, and of common trailing items in the rest."""
     start = common_start(first, second)
     return start, common_start(first[start:][::-1], second[start:][::-1])
 
 
 def common_start(first: Sequence[object], second: Sequence[object]) -> int:
-    """How many leading parts two sequences of one type share: characters, bytes, lines."""
+    """The number of common leading items of two sequences of the same type."""
     low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2

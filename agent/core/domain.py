@@ -1,5 +1,4 @@
-"""The values that all packages use: tasks, tests, solutions, verdicts, proofs; frozen and
-strict."""
+"""The frozen, strict values of all packages: tasks, tests, solutions, verdicts, proofs."""
 
 from __future__ import annotations
 
@@ -16,35 +15,37 @@ from pydantic import BaseModel, ConfigDict, Field
 Origin = Literal[
     "user", "doctest", "task", "held-out", "urged", "confirmed", "spec", "contested", "adversarial"
 ]
-"""`task`: an example in the task's words; `spec`: derived from them; `confirmed`: stood in a
-dispute; `urged`: confirmed, and decisive while another repair is tried; `contested`: a dispute left
-open."""
+"""`task`: an example in the task description; `spec`: derived from the description; `confirmed`:
+derived and validated; `urged`: confirmed, and required while another repair is tried; `contested`:
+the validation stayed undecided."""
 
-ALONE = 1.0
+FULL_WEIGHT = 1.0
 WEIGHTS: dict[Origin, float] = {
-    "user": ALONE, "doctest": ALONE, "task": ALONE, "held-out": ALONE,
-    "urged": ALONE, "confirmed": 0.7, "spec": 0.4, "contested": 0.1, "adversarial": 0.0,
+    "user": FULL_WEIGHT, "doctest": FULL_WEIGHT, "task": FULL_WEIGHT, "held-out": FULL_WEIGHT,
+    "urged": FULL_WEIGHT, "confirmed": 0.7, "spec": 0.4, "contested": 0.1, "adversarial": 0.0,
 }
 VETO = 0.6
 """The weight at which failing derived tests forbid success: one confirmed test, or two others."""
 
-VETOING_ORIGINS: frozenset[Origin] = frozenset(one for one, w in WEIGHTS.items() if w >= ALONE)
+VETOING_ORIGINS: frozenset[Origin] = frozenset(
+    one for one, weight in WEIGHTS.items() if weight >= FULL_WEIGHT
+)
 PINNING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest"})
 DERIVED_ORIGINS: frozenset[Origin] = frozenset(
-    one for one, weight in WEIGHTS.items() if 0 < weight < ALONE
+    one for one, weight in WEIGHTS.items() if 0 < weight < FULL_WEIGHT
 )
 HOLD_OUT_FROM = 4
 
 Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "xpassed"]
-"""How a test came out, in pytest's classes; `timeout` is ours."""
+"""The result of a test in pytest's terms, plus `timeout`."""
 Integrity = Literal["isolated", "in-process"]
 INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "isolated")
 REST = "*"
-"""The node of a test that stands for whatever else pytest finds in a file."""
+"""The node that represents all other tests that pytest collects from a file."""
 EXCLUDED: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
-"""Outcomes that say nothing for a program and nothing against it."""
+"""Results that count neither for nor against a program."""
 VerdictStatus = Literal[Status, "vacuous", "not believed", "set aside"]
-"""What a verdict comes to: how the test came out, unless that is a pass which counts for less."""
+"""The status of a verdict: the test result, unless it counts for less."""
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Strategy = Literal["memory", "search", "model", "person"]
 Approach = Literal["search", "minimal", "tournament", "rewrite", "fresh"]
@@ -58,37 +59,36 @@ RunOutcome = Literal[
     "healthy", "healed", "proposed", "crash_stopped", "unresolved", "not_fixable", "needs_model",
     "model_failed", "budget", "cancelled", "awaiting_review",
 ]
-"""How a run has ended; `awaiting_review` goes on once a person has answered."""
-
+"""How a run ended; an `awaiting_review` run continues after a person's answer."""
 Unheld = Literal["", "together", "no value", "known", "seen", "edited"]
-"""Why no test is held out though there are enough."""
+"""Why no test is held out although there are enough tests."""
 PROOF_ORDER: tuple[ProofLevel, ...] = ("E0", "E1", "E2", "E3", "E4")
 
 
 def claim(level: ProofLevel, integrity: Integrity | None, reason: str = "") -> str:
-    """Both axes in one line, as `E2 · isolated` or `E2 · in-process: uses caplog`."""
+    """Proof and integrity in one line, as `E2 · isolated` or `E2 · in-process: uses caplog`."""
     if integrity is None:
         return level
     return f"{level} · {integrity}" + (f": {reason}" if reason else "")
 
 
 class Value(BaseModel):
-    """A frozen value: equal by content, refuses unknown fields."""
+    """A frozen value that compares by content and rejects unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @property
     def id(self) -> str:
-        """The content address of this value: 16 hex digits of its JSON's SHA-256."""
+        """The content address: 16 hex digits of the SHA-256 of its JSON."""
         return address(self.to_json())
 
     def to_json(self) -> str:
-        """This value as ASCII JSON, which also carries lone surrogates, unlike pydantic's own."""
+        """The value as ASCII JSON, which can hold lone surrogates, unlike pydantic's own."""
         return json.dumps(self.model_dump(), separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The value `to_json` wrote; raises `ValueError` for any other text."""
+        """Reads what `to_json` wrote; raises `ValueError` for any other text."""
         return cls.model_validate(json.loads(text))
 
 
@@ -98,15 +98,14 @@ def address(text: str) -> str:
 
 
 class File(Value):
-    """A file of a program, by its relative POSIX path; bytes that are no UTF-8 are lone
-    surrogates."""
+    """A file of a program by relative POSIX path; bytes outside UTF-8 are lone surrogates."""
 
     path: str
     text: str
 
 
 class FileChange(Value):
-    """A file of a program before and after a repair; empty where there is none."""
+    """A file of a program before and after a repair; the text of a missing file is empty."""
 
     path: str
     before: str
@@ -161,10 +160,9 @@ class Property(Value):
 class Script(Value):
     """Assert code. With `node`, `code` is a whole pytest file and `node` one function of it.
 
-    `node` is a pytest node id without the file's name: `test_add`, `TestStack::test_pop`; `REST` is
-    every other test that pytest finds. `without` are nodes that it does not stand for.
-    `uses_output` marks code that reads `output`, the program's standard output. `file` is the
-    name of the file it came from; empty for what was pasted.
+    `node` is a pytest node id without the file name, as `TestStack::test_pop`; `REST` is every
+    other test that pytest collects, except the nodes in `without`. `uses_output` marks code that
+    reads `output`, the program's standard output. `file` is its file; empty for pasted code.
     """
 
     kind: Literal["script"] = "script"
@@ -184,7 +182,7 @@ LEAST_CHANCE, MAX_LOG_ODDS = 1e-6, 30.0
 
 
 class Estimate(Value):
-    """How likely a patch is right, given that it passes its tests."""
+    """The probability that a patch is right, given that it passes its tests."""
 
     log_odds: float  # natural logarithm
     reason: str = ""
@@ -192,9 +190,9 @@ class Estimate(Value):
 
     @classmethod
     def of(cls, probability: float, reason: str = "") -> Estimate:
-        """The estimate with this probability, which is kept off 0 and 1."""
-        kept = min(1 - LEAST_CHANCE, max(LEAST_CHANCE, probability))
-        return cls(log_odds=math.log(kept / (1 - kept)), reason=reason)
+        """The estimate with this probability, clipped to stay strictly between 0 and 1."""
+        clipped = min(1 - LEAST_CHANCE, max(LEAST_CHANCE, probability))
+        return cls(log_odds=math.log(clipped / (1 - clipped)), reason=reason)
 
     @property
     def probability(self) -> float:
@@ -202,25 +200,24 @@ class Estimate(Value):
 
 
 class Solution(Value):
-    """A program: its editable files, which one is the entry, and where it came from."""
+    """A program: its editable files, its entry file and its origin."""
 
     files: tuple[File, ...]
     entry: str
     origin: Literal["user", "memory", "search", "model", "draft"] = "user"
     note: str = ""
-    """What was done to the parent, in words: the edit, the lesson, the model's summary."""
+    """The change from the parent: the edit, the lesson or the model's summary."""
     parent: str | None = None
-    # Left out where it is absent: the address of a program that has none stays what it was.
+    # Excluded when absent, so that addresses of stored programs without it do not change.
     estimate: Estimate | None = Field(default=None, exclude_if=lambda one: one is None)
-    """How likely it is the right patch, by the search that found it or the memory of it."""
+    """The probability that the patch is right, from the search or the fix memory."""
 
     @property
     def text(self) -> str:
-        """The text of the entry file."""
         return next(file.text for file in self.files if file.path == self.entry)
 
     def with_text(self, text: str, **changes: object) -> Solution:
-        """The same program with another entry text; `changes` replace other fields."""
+        """The program with another entry text; `changes` replace other fields."""
         files = tuple(
             File(path=file.path, text=text) if file.path == self.entry else file
             for file in self.files
@@ -228,13 +225,13 @@ class Solution(Value):
         return self._changed(files=files, **changes)
 
     def with_file(self, path: str, text: str, **changes: object) -> Solution:
-        """The same program with another text of one file, which becomes the entry."""
+        """The program with another text of one file, which becomes the entry."""
         texts = {one.path: one.text for one in self.files} | {path: text}
         files = tuple(File(path=one, text=code) for one, code in texts.items())
         return self._changed(files=files, entry=path, **changes)
 
     def with_texts(self, texts: Mapping[str, str], **changes: object) -> Solution:
-        """The same program with other texts of some files, the first of which becomes the entry."""
+        """The program with other texts of some files, the first of which becomes the entry."""
         files = tuple(
             File(path=one.path, text=texts.get(one.path, one.text)) for one in self.files
         )
@@ -245,7 +242,7 @@ class Solution(Value):
         return self.model_copy(update={"parent": self.id, "estimate": None, **changes})
 
     def changed_from(self, base: Solution) -> tuple[FileChange, ...]:
-        """The files whose text is another than that of `base`, by their paths."""
+        """The files whose text differs from `base`, sorted by path."""
         before = {file.path: file.text for file in base.files}
         after = {file.path: file.text for file in self.files}
         return tuple(
@@ -255,20 +252,20 @@ class Solution(Value):
         )
 
     def seen_at(self, entry: str) -> Solution:
-        """The same program with another of its files as the entry."""
+        """The program with another of its files as the entry."""
         return self if entry == self.entry else self.model_copy(update={"entry": entry})
 
     def diff(self, base: Solution) -> str:
-        """The unified diff from `base` to this, in the form `git apply` takes."""
+        """The unified diff from `base` to this program, as `git apply` reads it."""
         return "".join(
             unified(one.path, one.before, one.after) for one in self.changed_from(base)
         )
 
 
 def unified(path: str, before: str, after: str) -> str:
-    """A unified diff of one file; a missing newline at the end is marked as git marks it."""
+    """A unified diff of one file; a missing newline at the end is marked as in git."""
     if before == after:
-        return ""  # a long text is not looked through for what is not there
+        return ""  # saves the slow comparison of long texts
     lines: list[str] = []
     for line in difflib.unified_diff(
         _lines(before), _lines(after), f"a/{path}", f"b/{path}"
@@ -284,35 +281,35 @@ def _lines(text: str) -> list[str]:
 
 
 class Project(Value):
-    """A repository; its files are the `support` of the task that it belongs to."""
+    """A repository; its files are the `support` of its task."""
 
     root: str
     name: str
     import_roots: tuple[str, ...] = ("",)
-    """Folders that modules are imported from, the likeliest first; "" is the top."""
+    """Folders that modules are imported from, the likeliest first; "" is the project root."""
     arguments: tuple[str, ...] = ()
     editable: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
-    """Tests that failed before and are not to be healed, by their node ids."""
+    """Node ids of tests that failed before and are not to be repaired."""
     tests: tuple[str, ...] = ()
-    """Node ids that its suite had before: a repair in which one is missing is none."""
+    """Node ids of its suite before the repair; a repair must not lose any of them."""
     loopback: bool = False
     python: str = ""
-    """The interpreter that its suite runs on, by its path; empty is the one that runs this."""
+    """The path of the interpreter for its suite; empty for the current one."""
     environment: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     test_s: float = 0.0
-    """What one test may take by the wall clock; 0 is the usual."""
+    """The wall time limit of one test; 0 for the default."""
     changed: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Files that changed lately, with their lines that did."""
+    """Recently changed files with their changed lines."""
     command: tuple[str, ...] = ()
-    """What Python is given in the place of pytest, where the suite is not pytest's."""
+    """The arguments of Python for a suite that is run by a command instead of pytest."""
     command_words: str = ""
-    """The same as it was typed: the name of the one test that it is."""
+    """That command as typed, which names its only test."""
 
 
 class Task(Value):
-    """What a user brings: words, a program, tests, and the program's surroundings."""
+    """The user's input: a description, a program, tests, and the program's environment."""
 
     text: str = ""
     solution: Solution | None = None
@@ -323,11 +320,11 @@ class Task(Value):
     sites: tuple[str, ...] = ()
     project: Project | None = None
     doctests: bool = False
-    """Doctests count beside other tests even where they failed before the repair."""
+    """Doctests count in addition to other tests even if they failed before the repair."""
 
 
 class Ending(Value):
-    """How one run of the program as a script ended, as seen from outside it."""
+    """How one run of the program as a script ended, observed from outside its process."""
 
     kind: Literal["completed", "raised", "exited", "timeout", "killed"]
     exit_code: int | None = None
@@ -341,23 +338,23 @@ class Ending(Value):
     stderr: str = ""
     truncated: bool = False
     limit: str = ""
-    """Which limit stopped the program, in words, when one did."""
+    """The limit that stopped the program, in words, if any."""
     refused: tuple[str, ...] = ()
-    """What the jail refused the program, in words; by its own word, so no more than a hint."""
+    """What the sandbox refused, in words; reported by the program itself, so only a hint."""
 
     @property
     def crashed(self) -> bool:
-        """A crash is an unwanted end: an exception, a limit or a signal; not `sys.exit`."""
+        """Whether it ended by an exception, a limit or a signal; `sys.exit` is no crash."""
         return self.kind in ("raised", "timeout", "killed")
 
     @property
     def said(self) -> str:
-        """The message behind a colon, to follow what names the end; empty without one."""
+        """The message after a colon, as a suffix; empty without a message."""
         return f": {self.message}" if self.message else ""
 
 
 class JailLayer(Value):
-    """One layer of a jail and what was seen of it."""
+    """One layer of the sandbox and whether it was observed to hold."""
 
     name: str
     holds: bool
@@ -365,52 +362,52 @@ class JailLayer(Value):
 
 
 class JailStatus(Value):
-    """What was seen to hold untrusted code back on this machine."""
+    """The sandbox protection that was observed on this machine."""
 
     words: str
-    """The backend, its level and what that means, for people."""
+    """The backend, its level and what that means, for users."""
     level: str = ""
     layers: tuple[JailLayer, ...] = ()
 
 
 class Verdict(Value):
-    """What one check showed. `name` is unique in a report; `test` names its test case."""
+    """The result of one check. `name` is unique in a report; `test` names its test case."""
 
     name: str
     test: str
     origin: Origin
     status: Status
     integrity: Integrity | None = None
-    """How far a pass is believed; `None` where a test does not pass."""
+    """How a pass was established; `None` for a test that does not pass."""
     reason: str = ""
     """Why a pass is not `isolated`."""
     doubt: str = ""
-    """Why it is not believed that the test passes, or is set aside; empty where it is."""
+    """Why the pass or skip is not believed; empty if it is."""
     aside: str = ""
-    """Why a failure says nothing against the program, in words; empty where it does."""
+    """Why the test is excluded, so that its failure does not count; empty if it counts."""
     vacuous: bool = False
-    """No changed answer of the program made the test fail: it is no evidence."""
+    """The test passes even when the program returns wrong values, so it is no evidence."""
     call: str = ""
     expected: str = ""
     got: str = ""
     message: str = ""
     type_differs: bool = False
-    """The values are equal but of other types, as 3 and 3.0 are."""
+    """The values are equal but of different types, such as 3 and 3.0."""
     wall_s: float = 0.0
 
     @property
     def passed(self) -> bool:
-        """It passes, and that is believed."""
+        """Whether it passes and the pass is believed."""
         return self.status == "passed" and not self.doubt
 
     @property
     def shows(self) -> bool:
-        """It passes, that is believed, and a changed answer makes it fail."""
+        """Whether it passes, the pass is believed, and it is not vacuous."""
         return self.passed and not self.vacuous
 
     @property
     def standing(self) -> VerdictStatus:
-        """What a reader is told it comes to."""
+        """The status shown to users."""
         if self.doubt:
             return "not believed"
         if self.aside:
@@ -419,24 +416,24 @@ class Verdict(Value):
 
     @property
     def fails(self) -> bool:
-        """It neither passes nor is set aside, by itself or by us."""
+        """Whether it neither passes nor is skipped or excluded."""
         if self.aside or (self.status in EXCLUDED and not self.doubt):
             return False
         return not self.passed
 
 
 class Report(Value):
-    """All that was seen of one solution."""
+    """The verdicts on one solution."""
 
     solution: str
     verdicts: tuple[Verdict, ...] = ()
     ending: Ending | None = None
     astray: str = ""
-    """What the tests ran in place of the program, in words; then they show nothing of it."""
+    """The file that the tests imported instead of the program, in words; else empty."""
 
     @property
     def passed(self) -> bool:
-        """No test that decides fails, and where none is trusted, the program ends well."""
+        """Whether no deciding test fails; without a trusted pass the program must not crash."""
         if self.failing or self.astray:
             return False
         decided = any(verdict.passed for verdict in self.trusted)
@@ -444,18 +441,17 @@ class Report(Value):
 
     @property
     def trusted(self) -> tuple[Verdict, ...]:
-        """Verdicts of the tests that may forbid success alone."""
+        """Verdicts of the tests that forbid success on their own."""
         return tuple(v for v in self.verdicts if v.origin in VETOING_ORIGINS)
 
     @property
     def is_specified(self) -> bool:
-        """Whether tests of the user say what the program does; derived ones are doubts then."""
+        """Whether user tests specify the program; derived tests then raise only doubts."""
         return any(verdict.origin in PINNING_ORIGINS for verdict in self.verdicts)
 
     @property
     def oracle(self) -> tuple[Verdict, ...]:
-        """The verdicts that decide: trusted tests, and derived ones where no test is the user's
-        own."""
+        """The deciding verdicts: trusted tests, and derived ones if no user test exists."""
         if self.is_specified:
             return self.trusted
         deciding = VETOING_ORIGINS | DERIVED_ORIGINS
@@ -463,7 +459,7 @@ class Report(Value):
 
     @property
     def failing(self) -> tuple[Verdict, ...]:
-        """The verdicts that forbid success: derived ones only together."""
+        """The verdicts that forbid success; derived ones only if their weight reaches `VETO`."""
         failing = tuple(verdict for verdict in self.oracle if verdict.fails)
         derived = sum(WEIGHTS[one.origin] for one in failing if one.origin in DERIVED_ORIGINS)
         if derived >= VETO:
@@ -472,7 +468,7 @@ class Report(Value):
 
     @property
     def doubts(self) -> tuple[Verdict, ...]:
-        """Derived tests that fail and forbid nothing: they are shown, and hold a proof at E1."""
+        """Failing derived tests that forbid nothing; they are shown and limit a proof to E1."""
         forbidding = self.failing
         return tuple(
             one for one in self.verdicts
@@ -481,12 +477,12 @@ class Report(Value):
 
     @property
     def is_contested(self) -> bool:
-        """Whether the doubts would forbid success if they were not contested."""
+        """Whether the doubts would forbid success with the weight of uncontested tests."""
         return not self.is_specified and WEIGHTS["spec"] * len(self.doubts) >= VETO
 
     @property
     def weakest(self) -> Verdict | None:
-        """The least believed pass of those that decide; `None` where there is none."""
+        """The deciding pass with the lowest integrity; `None` where there is none."""
         return min(
             (one for one in self.oracle if one.shows and one.integrity is not None),
             key=lambda one: (
@@ -498,29 +494,29 @@ class Report(Value):
 
     @property
     def integrity(self) -> Integrity | None:
-        """How far the passes that decide are believed: a chain is as strong as its weakest."""
+        """The lowest integrity of the deciding passes."""
         weakest = self.weakest
         return None if weakest is None else weakest.integrity
 
     @property
     def integrity_reason(self) -> str:
-        """Why that is not `isolated`; empty where it is."""
+        """Why the integrity is not `isolated`; empty where it is."""
         weakest = self.weakest
         return "" if weakest is None else weakest.reason
 
     @property
     def score(self) -> tuple[int, int]:
-        """Higher is better: tests that decide passed, then all tests passed."""
+        """The number of passing deciding tests, then of all passing tests."""
         return sum(v.passed for v in self.oracle), sum(v.passed for v in self.verdicts)
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun."""
+    """A number with its noun, as `1 test` or `2 tests`."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def passing(passed: int, of: int, noun: str = "test", plural: str = "") -> str:
-    """How many of how many pass, as `1 of 1 test passes`."""
+    """The share that passes, as `1 of 1 test passes`."""
     return f"{passed:,} of {counted(of, noun, plural)} {'passes' if of == 1 else 'pass'}"
 
 
@@ -528,7 +524,7 @@ def tally(verdicts: Sequence[Verdict], noun: str = "test", plural: str = "") -> 
     """Counts verdicts, as `2 of 4 tests pass, 1 skipped, 1 not believed`."""
     counts = Counter(verdict.standing for verdict in verdicts)
     others = [
-        f"{counts[one]} {one}"
+        f"{counts[one]} {one}".replace("set aside", "excluded")
         for one in (
             "vacuous", "skipped", "xfailed", "xpassed", "set aside", "not believed"
         ) if counts[one]
@@ -537,7 +533,7 @@ def tally(verdicts: Sequence[Verdict], noun: str = "test", plural: str = "") -> 
 
 
 class SuspiciousLine(Value):
-    """A line under suspicion, 0 to 1, with the values seen there in a failing run."""
+    """A suspicious line, its suspicion from 0 to 1, and its values in a failing run."""
 
     line: int
     suspicion: float
@@ -546,7 +542,7 @@ class SuspiciousLine(Value):
 
 
 class SuspectFunction(Value):
-    """A function in which the fault may lie, and how likely that is, from 0 to 1."""
+    """A function that may contain the fault, with its suspicion from 0 to 1."""
 
     name: str
     line: int
@@ -554,23 +550,23 @@ class SuspectFunction(Value):
 
 
 class SuspectFile(Value):
-    """A file of a project in which the fault may lie, with its likeliest functions."""
+    """A project file that may contain the fault, with its most suspicious functions."""
 
     file: str
     suspicion: float
     functions: tuple[SuspectFunction, ...] = ()
     line: int | None = None
-    """Its last line on the way to the failure."""
+    """Its last line executed before the failure."""
     values: tuple[tuple[str, str], ...] = ()
 
 
 class Behaviour(Value):
-    """One of several repairs that pass the tests and answer other calls differently."""
+    """One of several repairs that pass the tests and differ on other calls."""
 
     label: str
-    """A, B or C; A is the repair that was chosen."""
+    """A, B or C; A is the chosen repair."""
     gives: str = ""
-    """What it answers to the call that tells them apart: a `repr`; empty where it `raises`."""
+    """The `repr` of its result for the distinguishing call; empty where it `raises`."""
     raises: str = ""
     solution: Solution
     note: str = ""
@@ -578,39 +574,39 @@ class Behaviour(Value):
 
     @property
     def outcome(self) -> str:
-        """What the call comes to, in words."""
+        """The result of the call in words."""
         return f"raises {self.raises}" if self.raises else f"gives {self.gives}"
 
 
 class CompetingPatches(Value):
-    """Repairs that the tests do not tell apart, and the smallest call that does."""
+    """Repairs that the tests do not distinguish, and the smallest call that does."""
 
     call: str
-    """Empty where none was looked for: then nobody can be asked by it."""
+    """Empty if no distinguishing call is known; then no question can be asked."""
     behaviours: tuple[Behaviour, ...]
 
 
 class Alternative(Value):
-    """One repair for all that behave as it does."""
+    """One repair that represents all repairs with the same behaviour."""
 
     solution: Solution
     note: str = ""
     answers: tuple[str, ...] = ()
-    """What it gives for each call, in words; empty where it was not asked or did not end."""
+    """Its result for each call, in words; empty where it was not run or did not finish."""
     confirmed: bool = False
-    """The judge has passed it; otherwise it was only screened."""
+    """It passed the judge, and not only the pre-check."""
 
 
 class Alternatives(Value):
-    """Repairs that the tests do not tell apart, the chosen one first."""
+    """Repairs that the tests do not distinguish, the chosen one first."""
 
     calls: tuple[str, ...]
-    """Calls beyond the tests', to which they were put."""
+    """The additional calls on which they were compared."""
     behaviours: tuple[Alternative, ...]
 
 
 class Diagnosis(Value):
-    """Why the program fails, or why no edit of it could help (`fixable` is false)."""
+    """Why the program fails, or why no edit can repair it (`fixable` is false)."""
 
     category: Category
     fixable: bool = True
@@ -622,62 +618,60 @@ class Diagnosis(Value):
 
 
 class Lesson(Value):
-    """What helped, in words."""
-
     text: str
     category: str = ""
 
 
 class Evidence(Value):
-    """What was looked at beyond the verdicts of the tests, and what was seen."""
+    """Evidence collected in addition to the verdicts of the tests."""
 
     probes: int = 0
-    """Changed inputs on which the repaired program raised nothing new."""
+    """Changed inputs on which the repaired program raised no new error."""
     new_failures: tuple[str, ...] = ()
-    """Those on which it raises or does not end, though the program as it came gave a value."""
+    """Inputs on which it raises or hangs although the original program returned a value."""
     wavering: tuple[str, ...] = ()
-    """Tests' calls that it answered otherwise among changed inputs than before the judge."""
+    """Calls of the tests whose result differs when run among the changed inputs."""
     others: int = 0
     refuted: int = 0
     """Competing patches that pass the tests shown to the search and fail a held-out one."""
     siblings: int = 0
-    """Texts around the repair that were tried in its place."""
+    """Variants of the repair that were tried."""
     unwatched: tuple[str, ...] = ()
-    """Changed conditions, one side of which no test takes."""
+    """Changed conditions of which the tests cover only one branch."""
     doubts: tuple[str, ...] = ()
-    """Changed inputs that the program refused before and accepts now, in words."""
+    """Changed inputs that the program rejected before and accepts now, in words."""
     unsettled: str = ""
-    """What of the above there was no time for, in words."""
+    """Which of the checks above ran out of time, in words."""
     mutants: int = 0
-    """Mutants of the repaired lines, without equivalent ones and the program as it came."""
+    """Mutants of the repaired lines, without equivalent ones and the original program."""
     killed: int = 0
     survivors: tuple[str, ...] = ()
-    """The mutants that no test noticed, in words."""
+    """The mutants that no test detected, in words."""
     equivalent: int = 0
-    """Mutants that no test noticed and that answer all changed inputs as the repair does."""
+    """Undetected mutants that give the same results as the repair on all changed inputs."""
     around: bool = False
-    """The repaired lines have few mutants, so these are of the whole function around them."""
+    """The mutants are of the whole function, because the repaired lines have too few."""
     reruns: int = 0
     disagreeing: tuple[str, ...] = ()
     cut: str = ""
-    """What of mutants and re-runs there was no time for, in words."""
+    """Which mutants and re-runs ran out of time, in words."""
 
 
 class Proof(Value):
-    """How far a repair is shown to be right, and by what."""
+    """How well a repair is shown to be right, and why."""
 
     level: ProofLevel
     why: str
     lacks: str = ""
-    """The part of `why` that keeps it from the next level."""
+    """The part of `why` that prevents the next level."""
     unheld: Unheld = ""
-    """Why no test of theirs could be held out, where that is what keeps it."""
+    """Why no test was held out, if that prevents the next level."""
     evidence: Evidence | None = None
 
     def but(
         self, lacks: str, *, at_most: ProofLevel = "E4", evidence: Evidence | None = None
     ) -> Proof:
-        """The same, with what speaks against more of it."""
+        """The proof limited to a level, with the reason added."""
         return Proof(
             level=min(self.level, at_most), why=f"{self.why}; {lacks}", lacks=lacks,
             unheld=self.unheld, evidence=evidence or self.evidence,

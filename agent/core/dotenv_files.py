@@ -1,5 +1,8 @@
-"""`.env` files: one in a repository may not choose where code runs, where keys go or what is spent;
-one named by `HEAL_ENV_FILE` or beside `app.py` may set anything."""
+"""Reads `.env` files into the environment.
+
+A file in a repository may not choose where code runs, where keys go or what is spent. A file named
+by `HEAL_ENV_FILE` or next to `app.py` may set anything.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,13 @@ _GUARDED = {
     "SANDBOX_ALLOW_WEAK",
 }
 _CAPS = {"HEAL_BUDGET_CALLS", "HEAL_BUDGET_TOKENS", "HEAL_BUDGET_USD"}
-"""May be lowered."""
+"""Settings that an untrusted file may lower but not raise."""
 _NOT_SETTINGS = {
     "ALL_PROXY", "GRADIO_SERVER_NAME", "HTTPS_PROXY", "HTTP_PROXY", "LANGCHAIN_API_KEY",
     "LANGCHAIN_ENDPOINT", "LANGCHAIN_PROJECT", "LANGCHAIN_TRACING_V2", "LANGSMITH_API_KEY",
     "LANGSMITH_ENDPOINT", "LANGSMITH_TRACING", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE",
 }
-"""What libraries read."""
+"""Variables that libraries read."""
 _KEYS = {row.key for row in PROVIDERS.values() if row.key} | {"DAYTONA_API_KEY", "E2B_API_KEY"}
 _ADDRESSES = {
     setting.variable for row in PROVIDERS.values()
@@ -38,30 +41,36 @@ _ADDRESSES = {
 
 
 def read_dotenv(path: Path = Path(".env"), *, trusted: bool = False) -> str:
-    """Adds what `.env` files set and the environment does not; returns what was left out, in words.
-    Raises `BadSettings` for a file that cannot be read, or a named one that is missing."""
+    """Adds variables from `.env` files that the environment does not set.
+
+    Returns:
+        A warning that names the ignored variables; empty where there are none.
+
+    Raises:
+        BadSettings: A file cannot be read, or the file named by `HEAL_ENV_FILE` is missing.
+    """
     if named := os.environ.get(TRUSTED, "").strip():
         if not Path(named).expanduser().is_file():
-            raise BadSettings(f"{TRUSTED}={named} is no file")
+            raise BadSettings(f"{TRUSTED}={named} is not a file. Correct the path or unset it.")
         _add(_values(Path(named).expanduser()))
     values = _values(path)
     if trusted:
         _add(values)
         return ""
     _add({name: values[name] for name in values if _may_set(name, values[name])})
-    left = [name for name in values if _is_missed(name, values[name])]
-    if not left:
+    ignored = [name for name in values if _is_ignored(name, values[name])]
+    if not ignored:
         return ""
     return (
-        f"{path} sets {', '.join(left)}, which is left out: a repository may not choose where code "
-        f"runs, where keys go or what is spent. If the file is yours: {TRUSTED}={path}"
+        f"{path} sets {', '.join(ignored)}, which is ignored: a repository may not choose where "
+        f"code runs, where keys go or what is spent. If you trust the file, set {TRUSTED}={path}"
     )
 
 
 def warn_of_dotenv() -> None:
-    """The same for who has no terminal: what is left out goes to the log."""
-    if left := read_dotenv():
-        log.warning(left)
+    """Reads `.env` files and logs the warning, for interfaces without a terminal."""
+    if warning := read_dotenv():
+        log.warning(warning)
 
 
 def _values(path: Path) -> dict[str, str]:
@@ -84,8 +93,8 @@ def _may_set(name: str, value: str) -> bool:
     return name in _KEYS or (name in _known() and name not in _GUARDED)
 
 
-def _is_missed(name: str, value: str) -> bool:
-    """What would have counted had it been set."""
+def _is_ignored(name: str, value: str) -> bool:
+    """Whether an untrusted file sets a variable that would have an effect."""
     known = _known()
     return (
         name not in os.environ and value.strip() not in ("", known.get(name))
@@ -103,11 +112,11 @@ def _known() -> dict[str, str]:
 
 
 def _lowers(name: str, value: str) -> bool:
-    usual = {str(one.validation_alias): one.default for one in Settings.model_fields.values()}
+    defaults = {str(one.validation_alias): one.default for one in Settings.model_fields.values()}
     try:
-        return float(value or "0") <= float(usual[name])
+        return float(value or "0") <= float(defaults[name])
     except ValueError:
-        return True  # it is refused where it is read
+        return True  # rejected later, when the settings are read
 
 
 def _is_here(address: str) -> bool:

@@ -1,5 +1,7 @@
-"""What happens in a run, as a closed union of values; a run is the list of its events. A step that
-is re-entered after a crash writes the same `task` with a higher `attempt`."""
+"""The events of a run as a closed union of values, and the reading and writing of run logs.
+
+A step that is repeated after a crash writes the same `task` with a higher `attempt`.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ Step = Literal[
 
 
 class RoleChoice(Value):
-    """Who answers a role in this run, and why."""
+    """The model for a role in this run, and why it was chosen."""
 
     role: str
     provider: str
@@ -46,7 +48,7 @@ class RoleChoice(Value):
 
 
 class Parent(Value):
-    """The run that a fork comes from, and the iteration whose program it starts with."""
+    """The run that was forked, and the iteration whose program the fork starts with."""
 
     run: str
     iteration: int
@@ -61,23 +63,22 @@ class RunStarted(Value):
     provider: str
     provider_why: str
     sandbox: str
-    """The sandbox backend and what it was seen to enforce, in words."""
+    """The sandbox backend and the protection observed, in words."""
     level: str = ""
-    """The level that was seen to hold; empty where none was looked at."""
+    """The sandbox level that was observed to hold; empty if it was not checked."""
     layers: tuple[JailLayer, ...] = ()
     roles: tuple[RoleChoice, ...] = ()
     parent: Parent | None = None
     require_proof: ProofLevel = "E1"
     require_integrity: Integrity | None = None
     limit_s: float = 0.0
-    """Seconds after which it ends, or asks for more; 0 where that is not recorded."""
+    """Seconds after which the run ends or asks for more; 0 if not recorded."""
     remembers: bool = True
     project: bool = False
-    """Its program is one of a project's, which the project's own suite judges."""
+    """The program is part of a project and is judged by the project's own suite."""
 
     @property
     def jail(self) -> JailStatus:
-        """What held this run's programs back."""
         return JailStatus(words=self.sandbox, level=self.level, layers=self.layers)
 
 
@@ -105,7 +106,7 @@ class TestInfo(Value):
 
 
 class TestsFrozen(Value):
-    """Tests that joined the suite; the suite only grows."""
+    """Tests were added to the suite, which only grows."""
 
     __test__ = False
 
@@ -120,7 +121,7 @@ class CodeWritten(Value):
 
 
 class Judged(Value):
-    """A report of a solution under the whole suite, at an iteration."""
+    """A solution was judged with the whole suite."""
 
     kind: Literal["judged"] = "judged"
     iteration: int
@@ -135,7 +136,7 @@ class Diagnosed(Value):
 
 
 class Searched(Value):
-    """Progress of a search: candidates screened so far, and the best seen."""
+    """Progress of a search: the candidates pre-checked so far, and the best result."""
 
     kind: Literal["searched"] = "searched"
     candidates: int
@@ -144,10 +145,10 @@ class Searched(Value):
     total: int
     wall_s: float
     cut_after: float | None = None
-    """Seconds after which its budget cut the search; `None` while it runs, or where it ended."""
+    """Seconds after which its budget cut the search; `None` while it runs or if it finished."""
     note: str = ""
     suspects: tuple[SuspectFile, ...] = ()
-    """In a project, the files that were searched, the likeliest first."""
+    """The searched files of a project, the most suspicious first."""
 
 
 class Recalled(Value):
@@ -159,17 +160,17 @@ class Recalled(Value):
 
 
 class IterationEnded(Value):
-    """One round of the ladder was judged; it counts as an iteration whatever it brought."""
+    """An iteration was judged, with or without a new program."""
 
     kind: Literal["round_ended"] = "round_ended"
     iteration: int
     approach: Approach
     better: bool
-    """It has come nearer than all before it."""
+    """Its result is better than that of all earlier iterations."""
 
 
 class TestRuled(Value):
-    """A derived test that the program fails was judged itself, before the program is changed."""
+    """A derived test that the program fails was validated before the program is changed."""
 
     __test__ = False
 
@@ -181,12 +182,12 @@ class TestRuled(Value):
 
 
 class Looked(Value):
-    """The debugger had something done before it answers, and saw what came of it."""
+    """The debugger called a tool before answering, and got its result."""
 
     kind: Literal["looked"] = "looked"
     tool: str
     arguments: str
-    """As JSON text, by the model's word."""
+    """JSON text as written by the model."""
     seen: str
 
 
@@ -199,20 +200,18 @@ class PatchProposed(Value):
 
 
 class Outdone(Value):
-    """A repair of a tournament that was not taken: another passes more, or changes less."""
+    """A repair of a tournament was not chosen, since another passes more or changes less."""
 
     kind: Literal["outdone"] = "outdone"
     iteration: int
     by: str
-    """The model."""
     diff: str
     passed: int
     total: int
 
 
 class PartialFound(Value):
-    """The best partial patch of an unresolved run, which is no fix. A result holds it; only logs of
-    earlier versions have it as an event."""
+    """The best partial patch of an unresolved run; an event only in logs of earlier versions."""
 
     kind: Literal["partial_found"] = "partial_found"
     diff: str
@@ -220,11 +219,11 @@ class PartialFound(Value):
     total: int
     note: str
     code: str = ""
-    """The text of its entry file, where a run ends with it."""
+    """The text of its entry file, if the run ended with it."""
 
 
 class Ambiguous(Value):
-    """Several behaviours pass every test that the repair saw."""
+    """Several behaviours pass all tests that the repair saw."""
 
     kind: Literal["ambiguous"] = "ambiguous"
     iteration: int
@@ -234,7 +233,7 @@ class Ambiguous(Value):
 class Critiqued(Value):
     kind: Literal["critiqued"] = "critiqued"
     verdict: Literal["approve", "reject", "object", "unreviewed"]
-    """`object` is a doubt that forbids nothing; `unreviewed`: nobody answered."""
+    """`object` is a doubt that forbids nothing; `unreviewed` means that no model answered."""
     note: str
     tests: tuple[str, ...] = ()
 
@@ -242,15 +241,15 @@ class Critiqued(Value):
 class Proved(Proof):
     kind: Literal["proved"] = "proved"
     confidence: float | None = None
-    """How likely the patch is right, from 0 to 1; `None` where nothing was changed."""
+    """The probability that the patch is right, 0 to 1; `None` if nothing was changed."""
     unsure: str = ""
     features: Mapping[str, float] = Field(default_factory=dict)
 
     @property
     def settles_competition(self) -> bool:
-        """Whether all tests, those held out too, have refuted every other behaviour."""
-        seen = self.evidence
-        return seen is not None and not seen.others and not seen.unsettled
+        """Whether all tests, including held-out ones, refuted every other behaviour."""
+        evidence = self.evidence
+        return evidence is not None and not evidence.others and not evidence.unsettled
 
 
 class LessonLearned(Value):
@@ -263,12 +262,10 @@ class LessonLearned(Value):
 StepStatus = Literal["pending", "done", "failed", "replaced", "skipped", "refused"]
 
 GONE: tuple[StepStatus, ...] = ("failed", "skipped", "refused")
-"""How a step ends that is not to be done."""
+"""The statuses of steps that were not completed."""
 
 
 class PlanStepped(Value):
-    """A step of a plan came out."""
-
     kind: Literal["plan_stepped"] = "plan_stepped"
     step: int
     what: str
@@ -277,7 +274,7 @@ class PlanStepped(Value):
 
 
 class ModelCall(Value):
-    """Which model is asked by which role, and what that costs."""
+    """The common fields of model call events: role, model and cost."""
 
     call: int
     role: str
@@ -288,40 +285,39 @@ class ModelCall(Value):
 
 
 class ModelAsked(ModelCall):
-    """A call of a model is about to be made, and charged with the most it can come to."""
+    """A model call starts; it is charged with its highest possible cost."""
 
     kind: Literal["model_asked"] = "model_asked"
     prompt: str = ""
     asked: tuple[tuple[str, str], ...] = ()
-    """Who says what in the question, keys taken out and long texts cut."""
+    """Speaker and text of each message, without API keys and with long texts shortened."""
 
 
 class ModelCalled(ModelCall):
-    """One call of a model that came to an answer."""
+    """A model call was answered."""
 
     kind: Literal["model_called"] = "model_called"
     wall_s: float
     input: int = 0
     output: int = 0
     read: int = 0
-    """Tokens of the question that came from the provider's prompt cache."""
+    """Input tokens read from the provider's prompt cache."""
     estimated: bool = False
-    """The provider did not count: the tokens are our own estimate."""
+    """The token counts are estimates, because the provider reported none."""
     first_s: float | None = None
-    """Seconds to the first piece of the answer."""
+    """Seconds to the first part of the answer."""
     finish: Finish = "stop"
     attempts: int = 1
     cached: bool = False
-    """It came from this run's log or a record: nothing was sent."""
+    """The answer came from this run's log or a recording; no request was sent."""
     question: str = ""
     said: str = ""
-    """The address of the answer's text, which a repeated step uses again."""
+    """The store address of the full answer, which a repeated step reuses."""
     answer: str = ""
-    """That text, shortened."""
 
 
 class ModelFailed(ModelCall):
-    """A call of a model that came to no answer; what it may have cost is charged all the same."""
+    """A model call failed; its possible cost is charged all the same."""
 
     kind: Literal["model_failed"] = "model_failed"
     error: str
@@ -331,7 +327,7 @@ class ModelFailed(ModelCall):
 
 
 class FellBack(Value):
-    """Another model answers a role than the one that should have, as the user has allowed."""
+    """A fallback model that the user configured took over a role."""
 
     kind: Literal["fell_back"] = "fell_back"
     role: str
@@ -341,7 +337,7 @@ class FellBack(Value):
 
 
 class Extended(Value):
-    """A person has raised the caps of the run."""
+    """A person raised the budget of the run."""
 
     kind: Literal["extended"] = "extended"
     usd: float = 0.0
@@ -351,15 +347,15 @@ class Extended(Value):
 
 
 class Notice(Value):
-    """Something a reader must know: a fallback, a limit, an advice."""
+    """Information for the user: a fallback, a limit or advice."""
 
     kind: Literal["notice"] = "notice"
     level: Literal["info", "warning", "error"]
     text: str
     role: str = ""
-    """The role that failed, where the run goes on without it; else empty."""
+    """The failed role that the run continues without; else empty."""
     again: int | None = None
-    """The call that is made again, which counts as one more; `None` where it tells of none."""
+    """The number of the call that is retried and counts once more; `None` for other notices."""
 
 
 class Waiting(Value):
@@ -371,15 +367,15 @@ class Waiting(Value):
     diff: str = ""
     rivals: CompetingPatches | None = None
     needs: Literal["answer", "review", "leave", "help", "budget", "key", "visitor"] = "answer"
-    """What it waits for."""
+    """The kind of input the run waits for."""
     code: str = ""
     """The text of the entry file under review."""
     tried: str = ""
-    """A person's text that failed."""
+    """A person's program that failed."""
     unhinted: str = ""
-    """Why a hint cannot be followed; empty where a model reads it."""
+    """Why a hint cannot be used; empty if a model reads it."""
     more: Extended | None = None
-    """What is offered at the cap; `None` where nothing is."""
+    """The offered budget at a limit; `None` if nothing is offered."""
 
 
 class Answered(Value):
@@ -389,7 +385,7 @@ class Answered(Value):
 
 
 class Resumed(Value):
-    """The run was taken up again after its process ended."""
+    """The run was resumed after its process had ended."""
 
     kind: Literal["resumed"] = "resumed"
     note: str
@@ -403,15 +399,15 @@ class RunFinished(Value):
     confidence: float | None = None
     unsure: str = ""
     fitting: int = 1
-    """How many different repairs fit the tests, this one included."""
+    """The number of different repairs that fit the tests, this one included."""
     strategy: Strategy | None
     edit: str = ""
     reason: str
-    """Why it ended so, without the edit."""
+    """Why the run ended with this outcome, without the edit."""
     diff: str
     code: str = ""
     solution: str = ""
-    """The address of the program that `code` is the entry of; else empty."""
+    """The address of the final program, whose entry file is `code`; else empty."""
     stdout: str = ""
     iterations: int
     candidates: int
@@ -421,7 +417,7 @@ class RunFinished(Value):
 
 
 class RunFailed(Value):
-    """A fault of ours ended the run; the traceback is in the log of the process."""
+    """An internal error ended the run; the traceback is in the log of the process."""
 
     kind: Literal["run_failed"] = "run_failed"
     error: str
@@ -440,7 +436,7 @@ FINAL_KINDS = frozenset({"run_finished", "run_failed"})
 
 
 class Stamped(Value):
-    """An event in its place in a run's log; `at` is in seconds since the epoch."""
+    """An event with its position in a run's log; `at` is in seconds since the epoch."""
 
     run: str
     seq: int
@@ -456,12 +452,12 @@ class Stamped(Value):
 
 
 def to_jsonl(log: Iterable[Stamped]) -> str:
-    """A run's log as JSON lines, the form `from_jsonl` reads back."""
+    """A run's log as JSON lines, which `from_jsonl` reads back."""
     return "".join(stamped.to_json() + "\n" for stamped in log)
 
 
 def from_jsonl(text: str) -> tuple[Stamped, ...]:
-    """Reads a log written by `to_jsonl`; raises `ValueError` naming the bad line."""
+    """Reads a log written by `to_jsonl`; raises `ValueError` with the number of a bad line."""
     return tuple(_parsed(text))
 
 
@@ -475,7 +471,7 @@ def _parsed(text: str) -> Iterator[Stamped]:
 
 
 def fold_attempts(log: Iterable[Stamped]) -> tuple[Stamped, ...]:
-    """The log without the events of attempts that a later attempt of the same step replaced."""
+    """The log without attempts of steps that a later attempt of the same step replaced."""
     entries = tuple(log)
     last: dict[str, int] = {}
     for entry in entries:
@@ -484,7 +480,7 @@ def fold_attempts(log: Iterable[Stamped]) -> tuple[Stamped, ...]:
 
 
 def seconds_spent(log: Iterable[Stamped]) -> float:
-    """Wall seconds a run was driven, without the time it waited for a person or a process."""
+    """Wall seconds of a run, without the time it waited for a person or a process."""
     spent = 0.0
     before: Stamped | None = None
     for entry in log:

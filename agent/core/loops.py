@@ -1,4 +1,4 @@
-"""Coroutines for callers that are none."""
+"""Runs coroutines from synchronous code, and blocking code in threads."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 aside = asyncio.to_thread
-"""Reads long texts in a thread, for rooms that know no loop: the loop serves others too."""
+"""Runs slow synchronous work in a thread, so that the event loop is not blocked."""
 
 
 def outside_any_loop(work: Coroutine[object, object, T]) -> T:
-    """Runs a coroutine to its end, in a thread of its own where this one has a running loop."""
+    """Runs a coroutine to its end, in a new thread if this one has a running event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
     started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
 
-    async def noted() -> T:
+    async def recorded() -> T:
         task = asyncio.ensure_future(work)
         started.append((asyncio.get_running_loop(), task))
         return await task
 
     with ThreadPoolExecutor(1, thread_name_prefix="heal") as pool:
-        future = pool.submit(asyncio.run, noted())
+        future = pool.submit(asyncio.run, recorded())
         try:
             return future.result()
         except KeyboardInterrupt:
@@ -39,7 +39,7 @@ def outside_any_loop(work: Coroutine[object, object, T]) -> T:
 
 
 def blocking(function: Callable[P, Coroutine[object, object, T]]) -> Callable[P, T]:
-    """The same for callers that are no coroutines; its name is without the leading `a`."""
+    """A synchronous version of a coroutine function, named without its leading `a`."""
 
     @wraps(function)
     def run(*args: P.args, **named: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""Measures of a program's text, by name: how it is written, never whether it is right."""
+"""Code metrics of a program's text by name, and Wilson's score interval."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from agent.core.trees import is_legible, nodes_of
 
 Measure = Callable[[str], int | bool | None]
-"""What a measure says of a text; `None` where it cannot be read."""
+"""A metric of a text; `None` where the text does not parse."""
 
 _BRANCHES = (
     ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension,
@@ -19,7 +19,7 @@ _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def cyclomatic_complexity(text: str) -> int | None:
-    """McCabe's number of the whole program."""
+    """McCabe's cyclomatic complexity of the whole program."""
     if not is_legible(text):
         return None
     nodes = nodes_of(text)
@@ -29,12 +29,12 @@ def cyclomatic_complexity(text: str) -> int | None:
 
 
 def line_count(text: str) -> int:
-    """Lines that are not blank."""
+    """The number of lines that are not blank."""
     return sum(bool(line.strip()) for line in text.splitlines())
 
 
 def has_docstrings(text: str) -> bool | None:
-    """Whether every public function and class has one; of a program without any, the module."""
+    """Whether all public functions and classes have docstrings, or the module if it has none."""
     if not is_legible(text):
         return None
     nodes = nodes_of(text)
@@ -52,16 +52,15 @@ MEASURES: Mapping[str, Measure] = {
 
 
 def measured(text: str) -> dict[str, int | bool | None]:
-    """Every measure of a text."""
     return {name: measure(text) for name, measure in MEASURES.items()}
 
 
 _Z = 1.96
-"""Of an interval that holds the true share 19 times out of 20."""
+"""The standard score of a 95 % interval."""
 
 
 def interval(hits: int, of: int) -> tuple[float, float]:
-    """Wilson's score interval of a share; see Wilson, JASA 22 (1927)."""
+    """Wilson's score interval of the share `hits / of`; see Wilson, JASA 22 (1927)."""
     if not of:
         return 0.0, 1.0
     share, square = hits / of, _Z * _Z

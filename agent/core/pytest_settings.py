@@ -1,4 +1,4 @@
-"""What of pytest is decided outside of a test file: by configuration, and by plugins."""
+"""pytest's configuration files, and the plugins that test files need."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ CONFIGURATIONS: dict[str, str] = {
     "pytest.toml": "", ".pytest.toml": "", "pytest.ini": "", ".pytest.ini": "",
     "pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]",
 }
-"""Files that may configure pytest, in its order, and the section that says that they do."""
+"""Files that may configure pytest, in its order, and the section that marks them."""
 PLUGINS: dict[str, str] = {
     "mocker": "pytest_mock", "asyncio": "pytest_asyncio.plugin", "anyio": "anyio.pytest_plugin",
     "benchmark": "pytest_benchmark.plugin", "freezer": "pytest_freezegun", "trio": "pytest_trio",
@@ -14,4 +14,4 @@ PLUGINS: dict[str, str] = {
     "requests_mock": "requests_mock.contrib._pytest_plugin", "httpx_mock": "pytest_httpx",
     "data_regression": "pytest_regressions.plugin", "subtests_plugin": "pytest_subtests.plugin",
 }
-"""Words of a test file that need a plugin; none is loaded by itself, which would take long."""
+"""Names in a test file that need a plugin, and that plugin. Loading all plugins is too slow."""

@@ -1,5 +1,8 @@
-"""Every setting with its default, variable and meaning. `agent.interfaces.reference_docs` writes
-tables of README and `.env.example` from it. Only `Settings.from_env` reads the environment."""
+"""All settings with default, environment variable and meaning.
+
+`agent.interfaces.settings_docs` generates the tables of README and `.env.example` from it. Only
+`Settings.from_env` reads the environment.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ COMMAND = "heal" if _IS_HEAL else "python -m agent"
 
 
 class BadSettings(Exception):
-    """A setting has a value that cannot be used; the message names it."""
+    """A setting has an invalid value; the message names the setting."""
 
 
 def _role_caps(value: object) -> object:
@@ -70,218 +73,211 @@ Targets = Annotated[
 
 
 def _set(variable: str, default: object, about: str, *, shown: str = "", **more: Any) -> Any:
-    """A field set by a variable; `about` is Markdown, `shown` replaces an unreadable default in
-    tables."""
+    """A field set by a variable; `about` is Markdown, `shown` replaces the default in tables."""
     if shown:
         more["json_schema_extra"] = {"shown": shown}
     return Field(default, validation_alias=variable, description=about, **more)
 
 
 class Settings(BaseModel):
-    """How a session behaves. Making one reads nothing but what is given."""
+    """The settings of a session; the constructor does not read the environment."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    provider: str = _set("LLM_PROVIDER", "auto", "see [Use a model](../use-a-model.md)")
-    model: str = _set("LLM_MODEL", "", "the model of that provider, for all roles it takes")
+    provider: str = _set("LLM_PROVIDER", "auto", "the model provider: see [Models](#models)")
+    model: str = _set("LLM_MODEL", "", "the model of that provider, for all its roles")
     roles: Targets = _set(
-        "LLM_ROLES", {}, "roles that another model answers, as `critic=mock, "
+        "LLM_ROLES", {}, "other models for single roles, as `critic=mock, "
         "debugger=anthropic/claude-opus-5-5`",
     )
     fallbacks: Annotated[tuple[str, ...], BeforeValidator(_targets)] = _set(
-        "LLM_FALLBACK", (), "models that stand in, in this order, where one cannot be reached"
+        "LLM_FALLBACK", (), "fallback models, in this order, for a model that is unreachable"
     )
     options: Mapping[str, Option] = Field(default_factory=dict)
-    """What is set of the variables that rows of `llm.provider.PROVIDERS` name."""
+    """The values of the variables that rows of `llm.provider.PROVIDERS` name."""
     budget_usd: Dollars = _set("HEAL_BUDGET_USD", 0.5, "dollars a run may spend on models")
     budget_tokens: Number = _set("HEAL_BUDGET_TOKENS", 200_000, "tokens a run may spend on models")
-    budget_calls: Number = _set("HEAL_BUDGET_CALLS", 40, "calls of models, retries among them")
+    budget_calls: Number = _set("HEAL_BUDGET_CALLS", 40, "model calls of a run, retries included")
     role_budgets: Annotated[Mapping[str, Caps], BeforeValidator(_role_caps)] = _set(
-        "HEAL_ROLE_BUDGETS", {}, "further caps by role, as `critic.calls=2, debugger.usd=0.10, "
-        "generator.seconds=90`",
+        "HEAL_ROLE_BUDGETS", {}, "additional limits by role, as `critic.calls=2, "
+        "debugger.usd=0.10, generator.seconds=90`",
     )
     prices: File | None = _set(
-        "HEAL_PRICES", None, "a price table of your own, in the form of `llm/prices.yaml`"
+        "HEAL_PRICES", None, "your own price table, in the format of `llm/prices.yaml`"
     )
     prompts: File | None = _set(
-        "HEAL_PROMPTS", None, "a folder of prompts of your own, which stand in for those of "
-        "`prompts/` by their name; a file that is changed counts from the next call on",
+        "HEAL_PROMPTS", None, "a folder with your own prompts, which replace those of the same "
+        "name in `prompts/`; a changed file is used from the next call on",
     )
     allow_host_keys: bool = _set(
-        "ALLOW_HOST_KEYS", False, "`1`: a public page uses the host's keys for its visitors"
+        "ALLOW_HOST_KEYS", False, "`1`: a public page uses the host's API keys for its visitors"
     )
     host_keys: bool = True
-    """The host's own keys serve whoever asks: so it is on loopback and in the terminal."""
+    """The host's own API keys may be used, as on loopback and in the terminal."""
     trace_content: bool = _set(
-        "HEAL_TRACE_CONTENT", False,
-        "`1`: what is asked and answered goes into traces, where there are any",
+        "HEAL_TRACE_CONTENT", False, "`1`: traces contain the questions and answers of models",
     )
     max_iterations: int = _set(
-        "HEAL_MAX_ITERATIONS", 5, "rounds of repair in one run: a search, a model's repair or a "
+        "HEAL_MAX_ITERATIONS", 5, "repair iterations of one run: a search, a model's repair or a "
         "tournament is one each", ge=1,
     )
     parallel_strategies: int = _set(
-        "HEAL_PARALLEL_STRATEGIES", 3, "repairs that a model is asked for side by side in a "
-        "tournament; with 1, or a model in this process, none is held", ge=1, le=8,
+        "HEAL_PARALLEL_STRATEGIES", 3, "parallel model repairs in a tournament; there is no "
+        "tournament with 1, or with a model in this process", ge=1, le=8,
     )
     autonomy_level: Autonomy = _set(
-        "HEAL_AUTONOMY", "full_auto", "`review_repairs` waits for a person before a repair is "
-        "kept, `review_all` also before a model is asked to write, and before a first draft is kept"
+        "HEAL_AUTONOMY", "full_auto", "`review_repairs` waits for a person before it accepts a "
+        "repair, `review_all` also before a model writes code and before it accepts a first draft"
     )
     enable_search: bool = _set(
-        "HEAL_SEARCH", True, "`0`: no repair is searched for, neither at first nor around a model's"
+        "HEAL_SEARCH", True, "`0`: no search for repairs, neither first nor around a model's repair"
     )
     enable_spec_tests: bool = _set(
-        "HEAL_SPEC_TESTS", True, "`0`: no examples are derived from a task's words"
+        "HEAL_SPEC_TESTS", True, "`0`: no examples are derived from the task description"
     )
     enable_adversarial_tests: bool = _set(
-        "HEAL_ADVERSARIAL_TESTS", True, "`0`: no adversarial calls join the tests"
+        "HEAL_ADVERSARIAL_TESTS", True, "`0`: no adversarial calls are added to the tests"
     )
     enable_arbitration: bool = _set(
-        "HEAL_ARBITRATION", True, "`0`: a derived test that a program fails is not judged itself "
+        "HEAL_ARBITRATION", True, "`0`: a derived test that a program fails is not validated "
         "before the program is changed",
     )
     enable_critic: bool = _set(
-        "HEAL_CRITIC", True, "`0`: no model reviews a program before it is kept; the rule does, "
-        "which refuses one whose own tests were changed",
+        "HEAL_CRITIC", True, "`0`: no model reviews a program before it is accepted; a rule still "
+        "refuses a program whose own tests were changed",
     )
     enable_simplifier: bool = _set(
-        "HEAL_SIMPLIFIER", False, "`1`: what can never run is left out of what was written, where "
+        "HEAL_SIMPLIFIER", False, "`1`: unreachable code is removed from a written program, if "
         "all tests still pass",
     )
     enable_security_check: bool = _set(
-        "HEAL_SECURITY_CHECK", False, "`1`: risky calls of what was written are named, and a new "
-        "one holds its proof at E1; finding none says nothing of safety",
+        "HEAL_SECURITY_CHECK", False, "`1`: risky calls of a written program are listed, and a new "
+        "one limits its proof to E1; no finding does not mean that the program is safe",
     )
     enable_cross_session_memory: bool = _set(
-        "HEAL_CROSS_SESSION_MEMORY", True, "`0`: no fix and no lesson of another run is used, and "
-        "none is kept",
+        "HEAL_CROSS_SESSION_MEMORY", True, "`0`: fixes and lessons of other runs are not used, and "
+        "none are saved",
     )
     budget_s: Seconds = _set(
         "HEAL_BUDGET_S", 120.0,
         "wall seconds of a run: an outer limit, since a busy machine makes a search slower",
     )
     model_s: Seconds = _set(
-        "HEAL_MODEL_S", 240.0, "further wall seconds of a run whose plan has a model"
+        "HEAL_MODEL_S", 240.0, "additional wall seconds of a run that can use a model"
     )
     search_s: Seconds = _set(
-        "HEAL_SEARCH_S", 10.0, "processor seconds of search in one iteration; it is cut by the "
-        "clock only after eight times as long",
+        "HEAL_SEARCH_S", 10.0, "CPU seconds of search in one iteration; its wall time limit is "
+        "eight times as long",
     )
     max_candidates: int = _set(
-        "HEAL_MAX_CANDIDATES", 60_000, "candidates screened in one iteration"
+        "HEAL_MAX_CANDIDATES", 60_000, "candidates pre-checked in one iteration"
     )
     test_wall_s: Seconds = _set(
         "HEAL_TEST_S", 5.0, "wall seconds of one test; in a run at most a tenth of `HEAL_BUDGET_S`"
     )
     hold_out: bool = _set(
-        "HEAL_HOLD_OUT", True,
-        "hold one test out where there are four or more, of a pytest file too",
+        "HEAL_HOLD_OUT", True, "hold out one test if there are four or more, also of a pytest file",
     )
     grace_s: float = _set(
-        "HEAL_GRACE_S", 60.0, "seconds after which a run that asks models waits, where its page "
-        "was closed; `0`: it goes on", ge=0,
+        "HEAL_GRACE_S", 60.0, "seconds after which a run that asks models pauses when its page "
+        "was closed; `0`: it continues", ge=0,
     )
     proof_s: Seconds = _set(
-        "HEAL_PROOF_S", 2.0,
-        "wall seconds in which a repair may be proven above E2; `0` leaves that out",
+        "HEAL_PROOF_S", 2.0, "wall seconds for a proof above E2; `0` skips it",
     )
     require_confidence: float = _set(
-        "HEAL_REQUIRE_CONFIDENCE", 0.9, "the least estimated probability of being right with which "
+        "HEAL_REQUIRE_CONFIDENCE", 0.9, "the lowest estimated probability of being right at which "
         "a patch counts as healed; below it is a proposal (terminal: `--require-confidence`)",
         ge=0, le=1,
     )
     ask: bool = _set(
-        "HEAL_ASK", False, "`1`: where the tests leave several behaviours open, wait for a "
-        "person's word (terminal: `--ask`)",
+        "HEAL_ASK", False, "`1`: if the tests allow several behaviours, wait for a person's "
+        "choice (terminal: `--ask`)",
     )
     sandbox: Annotated[str, AfterValidator(_sandbox)] = _set(
-        "HEAL_SANDBOX", STRONGEST, "the sandbox backend: `auto` is the strongest that this machine "
-        "grants, `jail` is refused where there is none, `subprocess` has limits only; `docker`, "
-        "`e2b` and `daytona` run code elsewhere, see [Backends](../backends.md)",
+        "HEAL_SANDBOX", STRONGEST, "the sandbox backend: `auto` is the strongest available here, "
+        "`jail` fails if there is none, `subprocess` has limits only; `docker`, `e2b` and "
+        "`daytona` run code elsewhere, see [docs/backends.md](docs/backends.md)",
     )
     allow_weak: bool = _set(
         "SANDBOX_ALLOW_WEAK", False, "`1`: a server that other machines can reach runs code even "
-        "where no jail of level L2 or above was seen to hold, and says so on every page",
+        "without a sandbox of level L2 or above, and says so on every page",
     )
     share: bool = _set(
-        "HEAL_SHARE", False, "`1`: `app.py` opens a link of gradio.live to its page for a week, "
+        "HEAL_SHARE", False, "`1`: `app.py` opens a gradio.live link to its page for a week, "
         "which makes the page public (see `SANDBOX_ALLOW_WEAK`)",
     )
     visitor_runs: int = _set(
-        "HEAL_VISITOR_RUNS", 3, "runs that go on at once for one visitor of a public page; from "
-        "one address four times as many", ge=1,
+        "HEAL_VISITOR_RUNS", 3, "concurrent runs of one visitor of a public page; four times as "
+        "many for one address", ge=1,
     )
     visitor_rate: int = _set(
-        "HEAL_VISITOR_RATE", 20, "runs and checks that one visitor of a public page starts, and "
-        "answers by which runs go on, in a minute; from one address four times as many", ge=1,
+        "HEAL_VISITOR_RATE", 20, "runs, checks and answers of one visitor of a public page per "
+        "minute; four times as many for one address", ge=1,
     )
     live_runs: int = _set(
-        "HEAL_LIVE_RUNS", 64, "runs that go on at once on a public page, for all of its visitors",
-        ge=1,
+        "HEAL_LIVE_RUNS", 64, "concurrent runs of all visitors of a public page", ge=1,
     )
     request_rate: int = _set(
-        "HEAL_REQUEST_RATE", 1_200, "requests that a public page answers to one address in a "
-        "minute, files that every page loads apart", ge=1,
+        "HEAL_REQUEST_RATE", 1_200, "requests that a public page answers to one address per "
+        "minute, not counting the files that every page loads", ge=1,
     )
     largest_input: int = _set(
-        "HEAL_LARGEST_INPUT", 200_000, "characters that a visitor of a public page may bring to a "
-        "run or answer it with; files may be 2 MB", ge=1,
+        "HEAL_LARGEST_INPUT", 200_000, "characters of a public page visitor's input or answer; "
+        "files may have 2 MB", ge=1,
     )
     keep_days: Number = _set(
-        "HEAL_KEEP_DAYS", 30, "days after which a run of a public page's visitor is deleted, "
-        "one that waits too; `0`: never. The owner's own are kept",
+        "HEAL_KEEP_DAYS", 30, "days after which a run of a public page's visitor is deleted, even "
+        "if it waits; `0`: never. The owner's runs are never deleted",
     )
     keep_runs: Number = _set(
-        "HEAL_KEEP_RUNS", 5_000, "runs of a public page's visitors that are kept; whoever has "
-        "the most makes room first; one that goes on is never deleted; `0`: all",
+        "HEAL_KEEP_RUNS", 5_000, "saved runs of a public page's visitors; those of the visitor "
+        "with the most runs are deleted first, active ones never; `0`: all",
     )
     data_dir: File = _set(
-        "HEAL_DATA_DIR", Path(), "runs, checkpoints and the fix memory",
+        "HEAL_DATA_DIR", Path(), "the folder of runs, checkpoints and the fix memory",
         shown="the user's data folder",
     )
     hf_token: str = _set(
-        "HF_TOKEN", "", "a Hugging Face token: one that may write for `memory sync`, one that may "
-        "read for a gated model; never used by being there", repr=False,
+        "HF_TOKEN", "", "a Hugging Face token with write access for `memory sync`, or read access "
+        "for a gated model; setting it alone has no effect", repr=False,
     )
     hf_lessons_repo: str = _set(
         "HF_LESSONS_REPO", "",
-        "the dataset, `owner/name`, that `memory sync` shares lessons through",
+        "the dataset, `owner/name`, through which `memory sync` shares lessons",
     )
     drafts: Mapping[str, str] = Field(default_factory=dict)
-    """Scripted first drafts of the plan without a model: a task's words to program text."""
+    """Scripted first drafts by task description, for runs without a model."""
     environment: Mapping[str, str] = Field(default_factory=dict, repr=False)
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None, **given: object) -> Settings:
-        """Settings from the environment, the process's by default; `given` values win. Raises
-        `BadSettings`."""
+        """Settings from an environment, by default `os.environ`; `given` values take precedence."""
         env = dict(os.environ if environment is None else environment)
         present = {name: text.strip() for name, text in env.items() if text.strip()}
-        wanted = {name: value for name, value in given.items() if value is not None}
+        explicit = {name: value for name, value in given.items() if value is not None}
         fields = {
             alias: present[alias] for name, field in cls.model_fields.items()
-            if name not in wanted and (alias := str(field.validation_alias)) in present
+            if name not in explicit and (alias := str(field.validation_alias)) in present
         }
         try:
             return cls.model_validate({
-                "environment": env, "options": dict(_options(present)), **fields, **wanted
+                "environment": env, "options": dict(_options(present)), **fields, **explicit
             })
         except ValidationError as error:
             raise _bad(error) from error
 
     @property
     def caps(self) -> Caps:
-        """What a run may spend on models."""
         return Caps(usd=self.budget_usd, tokens=self.budget_tokens, calls=self.budget_calls)
 
 
 AgentConfig = Settings
-"""Their public name: `SelfHealingAgent(config=AgentConfig(enable_critic=False))`."""
+"""The public name: `SelfHealingAgent(config=AgentConfig(enable_critic=False))`."""
 
 
 def _options(env: Mapping[str, str]) -> Iterator[tuple[str, Option]]:
-    """What is set of the variables of providers, each in the type of its default."""
+    """The set variables of providers, each in the type of its default."""
     for setting in provider_settings():
         for variable in filter(None, (setting.variable, setting.alias)):
             if variable in env:
@@ -293,37 +289,37 @@ def _option(setting: Setting, variable: str, text: str) -> Option:
     kind: Any = type(setting.default)
     bounds = Field(ge=setting.least) if kind is int else Field()
     try:
-        found: Option = TypeAdapter(Annotated[kind, bounds]).validate_python(text)
+        option: Option = TypeAdapter(Annotated[kind, bounds]).validate_python(text)
     except ValidationError as error:
-        told = error.errors(include_url=False)[0]["msg"]
-        raise BadSettings(f"{variable}={text!r} cannot be used: {told}") from error
-    return found
+        reason = error.errors(include_url=False)[0]["msg"]
+        raise BadSettings(f"{variable}={text!r} is not valid: {reason}") from error
+    return option
 
 
 def _bad(error: ValidationError) -> BadSettings:
-    """The first fault, by the variable that would set the field."""
+    """Reports the first error under the name of the environment variable."""
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0])
     field = Settings.model_fields.get(name)
     variable = str(field.validation_alias) if field is not None else name
-    told = str(first.get("ctx", {}).get("error", first["msg"]))
-    return BadSettings(f"{variable}={first['input']!r} cannot be used: {told}")
+    reason = str(first.get("ctx", {}).get("error", first["msg"]))
+    return BadSettings(f"{variable}={first['input']!r} is not valid: {reason}")
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A row of the table of settings."""
+    """A row of the settings table."""
 
     name: str
     shown: str
-    """The default, as an environment would say it; empty where nothing is set."""
+    """The default as written in an environment; empty if there is none."""
     about: str
     field: str = ""
-    """Its name in `AgentConfig`; empty for what rows of providers name."""
+    """Its name in `AgentConfig`; empty for the options of providers."""
 
 
 def provider_settings() -> tuple[Setting, ...]:
-    """What rows of providers let a user set, each once."""
+    """The options of all providers, each once."""
     found = {
         setting.variable: setting for row in PROVIDERS.values() for setting in row.settings.values()
     }
@@ -358,22 +354,25 @@ def _shown(default: object) -> str:
 
 
 def data_folder(settings: Settings) -> tuple[Path, str]:
-    """The folder for what outlives a process, made if needed, and a warning where it is only
-    temporary. Raises `BadSettings` where `HEAL_DATA_DIR` cannot be written."""
-    wanted = settings.data_dir
-    if wanted == Path():
+    """The folder for persistent data, created if needed, and a warning if it is only temporary.
+
+    Raises:
+        BadSettings: `HEAL_DATA_DIR` is not writable.
+    """
+    folder = settings.data_dir
+    if folder == Path():
         home = settings.environment.get("XDG_DATA_HOME") or "~/.local/share"
-        wanted = Path(home).expanduser() / "self-healing-code-agent"
+        folder = Path(home).expanduser() / "self-healing-code-agent"
     try:
-        wanted.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=wanted):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         if settings.data_dir != Path():
-            raise BadSettings(f"HEAL_DATA_DIR={wanted} cannot be written: {error}") from error
-        folder = Path(tempfile.mkdtemp(prefix="self-healing-"))
-        return folder, (
-            f"{wanted} cannot be written ({error.strerror}), so runs and the fix memory are kept "
-            f"in {folder} and forgotten later; set HEAL_DATA_DIR to keep them"
+            raise BadSettings(f"HEAL_DATA_DIR={folder} is not writable: {error}") from error
+        temporary = Path(tempfile.mkdtemp(prefix="self-healing-"))
+        return temporary, (
+            f"{folder} is not writable ({error.strerror}). Runs and the fix memory are saved only "
+            f"temporarily in {temporary}. Set HEAL_DATA_DIR to a writable folder."
         )
-    return wanted, ""
+    return folder, ""

@@ -1,4 +1,4 @@
-"""An SQLite file that several processes open, read and write at once."""
+"""Helpers for an SQLite file that several processes read and write at once."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 PATIENCE_S = 10.0
-"""How long a write waits for another process's."""
+"""How long a write waits for the write of another process."""
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 def use_wal(db: sqlite3.Connection) -> None:
-    """Puts a file into WAL mode; SQLite does not wait for another process that does the same."""
+    """Switches a file to WAL mode; retries, since SQLite does not wait for a competing switch."""
     until = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -29,7 +29,7 @@ def use_wal(db: sqlite3.Connection) -> None:
 
 @contextmanager
 def changing(db: sqlite3.Connection) -> Iterator[None]:
-    """One transaction; a half-done one is rolled back."""
+    """Runs the block in one transaction and rolls it back on an error."""
     db.execute("begin immediate")
     try:
         yield
@@ -41,7 +41,7 @@ def changing(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def make_shrinking(path: Path) -> None:
-    """Makes a file in WAL mode that can give back what was deleted, where there is none."""
+    """Creates a missing file in WAL mode, so that it can shrink after deletions."""
     with closing(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as db:
         db.execute("pragma auto_vacuum=incremental")
         use_wal(db)

@@ -1,5 +1,8 @@
-"""What LangGraph carries between steps: identifiers, counters and short words. Values are in the
-store, as the checkpoint's codec returns unknown types as dicts and tuples as lists."""
+"""The graph's checkpointed state, and the stored values that it refers to by address.
+
+The state holds only identifiers, counters and short texts, because the checkpoint's codec returns
+unknown types as dicts and tuples as lists.
+"""
 
 from __future__ import annotations
 
@@ -26,56 +29,54 @@ from agent.core.domain import (
 
 UNHELD_WORDS: dict[Unheld, str] = {
     "": "",
-    "together": "no test was held out: they fail together, and it may be one that it takes",
-    "no value": "no test was held out: no failing one names the value it expects",
-    "known": "no test was held out: what each asks, others tell",
+    "together": "no test was held out, because the failing tests may depend on each other",
+    "no value": "no test was held out, because no failing test states the value it expects",
+    "known": "no test was held out, because other tests reveal what each of them checks",
     "seen": "a person who has seen every test changed the program",
     "edited": "the tests were edited, so none is held out any more",
 }
 
 
 class Suite(Value):
-    """The frozen tests of a run: those a repair may see, and those it may not."""
+    """The frozen tests of a run: the visible ones and those held out from the repair."""
 
     visible: tuple[TestCase, ...] = ()
     held_out: tuple[TestCase, ...] = ()
     held_passed: bool = False
-    """The held-out test passed before the repair too: it shows that nothing else broke."""
+    """The held-out test also passed before the repair, so it only shows that nothing broke."""
     consulted: bool = False
-    """A held-out test failed once and was shown; passing it proves no more."""
+    """A held-out test failed once and was shown; passing it proves nothing more."""
     unheld: Unheld = ""
-    """Why there are tests enough and none could be held out."""
+    """Why no test could be held out although there are enough."""
     aside: Mapping[str, str] = Field(default_factory=dict)
-    """Names of derived tests that are not believed any more, and why."""
+    """Names of excluded derived tests, and why."""
     heard: tuple[str, ...] = ()
-    """Names of derived tests that were judged beside a program which they fail."""
+    """Names of derived tests that were validated because a program failed them."""
     flaky: tuple[str, ...] = ()
-    """Tests that fail in some runs of the first program only; a repair must pass them in every
-    run."""
+    """Tests that fail only in some runs of the first program; a repair must always pass them."""
     together: tuple[str, ...] = ()
-    """Names of tests that fail only where the others run before them."""
-
+    """Names of tests that fail only if the others run before them."""
     was_urged: bool = False
-    """Another repair was tried once for the sake of confirmed tests."""
+    """Another repair was tried once to pass confirmed tests."""
 
     @property
     def all(self) -> tuple[TestCase, ...]:
         return (*self.visible, *self.held_out)
 
     def derived_required(self, names: Collection[str]) -> Suite:
-        """The same tests, of which these forbid success alone for now."""
+        """The suite in which the named tests forbid success on their own for now."""
         return self.with_origins({name: "urged" for name in names}).model_copy(
             update={"was_urged": True}
         )
 
     def settled(self) -> Suite:
-        """The same tests, with none urged any more."""
+        """The suite with its urged tests reset to confirmed."""
         return self.with_origins(
             {test.name: "confirmed" for test in self.all if test.origin == "urged"}
         )
 
     def with_origins(self, origins: Mapping[str, Origin]) -> Suite:
-        """The same tests, some with another origin, by their names."""
+        """The suite with other origins for the named tests."""
         def of(tests: Sequence[TestCase]) -> tuple[TestCase, ...]:
             return tuple(
                 one.model_copy(update={"origin": origins.get(one.name, one.origin)})
@@ -88,12 +89,12 @@ class Suite(Value):
 
     @property
     def is_specified(self) -> bool:
-        """Whether tests of the user say what the program does, as `Report.is_pinned` has it."""
+        """Whether user tests specify the program; see `Report.is_specified`."""
         return any(test.origin in PINNING_ORIGINS for test in self.all)
 
     @property
     def oracle(self) -> tuple[TestCase, ...]:
-        """The visible tests that decide, as `Report.oracle` has it, but for those set aside."""
+        """The visible deciding tests (see `Report.oracle`) without excluded ones."""
         deciding = VETOING_ORIGINS if self.is_specified else VETOING_ORIGINS | DERIVED_ORIGINS
         return tuple(
             test for test in self.visible
@@ -101,7 +102,7 @@ class Suite(Value):
         )
 
     def ruled(self, report: Report) -> Report:
-        """A report with what was ruled of derived tests: those set aside say nothing any more."""
+        """The report with the current origins and exclusions of derived tests."""
         origins = {test.name: test.origin for test in self.all}
         return report.model_copy(update={"verdicts": tuple(
             one.model_copy(update={
@@ -112,13 +113,13 @@ class Suite(Value):
         )})
 
     def seen_of(self, report: Report) -> Report:
-        """A report without the held-out tests, for the step that repairs."""
+        """The report without held-out tests, for the repairing step."""
         held = {test.name for test in self.held_out}
         verdicts = tuple(verdict for verdict in report.verdicts if verdict.test not in held)
         return report.model_copy(update={"verdicts": verdicts})
 
     def shown(self) -> Suite:
-        """The same tests with none held out any more."""
+        """The suite with its held-out tests made visible."""
         before: Origin = "user" if self.is_specified else "task"
         opened = tuple(
             test.model_copy(update={"origin": before}) if test.origin == "held-out" else test
@@ -130,7 +131,7 @@ class Suite(Value):
 
 
 class AttemptCandidate(TypedDict):
-    """What one attempt of a model came to, of a round in which there may be several."""
+    """One repair of an iteration; a tournament has several."""
 
     round: int
     place: int
@@ -140,158 +141,153 @@ class AttemptCandidate(TypedDict):
 def of_the_newest_iteration(
     before: list[AttemptCandidate] | None, after: list[AttemptCandidate] | None
 ) -> list[AttemptCandidate]:
-    """The attempts of the newest round, in order."""
+    """The candidates of the newest iteration, in order."""
     both = [*(before or ()), *(after or ())]
     newest = max((one["round"] for one in both), default=0)
-    kept = {one["place"]: one for one in both if one["round"] == newest}
-    return [kept[place] for place in sorted(kept)]
+    by_place = {one["place"]: one for one in both if one["round"] == newest}
+    return [by_place[place] for place in sorted(by_place)]
 
 
 class State(TypedDict, total=False):
-    """The graph's state. Fields ending in `_id` are addresses in the store."""
+    """The graph's state; fields ending in `_id` are addresses in the store."""
 
     suite_id: str
     base_id: str
     solution_id: str
     around_id: str
-    """The program that a search goes around, where a fork starts with another than the first."""
+    """The program around which a fork searches, if it is not the first program."""
     report_id: str
     diagnosis_id: str
     doubted_id: str
-    """A program that fails confirmed tests only, while another is tried; else empty."""
+    """A program that fails only confirmed tests, while another is tried; else empty."""
     urged_from: int
     """The iteration in which that began."""
     iteration: int
-    """Judged rounds so far: a search, a model's repair and a tournament are one each."""
+    """Judged iterations so far: a search, a model's repair and a tournament are one each."""
     paid: bool
-    """The plan's models are asked from here on."""
+    """The plan's models are used from here on."""
     escalated: bool
     """The failure is diagnosed again before the next iteration."""
     approach: Approach
-    """How the next round goes about it."""
     rounds_id: str
     place: int
     candidates_now: Annotated[list[AttemptCandidate], of_the_newest_iteration]
     taken: bool
-    """The newest round's program passed what it had seen, and is judged by all."""
+    """The newest program passed the visible tests and is judged with all tests next."""
     objected: bool
-    """Its objections were just made tests, which are to be judged."""
+    """The critic's objections were just turned into tests, which are validated next."""
     objection: str
-    """What the critic said and could not be made a test; else empty."""
+    """An objection of the critic that could not be turned into a test; else empty."""
     risk: str
     reviewed: str
-    """The address of the program that the critic has seen."""
+    """The address of the program that the critic reviewed."""
     strategy: Strategy
     note: str
     proposed_id: str
-    """The program that the last repair has brought; empty where it brought none."""
+    """The program of the last repair; empty if it produced none."""
     proposed_rivals_id: str
     rivals_id: str
-    """The `Alternatives` of the current program; empty where no other is known to pass."""
+    """The `Alternatives` of the current program; empty if no other is known to pass."""
     asked: int
-    """Questions about them that were put to a person."""
+    """The number of questions about them that a person was asked."""
     asking: bool
     """An answer led to another question."""
     candidates: int
     failed_edits: int
-    """Programs of a person's that failed since one passed."""
+    """The number of a person's programs that failed since one passed."""
     edit_told: str
     edit_tried: str
     edited: bool
-    """A person has just changed the program, which is to be judged."""
+    """A person just changed the program, which is judged next."""
     permitted: bool
-    """A person has given leave to ask models, where that was asked for."""
+    """A person allowed the use of models, if permission was required."""
     recalled: bool
     transferred: str
-    """What was done, where the recalled fix was made for another failure; else empty."""
+    """The edit, if the recalled fix was made for another failure; else empty."""
     confidence: float
-    """How likely the current patch is right; 1 where nothing was changed."""
+    """The probability that the current patch is right; 1 if nothing was changed."""
     unsure: str
     accepted: bool
     doubtful_id: str
     """The `Reserve` with a patch below the required confidence, while a model is asked."""
     reserve_id: str
-    """The `RecalledFix` that is taken where the search finds none; else empty."""
+    """The `RecalledFix` that is used if the search finds none; else empty."""
     caveat: str
-    """What is told of the recalled fix: that other repairs passed too; else empty."""
+    """The remark that other repairs passed when the recalled fix was learned; else empty."""
     others_fit: bool
-    """Other repairs passed these very tests when it was learned, and none of them was refuted."""
+    """Other repairs passed the same tests when it was learned, and none was refuted."""
     open_id: str
-    """The `CompetingPatches` of the recalled fix that pass now as well; empty if there are none."""
+    """The `CompetingPatches` of the recalled fix that also pass now; empty if there are none."""
     written_id: str
-    """The estimate for a first program that was written from words."""
+    """The estimate for a first program that was written from a description."""
     failure_id: str
-    """The first failure, as the memory knows it; may be absent."""
+    """The first failure, as stored in the fix memory; may be absent."""
     outcome: RunOutcome | None
     reason: str
     helped: bool
-    """A person was asked what else to try, and had nothing to say."""
+    """A person was asked what else to try, and gave no hint."""
     stopped: Stop | None
     proof: ProofLevel
     proof_why: str
 
 
 def is_repaired(state: State) -> bool:
-    """Whether the program now judged is another than the first."""
+    """Whether the current program differs from the first."""
     return state.get("solution_id") != state.get("base_id")
 
 
 Stop = Literal["iterations", "no_model", "stuck", "model", "time", "critic", "person"]
-"""Why no further iteration is tried."""
+"""Why no further iteration is started."""
 
 Ruled = Literal["confirmed", "set aside", "contested", "undecided"]
-"""What comes of a derived test in dispute; the last two leave it open."""
+"""The validation result of a derived test; the last two leave it open."""
 
 
 class Try(Value):
-    """One program that a model brought, with its verdict; or why it brought none."""
+    """One program from a model with its report, or why there is none."""
 
     solution: Solution | None = None
     report: Report | None = None
     fault: str = ""
-    """What is wrong with it, in words; empty where it passes."""
+    """What is wrong with it, in words; empty if it passes."""
     by: str = ""
     is_models_fault: bool = False
-    """There is no program, since the model gave no usable answer."""
+    """There is no program, because the model gave no usable answer."""
     capped: bool = False
-    """The model was not asked: a cap was reached."""
+    """The model was not asked, because a limit was reached."""
     candidates: int = 1
-    """Programs that were tried for it: itself, and those of a search around it."""
+    """The number of tried programs, including those of a search around it."""
 
 
 class Iteration(Value):
-    """One judged round."""
-
     approach: Approach
     program: str = ""
-    """The hash of its program's syntax tree; empty where it brought none."""
+    """The hash of its program's syntax tree; empty without a program."""
     signature: str = ""
     better: bool = False
     refuted: bool = False
-    """Its program passed all that it had seen, and failed another test."""
+    """Its program passed the visible tests and failed another test."""
     told: str = ""
-    """What the next round is told of it: the change, and what was wrong with it."""
+    """The text about it for the next iteration: the change, and what was wrong with it."""
 
 
 class Iterations(Value):
-    """All rounds of a run, in order."""
-
     all: tuple[Iteration, ...] = ()
     notes: tuple[str, ...] = ()
-    """What whoever reviewed has said against programs that passed."""
+    """Objections of reviewers against programs that passed."""
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What earlier attempts of models and their reviewers said, for the next one."""
+        """The texts about earlier iterations with models, and the reviewers' objections."""
         tried = [one.told for one in self.all if one.told and one.approach != "search"]
         return (*dict.fromkeys(tried), *self.notes)
 
     def with_note(self, note: str) -> Iterations:
-        """The same, with something that was said against its last program."""
+        """The iterations with an objection against the last program added."""
         return self.model_copy(update={"notes": (*self.notes, note)})
 
     def refuted(self) -> Iterations:
-        """The same, its last program refuted by a test that it had not seen."""
+        """The iterations with the last one marked as refuted by a test it had not seen."""
         *before, last = self.all
         last = last.model_copy(update={"refuted": True})
         return self.model_copy(update={"all": (*before, last)})

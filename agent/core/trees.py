@@ -1,4 +1,4 @@
-"""Syntax trees, cached and shared (to change one, parse the text again), and literals."""
+"""Cached, shared syntax trees (parse the text again to change one), and literals."""
 
 from __future__ import annotations
 
@@ -13,24 +13,21 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MOST = 6
-"""Texts whose trees are kept; one of ten thousand lines takes some tens of megabytes."""
+"""Number of cached trees; one of ten thousand lines takes some tens of megabytes."""
 
 MAX_LEVELS = 400
-"""Levels of a tree that is read: readers recurse twice a level, and Python allows 1,000 calls."""
-
+"""Deepest tree that is read: visitors recurse twice a level, and Python allows 1,000 calls."""
 
 _PARSER = threading.RLock()
-"""Two threads in the parser at once raise `SystemError` up to Python 3.12 (CPython issue
-106905)."""
-_TRIES, _PAUSE_S = 25, 0.01
-"""LangGraph parses in threads of its own, without this lock."""
+"""Up to Python 3.12 two threads in the parser raise `SystemError` (python/cpython#106905)."""
+_ATTEMPTS, _PAUSE_S = 25, 0.01
+"""LangGraph parses in its own threads without this lock."""
 
 
 def undisturbed(parses: Callable[[], T]) -> T:
-    """What a parser call gives, one thread at a time; repeated where another thread disturbed
-    it."""
+    """The result of a parser call under the lock, repeated after a `SystemError`."""
     with _PARSER:
-        for _ in range(_TRIES - 1):
+        for _ in range(_ATTEMPTS - 1):
             try:
                 return parses()
             except SystemError:
@@ -39,7 +36,7 @@ def undisturbed(parses: Callable[[], T]) -> T:
 
 
 def parse(text: str | bytes) -> ast.Module:
-    """A syntax tree of its own; raises what `ast.parse` raises."""
+    """A new syntax tree that may be changed; raises what `ast.parse` raises."""
     return undisturbed(lambda: ast.parse(text))
 
 
@@ -55,8 +52,8 @@ def literal_value(text: str) -> Any:  # of any type that a literal has
 
 @lru_cache(maxsize=MOST)
 def tree_of(text: str) -> ast.Module:
-    """The syntax tree, not to be changed; raises what `ast.parse` raises."""
-    # A "\d" in the user's string is a warning to its author, not to us.
+    """The cached syntax tree, which must not be changed; raises what `ast.parse` raises."""
+    # An invalid escape such as "\d" concerns the program's author only.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return parse(text)
@@ -69,7 +66,7 @@ def nodes_of(text: str) -> tuple[ast.AST, ...]:
 
 
 def readable(text: str) -> ast.Module:
-    """As `tree_of`; an empty one where the text does not parse."""
+    """As `tree_of`, but an empty tree where the text does not parse."""
     try:
         return tree_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -77,7 +74,7 @@ def readable(text: str) -> ast.Module:
 
 
 def readable_nodes(text: str) -> tuple[ast.AST, ...]:
-    """As `nodes_of`; none where the text does not parse."""
+    """As `nodes_of`, but empty where the text does not parse."""
     try:
         return nodes_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -86,7 +83,7 @@ def readable_nodes(text: str) -> tuple[ast.AST, ...]:
 
 @lru_cache(maxsize=MOST)
 def levels(text: str) -> int:
-    """How deep that tree goes; raises what `ast.parse` raises."""
+    """The depth of that tree; raises what `ast.parse` raises."""
     level: list[ast.AST] = [tree_of(text)]
     found = 0
     while level:
@@ -96,7 +93,7 @@ def levels(text: str) -> int:
 
 
 def is_legible(text: str) -> bool:
-    """Whether a text is Python that is not nested too deeply to be read."""
+    """Whether a text parses and is not nested too deeply to be visited recursively."""
     try:
         return levels(text) <= MAX_LEVELS
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -104,7 +101,7 @@ def is_legible(text: str) -> bool:
 
 
 def literal(node: ast.expr) -> tuple[object] | None:
-    """The value of a literal expression, alone in a tuple; `None` for any other."""
+    """The value of a literal expression in a one-tuple; `None` for any other expression."""
     try:
         return (ast.literal_eval(node),)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -112,12 +109,12 @@ def literal(node: ast.expr) -> tuple[object] | None:
 
 
 def is_literal(node: ast.expr) -> bool:
-    """Whether the expression is made of constants and displays of them only."""
+    """Whether the expression consists of constants and displays of them only."""
     return literal(node) is not None
 
 
 def expression(text: str) -> ast.expr | None:
-    """The tree of a text that is one expression; `None` where it is not."""
+    """The tree of a text that is one expression; `None` for any other text."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -127,7 +124,6 @@ def expression(text: str) -> ast.expr | None:
 
 
 def is_call(text: str) -> bool:
-    """Whether a text is one call, as a test can make it."""
     return isinstance(expression(text), ast.Call)
 
 
@@ -138,8 +134,7 @@ def plain(text: str) -> str:
 
 
 def literal_source(value: Any, atom: Callable[[Any], str] = repr) -> str:
-    """A value of built-in types as a literal whose sets are sorted; `atom` writes what holds no
-    other values."""
+    """A value of built-in types as a literal with sorted sets; `atom` writes scalar values."""
     kind = type(value)
     if kind in (list, tuple, set, frozenset):
         words = [literal_source(one, atom) for one in value]

@@ -1,1 +1,1 @@
-"""A run's log, and all that is read from it."""
+"""The log of a run: store, event bus, history, spending and best program."""

@@ -1,5 +1,7 @@
-"""Which processes live: each holds a lock on a file of its own, which the system releases when the
-process ends, in another container too."""
+"""Detects whether another process is alive, also in another container.
+
+Each process holds a lock on its own file, which the system releases when the process ends.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 
 
 class Alive:
-    """One who lives, from the first time that its name is asked for until it is closed."""
+    """The lock of this process, held from the first use of `name` until it is closed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -22,7 +24,7 @@ class Alive:
 
     @property
     def name(self) -> str:
-        """A name that nobody else in the folder ever has."""
+        """The unique name of this process in the folder."""
         if not self._name:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             for left in self._folder.iterdir():
@@ -31,7 +33,7 @@ class Alive:
         return self._name
 
     def knows(self, other: str) -> bool:
-        """Whether one of that name lives; the file of one who does not is removed."""
+        """Whether the process of that name is alive; removes the file of a dead process."""
         if not _NAME.fullmatch(other):
             return False
         try:
@@ -39,7 +41,7 @@ class Alive:
         except FileNotFoundError:
             return False
         except PermissionError:
-            return True  # another user's: not ours to take over
+            return True  # a process of another user
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (self._folder / other).unlink(missing_ok=True)
@@ -50,7 +52,6 @@ class Alive:
             os.close(handle)
 
     def close(self) -> None:
-        """Lives no more."""
         if self._name:
             (self._folder / self._name).unlink(missing_ok=True)
             os.close(self._handle)
@@ -58,11 +59,11 @@ class Alive:
 
 
 def _held(folder: Path) -> tuple[str, int]:
-    """The name of a new file in the folder, and the handle that holds its lock."""
+    """Creates and locks a new file in the folder; returns its name and handle."""
     while True:
         name = uuid4().hex
         handle = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(handle, fcntl.LOCK_EX)
         if os.fstat(handle).st_nlink:
             return name, handle
-        os.close(handle)  # another found it before it was locked, and removed it
+        os.close(handle)  # another process removed it before it was locked

@@ -1,5 +1,7 @@
-"""Chooses the best program of a run from its log: a passing report first, then the score, then the
-latest; the user's own program only loses to a better one."""
+"""Chooses the best program of a run: a passing report first, then the score, then the latest.
+
+The user's own program is preferred among equals.
+"""
 
 from __future__ import annotations
 
@@ -18,50 +20,48 @@ REVIEWS: dict[str, Review] = {
 
 @dataclass(frozen=True)
 class Best:
-    """The best program of a run, as it was judged last."""
+    """The best program of a run with its latest report."""
 
     solution: Solution
     diff: str
     report: Report | None = None
     iteration: int | None = None
-    """By which it is shown; `None` where another program stands at the end of its iteration."""
+    """Its iteration; `None` if another program is the last of that iteration."""
     review: Review = "none"
 
     @property
     def files(self) -> tuple[tuple[str, str], ...]:
-        """Path and text of each of its files."""
         return tuple((file.path, file.text) for file in self.solution.files)
 
     @property
     def passed(self) -> int:
-        """The tests that decide and that it passes."""
+        """The number of deciding tests that it passes."""
         return 0 if self.report is None else self.report.score[0]
 
     @property
     def of(self) -> int:
-        """The tests that decide."""
         return 0 if self.report is None else len(self.report.oracle)
 
     @property
     def label(self) -> str:
-        """What it is, in words."""
+        """Its test results and review in words."""
         if self.report is None:
-            return "judged by no test"
+            return "not judged by any test"
         share = f"{self.passed} of {counted(self.of, 'test')}"
         if not self.report.passed:
             return f"passes {share}, not a fix"
         if self.passed == self.of:
             share = f"all {self.of} tests" if self.of > 1 else "the one test"
-        said = {"none": "not reviewed, ", "reviewed": "", "rejected": "rejected by the critic, "}
-        came_out = f"passes {share}" if self.of else "ends well"
-        return f"{came_out}, {said[self.review]}not kept"
+        review = {"none": "not reviewed, ", "reviewed": "", "rejected": "rejected by the critic, "}
+        results = f"passes {share}" if self.of else "finishes without an error"
+        return f"{results}, {review[self.review]}not accepted"
 
 
 def best_of(log: Sequence[Stamped]) -> Best | None:
-    """The best program of a log whose attempts are folded; `None` where there is none."""
+    """The best program of a log after `fold_attempts`; `None` where there is none."""
     written: dict[str, Solution] = {}
     newest: dict[str, tuple[int, Report]] = {}
-    seen: dict[tuple[int, str], None] = {}
+    judged_in: dict[tuple[int, str], None] = {}
     reviews: dict[str, Review] = {}
     judged, submitted = "", False
     for entry in log:
@@ -72,7 +72,7 @@ def best_of(log: Sequence[Stamped]) -> Best | None:
                 written[solution.id] = solution
             case Judged(iteration=number, report=report) if report.solution in written:
                 judged = report.solution
-                seen.setdefault((number, judged))
+                judged_in.setdefault((number, judged))
                 newest.pop(judged, None)  # the latest comes last
                 newest[judged] = number, report
             case Critiqued(verdict=verdict, tests=tests):
@@ -91,7 +91,7 @@ def best_of(log: Sequence[Stamped]) -> Best | None:
 
     key = max(reversed(newest), key=rank)
     number, report = newest[key]
-    last_of_it = [name for at, name in seen if at == number][-1] == key
+    last_of_it = [name for at, name in judged_in if at == number][-1] == key
     return Best(
         written[key], written[key].diff(first), report, number if last_of_it else None,
         reviews.get(key, "none"),

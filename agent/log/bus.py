@@ -1,5 +1,7 @@
-"""The event bus: append-only per run, with any number of followers, who read pages from the store
-and sleep on one `asyncio.Event` each."""
+"""The event bus: append-only per run, with any number of followers.
+
+Followers read pages from the store and sleep on one `asyncio.Event` each.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from agent.log.store import Store
 Writer = Callable[[Event], Stamped]
 PAGE = 500
 ELSEWHERE_S = 0.5
-"""A follower looks this often for what another process wrote."""
+"""Seconds between a follower's checks for events of another process."""
 
 
 class EventBus:
@@ -27,13 +29,13 @@ class EventBus:
         self._closed = False
 
     def close(self) -> None:
-        """Lets all who follow go: the store is about to be closed."""
+        """Wakes and ends all followers, because the store is about to be closed."""
         self._closed = True
         for sleeper in set().union(*self._sleepers.values()):
             sleeper.set()
 
     def writer(self, run: str, task: str) -> Writer:
-        """A writer for one attempt of one step of a run, which numbers its events."""
+        """A writer that numbers the events of one attempt of a step."""
         attempt, ordinals = self._store.begin(run, task), count()
 
         def write(event: Event) -> Stamped:
@@ -45,8 +47,7 @@ class EventBus:
         return write
 
     async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
-        """Batches of events behind place `after`; ends after the final one, or when the bus is
-        closed."""
+        """Yields batches of events after `after` until the final event or until it is closed."""
         awake = asyncio.Event()
         self._sleepers[run].add(awake)
         try:

@@ -1,4 +1,4 @@
-"""The stored runs of one visitor: listed, found by the beginning of their ids, and read."""
+"""Lists, finds and reads the stored runs of one visitor."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ VerdictStatus = Literal["running", "waiting", "interrupted", "failed"] | RunOutc
 
 @dataclass(frozen=True)
 class Listed:
-    """One run in a list."""
-
     id: str
     title: str
     created: float  # seconds since the epoch
@@ -32,7 +30,6 @@ class Listed:
 
     @property
     def document(self) -> dict[str, object]:
-        """It as one JSON document."""
         return {
             "run_id": self.id, "title": self.title, "created": self.created,
             "standing": self.standing,
@@ -41,7 +38,7 @@ class Listed:
 
 
 class History:
-    """What a visitor has run; the runs of others do not exist here."""
+    """The runs of one visitor; runs of others are not visible."""
 
     def __init__(self, store: Store, visitor: str) -> None:
         self._store = store
@@ -53,30 +50,27 @@ class History:
         return tuple(map(self._listed, self._store.runs(limit, self._visitor)))
 
     def named(self, name: str) -> str:
-        """The id of the run whose id is, or alone begins with, `name`; raises `UnknownRun`."""
+        """The run id that is, or alone starts with, `name`; raises `UnknownRun`."""
         if len(name) < LEAST_NAMED:
-            raise UnknownRun(f"{name!r} is too short: give {LEAST_NAMED} characters or more of the "
-                             f"run's id; {self.lists} lists them.")
+            raise UnknownRun(f"{name!r} is too short. Give at least {LEAST_NAMED} characters of "
+                             f"the run's id; {self.lists} lists all runs.")
         found = self._store.runs_named(name, self._visitor)
         if not found:
-            raise UnknownRun(f"There is no run {name} here; {self.lists} lists those there are.")
+            raise UnknownRun(f"There is no run {name}; {self.lists} lists all runs.")
         if len(found) > 1 and name not in found:
-            raise UnknownRun(f"{name} begins the ids of {len(found)} runs: give more of it.")
+            raise UnknownRun(f"{len(found)} run ids start with {name}. Give more characters.")
         return name if name in found else found[0]
 
     def log(self, name: str) -> tuple[Stamped, ...]:
-        """All events of a run; raises `UnknownRun`."""
         return self._store.log(self.named(name))
 
     def rename(self, name: str, title: str) -> None:
-        """Calls a run otherwise in lists; raises `UnknownRun`."""
         self._store.rename(self.named(name), " ".join(title.split())[:LONGEST_TITLE])
 
     def _listed(self, row: RunRow) -> Listed:
         first, last = self._store.ends(row.id)
         parent = first.event.parent if first and isinstance(first.event, RunStarted) else None
-        standing = self._status(row, last)
-        listed = Listed(row.id, row.title, row.created, standing, parent)
+        listed = Listed(row.id, row.title, row.created, self._status(row, last), parent)
         if last is None or not isinstance(last.event, RunFinished):
             return listed
         return replace(listed, proof=last.event.proof, fitting=last.event.fitting)
@@ -95,7 +89,7 @@ class History:
 
 @contextmanager
 def open_history(settings: Settings, visitor: str) -> Iterator[History]:
-    """The runs that are kept where the settings say."""
+    """Opens the runs stored in the data folder of the settings."""
     folder, _ = data_folder(settings)
     store = Store(folder / "runs.db")
     try:

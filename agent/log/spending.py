@@ -1,4 +1,4 @@
-"""What a run has spent on models, read from its log, and what it may come to before it starts."""
+"""Computes the model costs of a run from its log, and estimates them before it starts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ from llm.tokens import answer_tokens, question_tokens
 
 
 def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledger:
-    """The ledger of a run as its log tells it."""
     charges: dict[int, Charge] = {}
     for entry in log:
         match entry.event:
@@ -64,13 +63,13 @@ def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledg
 
 
 def next_call(log: Iterable[Stamped]) -> int:
-    """The number of the next call: one that was never told leaves a gap, and is nobody's."""
+    """The number of the next call; the number of an unlogged call is not reused."""
     asked = (entry.event.call for entry in log if isinstance(entry.event, ModelAsked))
     return max(asked, default=-1) + 1
 
 
 def lost_calls(log: Iterable[Stamped]) -> tuple[ModelFailed, ...]:
-    """The ends of calls that a kill cut off, counted with the most they could cost."""
+    """Failure events for calls cut off by a kill, charged with their highest possible cost."""
     open_calls: dict[int, ModelAsked] = {}
     for entry in log:
         match entry.event:
@@ -81,47 +80,45 @@ def lost_calls(log: Iterable[Stamped]) -> tuple[ModelFailed, ...]:
     return tuple(
         ModelFailed(
             call=asked.call, role=asked.role, provider=asked.provider, model=asked.model,
-            error="Lost", why="its process was gone before it ended", tokens=asked.tokens,
+            error="Lost", why="its process ended before the answer", tokens=asked.tokens,
             cost_usd=asked.cost_usd, wall_s=0.0,
         )
         for asked in open_calls.values()
     )
 
 
-LONGEST_TOLD = 12_000
-"""Characters of one text of a conversation that a log holds; both of its ends are kept."""
+LONGEST_LOGGED = 12_000
+"""Characters of one message that a log holds; longer messages lose their middle."""
 
 
 def shortened(text: str) -> str:
-    """A text as a log holds it, with what is left out in words."""
-    left_out = len(text) - LONGEST_TOLD
-    if left_out <= 0:
+    """A text as a log holds it, with the number of omitted characters in its middle."""
+    omitted = len(text) - LONGEST_LOGGED
+    if omitted <= 0:
         return text
-    half = LONGEST_TOLD // 2
-    return f"{text[:half]}\n[{left_out:,} characters are left out]\n{text[-half:]}"
+    half = LONGEST_LOGGED // 2
+    return f"{text[:half]}\n[{omitted:,} characters omitted]\n{text[-half:]}"
 
 
 class Said(Value):
-    """The text of a model's answer."""
-
     text: str
 
 
 def paid_in_unfinished_step(log: Iterable[Stamped]) -> tuple[ModelCalled, ...]:
-    """The paid calls of the steps that a kill cut off; a repeated step uses their answers again."""
+    """The paid calls of steps cut off by a kill; a repeated step reuses their answers."""
     calls: list[ModelCalled] = []
     newest: set[str] = set()
-    going_on: set[str] = set()
+    active: set[str] = set()
     for entry in log:
         match entry.event:
             case StepStarted():
-                if not going_on and entry.task not in newest:
+                if not active and entry.task not in newest:
                     calls.clear()
                     newest.clear()
                 newest.add(entry.task)
-                going_on.add(entry.task)
+                active.add(entry.task)
             case StepFinished():
-                going_on.discard(entry.task)
+                active.discard(entry.task)
             case ModelCalled(said=str(address)) as call if address:
                 calls.append(call)
     return tuple(calls)
@@ -131,8 +128,13 @@ def event_of(
     occurrence: CallEvent, first: int, redacted: Callable[[str], str],
     keep: Callable[[Said], str],
 ) -> Event:
-    """A router's report as an event. `first`: calls before its own; `redacted` removes keys; `keep`
-    stores an answer and returns its address."""
+    """Converts a router's report to an event.
+
+    Args:
+        first: Number of calls before those of this router.
+        redacted: Removes API keys from a text.
+        keep: Stores an answer and returns its address.
+    """
     match occurrence:
         case CallStarted():
             return ModelAsked(
@@ -143,11 +145,11 @@ def event_of(
             )
         case CallRetried():
             return Notice(level="info", again=first + occurrence.id, text=(
-                f"A model's provider turned a call away ({redacted(occurrence.why)}); it is "
-                f"asked again in {occurrence.wait_s:.1f} s."
+                f"A model provider refused a call ({redacted(occurrence.why)}). The call is "
+                f"repeated in {occurrence.wait_s:.1f} s."
             ))
         case CallWaits():
-            return Notice(level="info", text=f"Waits for the model {redacted(occurrence.doing)}.")
+            return Notice(level="info", text=f"Waiting for the model {redacted(occurrence.doing)}.")
         case CallEnded(reply=reply):
             usage = reply.usage
             return ModelCalled(
@@ -170,8 +172,8 @@ def event_of(
             )
         case Classified():
             return Notice(level="info", text=(
-                f"{redacted(occurrence.words)}: short questions from here on, and rules in the "
-                "roles that can do without a model."
+                f"{redacted(occurrence.words)}: it gets short questions, and rules replace it in "
+                "roles that do not need a model."
             ))
         case TookOver():
             return FellBack(
@@ -184,8 +186,6 @@ def event_of(
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What one call of a role may come to."""
-
     role: str
     words: str
     tokens: int
@@ -195,24 +195,23 @@ class CostEstimate:
 def estimate_costs(
     plan: ModelPlan, prices: Prices, prompts: Prompts, typed: str, today: date
 ) -> tuple[CostEstimate, ...]:
-    """The most that one call of each role may cost for the text that was typed."""
-    found = []
+    """The highest cost of one call of each role for the typed text."""
+    estimates = []
     for choice in plan.choices:
         if not choice.asks:
             continue
         prompt = prompts.current(choice.role).prompt
         longest = max(prompt.templates.values(), key=len)
-        asked = question_tokens(estimated_tokens, (prompt.system, longest + typed))
-        said = answer_tokens(prompt.max_tokens, choice.thinks, prompt.effort)
-        found.append(CostEstimate(
-            choice.role, choice.words, asked + said,
-            prices.most(choice.provider, choice.model, asked, said, today),
+        question = question_tokens(estimated_tokens, (prompt.system, longest + typed))
+        answer = answer_tokens(prompt.max_tokens, choice.thinks, prompt.effort)
+        estimates.append(CostEstimate(
+            choice.role, choice.words, question + answer,
+            prices.most(choice.provider, choice.model, question, answer, today),
         ))
-    return tuple(found)
+    return tuple(estimates)
 
 
 def role_words(role: str) -> str:
-    """A role's name in words."""
     return role.replace("_", " ")
 
 
@@ -221,13 +220,13 @@ TIMED_TOKENS = 16
 
 
 def call_words(call: ModelCalled) -> str:
-    """A call of a model in one line."""
+    """A model call in one line."""
     by = f"{role_words(call.role)}: {named(call.provider, call.model)}"
     if call.cached:
-        return f"{by}, from what was answered before"
-    rather = "about " if call.estimated else ""
-    cut = ", cut at its limit" if call.finish == "length" else ""
-    spent = f"{rather}{call.tokens:,} tokens, {dollars(call.cost_usd)}"
+        return f"{by}, from an earlier answer"
+    about = "about " if call.estimated else ""
+    cut = ", answer cut at the token limit" if call.finish == "length" else ""
+    spent = f"{about}{call.tokens:,} tokens, {dollars(call.cost_usd)}"
     writing_s = call.wall_s - (call.first_s or call.wall_s)
     is_timed = call.output >= TIMED_TOKENS and writing_s > 0
     speed = f" ({call.output / writing_s:.0f} tokens/s)" if is_timed else ""
@@ -235,18 +234,17 @@ def call_words(call: ModelCalled) -> str:
 
 
 def lasted(wall_s: float) -> str:
-    """How long something took."""
     return f"{1_000 * wall_s:.0f} ms" if wall_s < 1 else f"{wall_s:.1f} s"
 
 
 def payable(amount: float) -> float:
-    """An amount rounded up to one that `dollars` says as it is."""
+    """An amount rounded up to a value that `dollars` shows exactly."""
     parts = 100 if amount >= 0.01 else 10_000
     return ceil(round(amount * parts, 10)) / parts
 
 
 def dollars(amount: float | None) -> str:
-    """What was paid, or may be; unknown is not nothing."""
+    """An amount in dollars, or that it is unknown."""
     if amount is None:
         return "cost unknown"
     if 0 < amount < 0.0001:

@@ -1,5 +1,7 @@
-"""Runs, their events and content-addressed values in one SQLite file in WAL mode, apart from
-LangGraph's, whose saver holds write transactions across awaits."""
+"""Stores runs, events and content-addressed values in one SQLite file in WAL mode.
+
+LangGraph has a separate file, because its saver holds write transactions across awaits.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 @dataclass(frozen=True)
 class RunRow:
-    """One run as listed: `owner` names the process that drives it."""
+    """One stored run; `owner` names the process that drives it."""
 
     id: str
     title: str
@@ -63,14 +65,14 @@ class RunRow:
 
 
 class UnknownRun(BadInput, KeyError):
-    """There is no run of that id here."""
+    """There is no run with that id."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class RunOver(Exception):
-    """The run has its last event already; another process may have ended it."""
+    """The run already has its final event, possibly from another process."""
 
 
 class Store:
@@ -90,7 +92,7 @@ class Store:
         self._db.close()
 
     def of(self, run: str) -> Store:
-        """This store, whose values are put there for one run: they are deleted with it."""
+        """A view of this store that saves values for one run; they are deleted with the run."""
         own = copy(self)
         own._run = run
         return own
@@ -98,7 +100,6 @@ class Store:
     # Values, by the hash of their content.
 
     def put(self, value: Value) -> str:
-        """Keeps a value and returns its address."""
         body = value.to_json()
         key = address(body)
         self._db.execute("insert or ignore into artifacts(id, body) values(?, ?)", (key, body))
@@ -108,14 +109,14 @@ class Store:
         return key
 
     def share(self, run: str, other: str) -> None:
-        """Keeps the values of a run for another too, which goes on from it."""
+        """Shares the values of a run with another run that continues from it."""
         self._db.execute(
             "insert or ignore into kept(run, artifact) select ?, artifact from kept where run = ?",
             (other, run),
         )
 
     def get(self, key: str, kind: type[V]) -> V:
-        """The value at an address; raises `KeyError` when there is none."""
+        """The value at an address; raises `KeyError` if there is none."""
         row = self._db.execute("select body from artifacts where id = ?", (key,)).fetchone()
         if row is None:
             raise KeyError(f"no value is stored at {key!r}")
@@ -124,7 +125,7 @@ class Store:
     # Runs.
 
     def add_run(self, run: str, title: str, task: str, options: str) -> None:
-        """Registers a run as driven by this process; raises `ValueError` if it is known."""
+        """Registers a run driven by this process; raises `ValueError` if the id exists."""
         try:
             self._db.execute(
                 "insert into runs(id, title, task, options, owner, created) values(?,?,?,?,?,?)",
@@ -134,27 +135,25 @@ class Store:
             raise ValueError(f"a run with the id {run!r} exists already") from error
 
     def run(self, run: str) -> RunRow:
-        """The run's row; raises `UnknownRun`."""
         rows = self._runs("where id = ?", (run,))
         if not rows:
-            raise UnknownRun(f"there is no run {run!r}")
+            raise UnknownRun(f"There is no run {run!r}.")
         return rows[0]
 
     def runs(self, limit: int, visitor: str) -> tuple[RunRow, ...]:
-        """The newest runs of a visitor first."""
         return self._runs(f"where {_OWN} order by created desc limit ?", (visitor, limit))
 
     def runs_named(self, name: str, visitor: str) -> tuple[str, ...]:
-        """The ids of a visitor's runs that begin so."""
+        """The ids of a visitor's runs that start with `name`."""
         clause = f"where {_OWN} and substr(id, 1, length(?)) = ?"
         return tuple(row.id for row in self._runs(clause, (visitor, name, name)))
 
     def is_alive(self, row: RunRow) -> bool:
-        """Whether the store of whoever drives the run is open, here or in another container."""
+        """Whether the process that drives the run is alive, here or in another container."""
         return self._alive.knows(row.owner)
 
     def adopt_orphans(self, run: str | None = None) -> tuple[RunRow, ...]:
-        """Takes over unfinished runs whose process is gone; each is given to one caller only."""
+        """Takes over unfinished runs whose process ended; each goes to one caller only."""
         adopted = []
         for row in self._runs("where final = 0 order by created", ()):
             if (run is None or row.id == run) and not self.is_alive(row):
@@ -167,36 +166,33 @@ class Store:
         return tuple(adopted)
 
     def take_answer(self, run: str, interrupt: str) -> bool:
-        """Whether this caller is the first to answer that question, of all processes."""
+        """Whether this caller is the first of all processes to answer that question."""
         return self._db.execute(
             "insert or ignore into answers(run, interrupt) values(?, ?)", (run, interrupt)
         ).rowcount == 1
 
     def forget_answer(self, run: str, interrupt: str) -> None:
-        """Lets the question be answered again."""
+        """Allows the question to be answered again."""
         self._db.execute(
             "delete from answers where run = ? and interrupt = ?", (run, interrupt)
         )
 
     def take_over(self, run: str) -> None:
-        """Says that this process drives the run from here on."""
+        """Makes this process the owner of the run."""
         self._db.execute("update runs set owner = ? where id = ?", (self._alive.name, run))
 
     def release(self, run: str) -> None:
-        """Gives an unfinished run up, for any process to adopt."""
+        """Releases an unfinished run, so that any process can adopt it."""
         self._db.execute("update runs set owner = '' where id = ?", (run,))
 
     def set_options(self, run: str, options: str) -> None:
-        """Replaces the options of a run."""
         self._db.execute("update runs set options = ? where id = ?", (options, run))
 
     def rename(self, run: str, title: str) -> None:
-        """Calls a run otherwise in lists."""
         self._db.execute("update runs set title = ? where id = ?", (title, run))
 
     def delete(self, run: str) -> None:
-        """Deletes a run that has ended, with each value that no other run keeps; its id stays
-        taken."""
+        """Deletes a finished run and its unshared values; its id stays reserved."""
         with changing(self._db):
             self._db.execute(
                 "delete from artifacts where id in (select artifact from kept where run = ?1) and "
@@ -210,12 +206,10 @@ class Store:
         self._db.execute("pragma wal_checkpoint(truncate)")
 
     def was_deleted(self, run: str) -> bool:
-        """Whether there was a run of that id."""
         return bool(self._db.execute("select 1 from deleted where id = ?", (run,)).fetchone())
 
     def outlived(self, before: float, most: int, place: Callable[[str], str]) -> tuple[str, ...]:
-        """Finished or waiting runs of visitors that began before a time or exceed `most`, counted
-        by `place`."""
+        """Inactive runs of visitors that are older than `before` or exceed `most` per `place`."""
         self._db.create_function("place", 1, place)
         rows = self._db.execute(
             "select id from (select id, created,"
@@ -229,7 +223,6 @@ class Store:
         return tuple(run for (run,) in rows)
 
     def unfinished(self, visitor: str) -> frozenset[str]:
-        """The runs of a visitor that have not ended."""
         return frozenset(row.id for row in self._runs(f"where final = 0 and {_OWN}", (visitor,)))
 
     def _runs(self, clause: str, values: Sequence[object]) -> tuple[RunRow, ...]:
@@ -251,15 +244,15 @@ class Store:
         return 0 if row[0] is None else int(row[0]) + 1
 
     def append(self, run: str, task: str, attempt: int, ordinal: int, event: Event) -> Stamped:
-        """Appends an event to the run's log, in the next place; raises `RunOver`."""
+        """Appends an event to the run's log; raises `RunOver`."""
         at = time.time()
         final = event.kind in ("run_finished", "run_failed")
         with changing(self._db):
-            going = self._db.execute(
+            active = self._db.execute(
                 "select 1 from runs where id = ? and final = 0", (run,)
             ).fetchone()
-            if going is None:
-                raise RunOver(f"the run {run!r} is over, or was deleted")
+            if active is None:
+                raise RunOver(f"The run {run!r} has ended or was deleted.")
             (last,) = self._db.execute(
                 "select coalesce(max(seq), 0) from events where run = ?", (run,)
             ).fetchone()
@@ -275,15 +268,14 @@ class Store:
         )
 
     def events(self, run: str, after: int = 0, limit: int = 500) -> tuple[Stamped, ...]:
-        """Up to `limit` events behind place `after`, in order."""
+        """Up to `limit` events after number `after`, in order."""
         return self._events("run = ? and seq > ? order by seq limit ?", (run, after, limit))
 
     def log(self, run: str) -> tuple[Stamped, ...]:
-        """All events of a run so far."""
         return self._events("run = ? order by seq", (run,))
 
     def ends(self, run: str) -> tuple[Stamped | None, Stamped | None]:
-        """The first and the newest event of a run, where it has any."""
+        """The first and the newest event of a run; `None` for a run without events."""
         last = self._events("run = ? order by seq desc limit 1", (run,))
         return (self.events(run, limit=1)[0], last[0]) if last else (None, None)
 

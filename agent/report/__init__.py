@@ -1,1 +1,1 @@
-"""What is read from the log of a run: result, timeline, tables and their words."""
+"""Views on the log of a run: its result, timeline, iterations, metrics and wording."""

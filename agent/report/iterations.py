@@ -1,4 +1,4 @@
-"""The programs that a run has judged, and two runs side by side; from their logs alone, pure."""
+"""Lists the judged programs of a run and compares two runs; pure functions of their logs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SIDE = (
 
 
 class UnknownIteration(BadInput, LookupError):
-    """A run has judged no program in that iteration; the message says which there are."""
+    """The run judged no program in that iteration; the message lists the known iterations."""
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """One program that was judged, as it was judged last."""
+    """One judged program with its latest report."""
 
     iteration: int
     approach: Approach | Literal[""]
@@ -35,7 +35,7 @@ class Iteration:
 
     @property
     def by(self) -> str:
-        """Who made it: `user`, `memory`, `search`, `model` or `draft`; its note says more."""
+        """Where it came from: `user`, `memory`, `search`, `model` or `draft`."""
         return self.solution.origin
 
     @property
@@ -48,7 +48,6 @@ class Iteration:
 
     @property
     def document(self) -> dict[str, object]:
-        """It as one JSON document."""
         return {
             "iteration": self.iteration, "approach": self.approach or None, "by": self.by,
             "note": self.solution.note, "passed": self.passed, "of": self.of,
@@ -62,7 +61,7 @@ class Iteration:
 
 
 def iterations(log: Iterable[Stamped]) -> tuple[Iteration, ...]:
-    """The programs that a run has judged, in order; one iteration may have several."""
+    """The judged programs of a run in order; one iteration may have several."""
     log = tuple(log)
     approaches = {
         entry.event.iteration: entry.event.approach for entry in fold_attempts(log)
@@ -81,7 +80,7 @@ def iterations(log: Iterable[Stamped]) -> tuple[Iteration, ...]:
 
 
 def changed(columns: Sequence[Column], place: int, since: int | None = None) -> str:
-    """What a program changes of another judged one, by default of the one it was made from."""
+    """The diff of a program from another judged one, by default from its parent."""
     column = columns[place]
     other = column.parent if since is None else since
     base = None if other is None else columns[other].solution
@@ -89,21 +88,21 @@ def changed(columns: Sequence[Column], place: int, since: int | None = None) -> 
 
 
 def program_of(log: Iterable[Stamped], iteration: int) -> Iteration:
-    """The program that stood at the end of an iteration; raises `UnknownIteration`."""
+    """The last program of an iteration; raises `UnknownIteration`."""
     found = iterations(log)
     chosen = [one for one in found if one.iteration == iteration]
     if not chosen:
         known = ", ".join(str(one) for one in sorted({one.iteration for one in found}))
         raise UnknownIteration(
-            f"No program was judged in iteration {iteration}; "
-            + (f"there is {known}." if known else "that run has judged none.")
+            f"No program was judged in iteration {iteration}. "
+            + (f"Choose one of: {known}." if known else "This run has judged no program.")
         )
     return chosen[-1]
 
 
 @dataclass(frozen=True)
 class Differing:
-    """A test that came out otherwise in two runs; a standing is `None` where it was not run."""
+    """A test whose status differs between two runs; `None` where it was not run."""
 
     name: str
     left: VerdictStatus | None
@@ -112,8 +111,6 @@ class Differing:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Two runs side by side."""
-
     left: Result
     right: Result
     related: str
@@ -122,7 +119,6 @@ class RunComparison:
 
     @property
     def document(self) -> dict[str, object]:
-        """It as one JSON document."""
         return {
             "left": _side(self.left), "right": _side(self.right), "related": self.related or None,
             "diff": self.diff,
@@ -133,12 +129,12 @@ class RunComparison:
 
 
 def _side(result: Result) -> dict[str, object]:
-    told = document(result)
-    return {name: told[name] for name in SIDE}
+    fields = document(result)
+    return {name: fields[name] for name in SIDE}
 
 
 def compared(left: Iterable[Stamped], right: Iterable[Stamped]) -> RunComparison:
-    """Two runs, by how they ended and what their tests say of the programs they leave."""
+    """Compares the outcomes, final programs and verdicts of two runs."""
     one, other = fold(left), fold(right)
     before, after = dict(one.files), dict(other.files)
     return RunComparison(
@@ -152,7 +148,7 @@ def compared(left: Iterable[Stamped], right: Iterable[Stamped]) -> RunComparison
 
 
 def differing(left: Report | None, right: Report | None) -> tuple[Differing, ...]:
-    """The tests that came out otherwise in one report than in another."""
+    """The tests whose status differs between two reports."""
     before, after = (
         {verdict.name: verdict.standing for verdict in side.verdicts} if side is not None else {}
         for side in (left, right)
@@ -168,7 +164,7 @@ def _related(left: Result, right: Result) -> str:
         parent = child.parent
         if parent is not None and parent.run == other.run_id:
             side = "right" if child is right else "left"
-            return f"the {side} one is a fork of the other at iteration {parent.iteration}"
+            return f"the {side} run is a fork of the other at iteration {parent.iteration}"
     ours, theirs = left.parent, right.parent
     if ours is not None and theirs is not None and ours.run == theirs.run:
         return (

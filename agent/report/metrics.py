@@ -1,4 +1,4 @@
-"""What each step of a run took, and where it went on without a role: folds of its log; pure."""
+"""Time and cost of each step, and the roles that failed; pure functions of a run's log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agent.core.events import (
 
 @dataclass(frozen=True)
 class NodeMetrics:
-    """What the runs of one step took together."""
+    """The totals of all runs of one step."""
 
     runs: int = 0
     seconds: float = 0.0
@@ -31,7 +31,7 @@ class NodeMetrics:
 
 @dataclass(frozen=True)
 class Degraded:
-    """A role that failed in a step, and what the run went on with."""
+    """A role that failed in a step, and why or by what it was replaced."""
 
     step: Step | None
     role: str
@@ -39,7 +39,7 @@ class Degraded:
 
 
 def node_metrics(log: Iterable[Stamped]) -> dict[Step, NodeMetrics]:
-    """By step, in the order in which they began; a call belongs to the step that began last."""
+    """Metrics by step in starting order; a call counts for the step that started last."""
     found: dict[Step, NodeMetrics] = {}
     last: Step | None = None
     for entry in log:
@@ -70,7 +70,7 @@ def _with_call(so_far: NodeMetrics, call: ModelCalled | ModelFailed) -> NodeMetr
 
 
 def degraded(log: Iterable[Stamped]) -> tuple[Degraded, ...]:
-    """Each role that the run went on without, or that another model answered."""
+    """The roles that the run continued without, or that another model took over."""
     found: list[Degraded] = []
     last: Step | None = None
     for entry in log:
@@ -80,7 +80,7 @@ def degraded(log: Iterable[Stamped]) -> tuple[Degraded, ...]:
             case Notice(role=role, text=text) if role:
                 found.append(Degraded(last, role, text))
             case FellBack(role=role, provider=provider, to=to, why=why):
-                found.append(Degraded(last, role, f"{provider} gave way to {to}: {why}"))
+                found.append(Degraded(last, role, f"{provider} was replaced by {to}: {why}"))
             case _:
                 pass
     return tuple(found)

@@ -1,4 +1,4 @@
-"""The result of a run: a pure fold of its events, at any point of the log."""
+"""The result of a run, computed by a pure fold of its events at any point of the log."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from typing import Literal, assert_never
 
+from agent.core import events
 from agent.core.domain import (
     INTEGRITY_ORDER,
     PROOF_ORDER,
@@ -29,44 +30,6 @@ from agent.core.domain import (
     Verdict,
     claim,
 )
-from agent.core.events import (
-    Ambiguous,
-    Answered,
-    CodeWritten,
-    Critiqued,
-    Diagnosed,
-    Extended,
-    FellBack,
-    IterationEnded,
-    Judged,
-    LessonLearned,
-    Looked,
-    ModelAsked,
-    ModelCalled,
-    ModelFailed,
-    Notice,
-    Outdone,
-    Parent,
-    PartialFound,
-    PatchProposed,
-    PlanStepped,
-    Proved,
-    Recalled,
-    Resumed,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    Searched,
-    Stamped,
-    Step,
-    StepFinished,
-    StepStarted,
-    TestInfo,
-    TestRuled,
-    TestsFrozen,
-    Waiting,
-    fold_attempts,
-)
 from agent.core.measures import measured
 from agent.core.state import Stop
 from agent.log.best import Best, best_of
@@ -87,15 +50,14 @@ from agent.report.timeline import (
 
 Phase = Literal["empty", "running", "waiting", "finished", "failed"]
 REPAIRED = ("healed", "proposed", "crash_stopped")
-"""Outcomes of runs whose program is a repaired one."""
+"""Outcomes of runs that accepted a repaired program."""
 KEPT = ("healthy", *REPAIRED)
-"""Outcomes of runs whose program is kept."""
+"""Outcomes of runs that accepted a program."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A run as its reader wants it; `outcome` is `None` until it has ended or waits for a
-    person."""
+    """Everything shown about a run; `outcome` is `None` until it ends or waits for a person."""
 
     run_id: str = ""
     title: str = ""
@@ -105,121 +67,116 @@ class Result:
     lacks: str = ""
     unheld: Unheld = ""
     evidence: Evidence | None = None
-    """What proof above E2 was looked for in; `None` where it was not."""
+    """The evidence for a proof above E2; `None` where none was collected."""
     confidence: float | None = None
-    """How likely the patch is right, from 0 to 1; `None` where there is none."""
+    """The probability that the patch is right, 0 to 1; `None` without a patch."""
     unsure: str = ""
     strategy: Strategy | None = None
     edit: str = ""
     reason: str = ""
-    """The edit, and why the run ended so."""
+    """The edit, and why the run ended with this outcome."""
     why: str = ""
     """The reason without the edit."""
     diff: str = ""
     code: str = ""
-    """The text of the entry file as the run leaves it."""
+    """The final text of the entry file."""
     kept: str = ""
-    """The address of that program, once the run has ended."""
+    """The store address of the final program, once the run has ended."""
     files: tuple[tuple[str, str], ...] = ()
-    """Path and text of every editable file as the run leaves it."""
+    """Path and final text of every editable file."""
     stdout: str = ""
     report: Report | None = None
-    """The last report of the program as the run leaves it."""
-    tests: tuple[TestInfo, ...] = ()
-    learned: tuple[LessonLearned, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    """The last report of the final program."""
+    tests: tuple[events.TestInfo, ...] = ()
+    learned: tuple[events.LessonLearned, ...] = ()
+    notices: tuple[events.Notice, ...] = ()
     diagnosis: Diagnosis | None = None
-    critique: Critiqued | None = None
-    rulings: tuple[TestRuled, ...] = ()
+    critique: events.Critiqued | None = None
+    rulings: tuple[events.TestRuled, ...] = ()
     stopped: Stop | None = None
     best: Best | None = None
-    """The best program of a run that keeps none, or that waits for a review; never the user's
-    own."""
-    partial: PartialFound | None = None
-    """The best patch of such a run: not a fix."""
+    """The best program of a run that accepted none or waits for a review; never the user's."""
+    partial: events.PartialFound | None = None
+    """The best patch of such a run, which is not a fix."""
     cut_after: float | None = None
     """Seconds after which the last search was cut by its budget."""
     suspects: tuple[SuspectFile, ...] = ()
     rivals: CompetingPatches | None = None
-    waiting: Waiting | None = None
-    offered: Extended | None = None
+    waiting: events.Waiting | None = None
+    offered: events.Extended | None = None
     iterations: int = 0
     candidates: int = 0
     calls: int = 0
     unanswered: str = ""
-    """Why a model gave no answer when last asked."""
+    """Why the last model call gave no answer."""
     tokens: int = 0
     cost_usd: float | None = 0.0
     """Dollars spent; `None` when a model's price is unknown."""
     seconds: float = 0.0
-    """From the first event to the last, `waited_s` included."""
+    """Seconds from the first event to the last, `waited_s` included."""
     waited_s: float = 0.0
-    """How long it waited for a person."""
-    waits_from: float | None = None
+    waiting_since: float | None = None
     away_s: float = 0.0
-    """How long no process drove it."""
+    """Seconds in which no process drove the run."""
     told_at: float = 0.0
-    """When its last event was written."""
+    """The time of its last event."""
     provider: str = ""
     provider_why: str = ""
     sandbox: str = ""
     level: str = ""
     error: str = ""
-    """An internal error that ended the run."""
-    start: RunStarted | None = None
+    start: events.RunStarted | None = None
     timeline: tuple[TimelineStep, ...] = ()
     columns: tuple[Column, ...] = ()
-    recalled: Recalled | None = None
-    patch: PatchProposed | None = None
+    recalled: events.Recalled | None = None
+    patch: events.PatchProposed | None = None
     talk: Talk = ()
-    outdone: tuple[Outdone, ...] = ()
+    outdone: tuple[events.Outdone, ...] = ()
     programs: Mapping[str, Solution] = field(default_factory=dict)
-    """Every program of the run, by its address; under `SUBMITTED` the text it began with."""
-    metrics: Mapping[Step, NodeMetrics] = field(default_factory=dict)
+    """Every program of the run by address; the submitted one is under `SUBMITTED`."""
+    metrics: Mapping[events.Step, NodeMetrics] = field(default_factory=dict)
     degraded: tuple[Degraded, ...] = ()
 
     @property
     def program(self) -> str:
-        """What a reader copies: the program; of several files each after a line with its path."""
+        """The final program as one text; several files each follow a line with their path."""
         return in_one_text(self.files) if self.files else self.code
 
     @property
     def of_project(self) -> bool:
-        """Whether it is a project's own suite that judged, over its files."""
+        """Whether the program is a project, judged by its own test suite."""
         return self.start is not None and self.start.project
 
     @property
     def drafted(self) -> bool:
-        """Whether the run began without a program: with words alone."""
+        """Whether the run began with a task description only, without a program."""
         return self.start is not None and not self.start.code
 
     @property
     def shown_code(self) -> str:
-        """The entry file of the program that is shown: the best one where none is kept."""
+        """The entry file of the shown program, which is the best one if none was accepted."""
         return self.code if self.best is None else self.best.solution.text
 
     @property
     def shown_report(self) -> Report | None:
-        """The report of that program."""
         return self.report if self.best is None else self.best.report
 
     @property
     def of_submitted(self) -> Result:
-        """The result for explaining a failure: about the user's own program where the best is no
-        fix."""
+        """The result to explain a failure with: about the submitted program if nothing fixes it."""
         best, own = self.best, self.report
         if own is None or self.drafted or best is None or best.report is None:
             return self
         if best.report.passed:
             return self
-        found = [one for one in self.columns if one.diagnosis is not None]
-        of_own = [one.diagnosis for one in found if one.report.solution == own.solution]
-        diagnosis = of_own[-1] if of_own else None if found else self.diagnosis
+        diagnosed = [one for one in self.columns if one.diagnosis is not None]
+        of_own = [one.diagnosis for one in diagnosed if one.report.solution == own.solution]
+        diagnosis = of_own[-1] if of_own else None if diagnosed else self.diagnosis
         return replace(self, best=None, diagnosis=diagnosis)
 
     @property
-    def parent(self) -> Parent | None:
-        """Where it was forked from; `None` where it began by itself."""
+    def parent(self) -> events.Parent | None:
+        """The run it was forked from; `None` for a run that is not a fork."""
         return None if self.start is None else self.start.parent
 
     @property
@@ -234,24 +191,21 @@ class Result:
 
     @property
     def worked_s(self) -> float:
-        """How long it worked."""
         return max(0.0, self.seconds - self.waited_s - self.away_s)
 
     @property
     def current(self) -> TimelineStep | None:
-        """The step that is running now."""
         if self.phase != "running":
             return None
         return next((step for step in reversed(self.timeline) if step.wall_ms is None), None)
 
     @property
     def rows(self) -> tuple[TestHistory, ...]:
-        """Each test with its verdicts over the run."""
         return tuple(rows(self.tests, self.columns))
 
     @property
     def endings(self) -> tuple[Ending | None, ...]:
-        """How the program as a script ended, for each column; empty when it never was run."""
+        """How the script run of each column ended; empty if the program was never run."""
         endings = tuple(column.report.ending for column in self.columns)
         return endings if any(ending is not None for ending in endings) else ()
 
@@ -261,14 +215,14 @@ class Result:
 
     @property
     def last_diff(self) -> str:
-        """The run's patch, or the one under test while it goes on."""
+        """The run's patch, or the patch under test while the run continues."""
         if self.outcome is not None or self.patch is None:
             return self.diff
         return self.patch.diff
 
     @property
     def question(self) -> CompetingPatches | None:
-        """The behaviours that a person may choose from now."""
+        """The behaviours that a person can choose from now."""
         if self.waiting is not None:
             return self.waiting.rivals
         if self.outcome not in ("healed", "proposed") or self.rivals is None:
@@ -277,12 +231,12 @@ class Result:
 
     @property
     def unlikely(self) -> tuple[Behaviour, ...]:
-        """The best patches of a run whose patches pass and are all too unlikely to be right."""
+        """The best patches of a run whose passing patches are all too unlikely to be right."""
         known = self.outcome == "unresolved" and self.confidence is not None and self.rivals
         return known.behaviours if known else ()
 
     def proven(self, required: ProofLevel) -> bool:
-        """Whether the proof reaches `required`; without a proof only E0 is reached."""
+        """Whether the proof reaches `required`; a result without a proof reaches only E0."""
         return PROOF_ORDER.index(self.proof or "E0") >= PROOF_ORDER.index(required)
 
     @property
@@ -292,23 +246,23 @@ class Result:
 
     @property
     def integrity(self) -> Integrity | None:
-        """How far the passes behind the proof are believed; `None` where nothing is claimed."""
+        """The integrity of the passes behind the proof; `None` without a proof."""
         return self._judged.integrity if self.proof is not None and self._judged else None
 
     @property
     def integrity_reason(self) -> str:
-        """Why that is not `isolated`; empty where it is."""
+        """Why the integrity is not `isolated`; empty where it is."""
         return self._judged.integrity_reason if self.proof is not None and self._judged else ""
 
     @property
     def claim(self) -> str:
-        """Proof and integrity in one line; empty where nothing is claimed."""
+        """Proof and integrity in one line; empty without a proof."""
         if self.proof is None:
             return ""
         return claim(self.proof, self.integrity, self.integrity_reason)
 
     def believed(self, required: Integrity | None) -> bool:
-        """Whether the integrity reaches `required`; `None` asks for any that is believed."""
+        """Whether the integrity reaches `required`; `None` requires nothing."""
         if required is None:
             return True
         found = self.integrity
@@ -318,7 +272,7 @@ class Result:
 
     @property
     def below(self) -> str:
-        """The required proof or integrity that the run has ended below; else empty."""
+        """The required proof or integrity that the run did not reach; else empty."""
         start = self.start
         if start is None or self.outcome not in KEPT:
             return ""
@@ -330,24 +284,26 @@ class Result:
 
     @property
     def healed(self) -> bool:
-        """A repair passed the user's tests, or there was nothing to repair."""
+        """Whether a repair passed the user's tests, or nothing had to be repaired."""
         return self.outcome == "healthy" or (self.outcome == "healed" and self.proven("E1"))
 
     @property
     def fitting(self) -> int:
-        """How many different repairs are known to fit the tests; 1 where no other is known."""
+        """How many different repairs are known to fit the tests, this one included."""
         return self.fitting_so_far if self.outcome in ("healed", "proposed") else 1
 
     @property
     def fitting_so_far(self) -> int:
-        """The same of a run that has not ended."""
+        """The same for a run that has not ended."""
         others = self.evidence.others if self.evidence is not None else 0
         return max(others + 1, len(self.rivals.behaviours) if self.rivals is not None else 1)
 
     @property
     def smallest_failure(self) -> Verdict | None:
-        """The failing verdict a person can redo with the least typing, trusted tests first.
-        Adversarial calls are left out: it is unknown whether they should pass."""
+        """The failing verdict that is easiest to reproduce by hand, trusted tests first.
+
+        Adversarial calls are excluded, because it is unknown whether they should pass.
+        """
         report = self.shown_report
         failing = [
             one for one in report.verdicts if one.fails and WEIGHTS[one.origin] > 0
@@ -356,7 +312,7 @@ class Result:
 
 
 def in_one_text(files: Sequence[tuple[str, str]]) -> str:
-    """The text of a program; of several files each after a line with its path."""
+    """The text of a program; several files each follow a line with their path."""
     if len(files) == 1:
         return files[0][1]
     return "\n".join(f"FILE {path}\n{text}" for path, text in files)
@@ -397,9 +353,9 @@ AS_THEY_ARE = (
     "outcome", "proof", "confidence", "unsure", "integrity", "integrity_reason", "diff", "strategy",
     "iterations", "stopped", "candidates", "cut_after", "calls", "tokens", "cost_usd", "reason",
 )
-"""Attributes of a result that its document has under the same key."""
+"""Attributes that the JSON document has under the same key."""
 OR_NULL = ("run_id", "provider", "sandbox", "level", "error")
-"""The same, with null in place of an empty text."""
+"""The same, with null instead of an empty text."""
 
 
 def _verdicts(report: Report | None) -> list[dict[str, object]]:
@@ -408,10 +364,10 @@ def _verdicts(report: Report | None) -> list[dict[str, object]]:
     return [{"id": one.name, **one.model_dump(exclude=left)} for one in verdicts]
 
 
-def fold(log: Iterable[Stamped]) -> Result:
-    """The result of a run, or of as much of it as `log` holds."""
+def fold(log: Iterable[events.Stamped]) -> Result:
+    """The result of a run, as far as `log` goes."""
     log = tuple(log)
-    entries = fold_attempts(log)
+    entries = events.fold_attempts(log)
     if not entries:
         return Result()
     return replace(
@@ -420,21 +376,20 @@ def fold(log: Iterable[Stamped]) -> Result:
 
 
 class Folding:
-    """A fold of a growing log that costs only what is new; it leaves out `metrics` and
-    `degraded`."""
+    """An incremental fold of a growing log, without `metrics` and `degraded`."""
 
     def __init__(self) -> None:
-        self._entries: list[Stamped] = []
+        self._entries: list[events.Stamped] = []
         self._attempts: dict[str, int] = {}
         self._result = Result()
 
-    def after(self, entries: Iterable[Stamped]) -> Result:
-        """The result after some more of the log."""
+    def after(self, entries: Iterable[events.Stamped]) -> Result:
+        """The result after further entries of the log."""
         for one in entries:
             last = self._attempts.setdefault(one.task, one.attempt)
             if one.attempt < last:
                 continue
-            if one.attempt > last:  # a step that was entered again: what it told before is void
+            if one.attempt > last:  # a repeated step replaces the events of its earlier attempt
                 self._attempts[one.task] = one.attempt
                 self._entries = [before for before in self._entries if before.task != one.task]
                 self._result = reduce(_after, self._entries, Result())
@@ -447,16 +402,16 @@ class Folding:
         return _with_best(_settled(result), self._entries) if self._entries else result
 
 
-def _after(result: Result, stamped: Stamped) -> Result:
+def _after(result: Result, stamped: events.Stamped) -> Result:
     event, waited_s, away_s, before = stamped.event, result.waited_s, result.away_s, result
-    if result.waits_from is not None:
-        waited_s += max(0.0, stamped.at - result.waits_from)
+    if result.waiting_since is not None:
+        waited_s += max(0.0, stamped.at - result.waiting_since)
     result = replace(
         result, timeline=with_event(result.timeline, stamped), waited_s=waited_s,
-        waits_from=stamped.at if isinstance(event, Waiting) else None, told_at=stamped.at,
+        waiting_since=stamped.at if isinstance(event, events.Waiting) else None, told_at=stamped.at,
     )
     match event:
-        case RunStarted():
+        case events.RunStarted():
             entry = event.entry or "program.py"
             submitted = Solution(files=(File(path=entry, text=event.code),), entry=entry)
             return replace(
@@ -465,80 +420,80 @@ def _after(result: Result, stamped: Stamped) -> Result:
                 provider_why=event.provider_why, sandbox=event.sandbox, level=event.level,
                 files=((event.entry, event.code),) if event.entry else (),
             )
-        case StepStarted():
+        case events.StepStarted():
             return replace(result, iterations=max(result.iterations, event.iteration))
-        case TestsFrozen():
-            # A test that is held out is announced again, under its new origin.
+        case events.TestsFrozen():
+            # A held-out test is announced a second time with its new origin.
             tests = {test.name: test for test in (*result.tests, *event.tests)}
             return replace(result, tests=tuple(tests.values()))
-        case Judged():
+        case events.Judged():
             columns = with_report(result.columns, event, result.programs)
             return replace(result, columns=columns)
-        case CodeWritten():
+        case events.CodeWritten():
             written = event.solution
             return replace(result, programs={**result.programs, written.id: written})
-        case Diagnosed():
+        case events.Diagnosed():
             columns = with_diagnosis(result.columns, event)
             return replace(result, diagnosis=event.diagnosis, columns=columns)
-        case Searched():
+        case events.Searched():
             return replace(
                 result, candidates=max(result.candidates, event.candidates),
                 cut_after=event.cut_after, suspects=event.suspects or result.suspects,
             )
-        case Recalled():
+        case events.Recalled():
             return replace(result, recalled=event)
-        case PatchProposed():
-            # Which other repairs fit is found for each patch again.
+        case events.PatchProposed():
+            # Competing patches are determined again for each patch.
             return replace(result, patch=event, rivals=None)
-        case Outdone():
+        case events.Outdone():
             return replace(result, outdone=(*result.outdone, event))
-        case PartialFound():
+        case events.PartialFound():
             return replace(result, partial=event)
-        case Ambiguous():
+        case events.Ambiguous():
             return replace(result, rivals=event.rivals)
-        case Critiqued():
+        case events.Critiqued():
             return replace(result, critique=event)
-        case Proved():
+        case events.Proved():
             return replace(
                 result, proof=event.level, proof_why=event.why, lacks=event.lacks,
                 unheld=event.unheld, evidence=event.evidence, confidence=event.confidence,
                 unsure=event.unsure,
                 rivals=None if event.settles_competition else result.rivals,
             )
-        case LessonLearned():
+        case events.LessonLearned():
             return replace(result, learned=(*result.learned, event))
-        case ModelCalled() | ModelFailed():
+        case events.ModelCalled() | events.ModelFailed():
             return replace(
                 result, talk=with_call(result.talk, event),
                 calls=result.calls + 1, tokens=result.tokens + event.tokens,
                 cost_usd=_sum(result.cost_usd, event.cost_usd),
-                unanswered=event.why if isinstance(event, ModelFailed) else "",
+                unanswered=event.why if isinstance(event, events.ModelFailed) else "",
             )
-        case FellBack() | ModelAsked():
+        case events.FellBack() | events.ModelAsked():
             return replace(result, talk=with_call(result.talk, event))
-        case Notice():
+        case events.Notice():
             return replace(
                 result, notices=(*result.notices, event),
                 calls=result.calls + (event.again is not None),
             )
-        case Waiting(needs="review" | "help"):
+        case events.Waiting(needs="review" | "help"):
             return replace(
                 result, waiting=event, code=event.code, diff=event.diff, reason=event.question,
                 outcome="awaiting_review" if event.needs == "review" else "unresolved",
             )
-        case Waiting(needs="leave"):
+        case events.Waiting(needs="leave"):
             return replace(
                 result, waiting=event, reason=event.question, outcome="awaiting_review"
             )
-        case Waiting():
+        case events.Waiting():
             return replace(result, waiting=event, offered=event.more or result.offered)
-        case Answered():
-            asked = result.waiting is not None and result.waiting.rivals is not None
+        case events.Answered():
+            chosen = result.waiting is not None and result.waiting.rivals is not None
             return replace(
                 result, waiting=None, outcome=None, reason="", diff="",
-                rivals=None if asked else result.rivals,
+                rivals=None if chosen else result.rivals,
             )
-        case RunFinished():
+        case events.RunFinished():
             return replace(
                 result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,
                 confidence=event.confidence, unsure=event.unsure,
@@ -546,37 +501,34 @@ def _after(result: Result, stamped: Stamped) -> Result:
                 why=event.reason, stopped=event.stopped, diff=event.diff,
                 code=event.code or result.code, kept=event.solution,
                 stdout=event.stdout, iterations=event.iterations,
-                # A step that was cut short told how far it came, and then left no count.
+                # A step that was cut short reported its progress but no final count.
                 candidates=max(result.candidates, event.candidates),
                 tokens=event.tokens, cost_usd=event.cost_usd, seconds=event.seconds,
-                # Of a repair that did not stand, nobody need be asked what else would do.
+                # Without an accepted repair there is nothing to choose from.
                 rivals=result.rivals if (
                     event.outcome in REPAIRED or event.confidence is not None
                 ) else None,
                 waiting=None, error="",
             )
-        case RunFailed():
+        case events.RunFailed():
             return replace(result, error=event.error, waiting=None)
-        case IterationEnded():
+        case events.IterationEnded():
             return replace(result, iterations=max(result.iterations, event.iteration))
-        case TestRuled():
+        case events.TestRuled():
             return replace(result, rulings=(*result.rulings, event))
-        case PlanStepped():
+        case events.PlanStepped() | events.StepFinished() | events.Extended() | events.Looked():
             return result
-        case Resumed():
-            away_s += max(0.0, stamped.at - before.told_at) if before.waits_from is None else 0.0
-            told = Notice(level="warning", text=f"Taken up again after a restart: {event.note}.")
-            return replace(result, notices=(*result.notices, told), away_s=away_s)
-        case StepFinished() | Extended():
-            return result
-        case Looked():  # the log tells it
-            return result
+        case events.Resumed():
+            if before.waiting_since is None:
+                away_s += max(0.0, stamped.at - before.told_at)
+            notice = events.Notice(level="warning", text=f"Resumed after a restart: {event.note}.")
+            return replace(result, notices=(*result.notices, notice), away_s=away_s)
         case _:
             assert_never(event)
 
 
 def _settled(result: Result) -> Result:
-    """Adds the files and the report that belong to the final code."""
+    """Adds the files and the report of the final program."""
     start = result.start.code if result.start is not None else ""
     written = result.programs
     same = {
@@ -587,7 +539,7 @@ def _settled(result: Result) -> Result:
     for solution in same.values():
         files = tuple((file.path, file.text) for file in solution.files)
     reports = [column.report for column in result.columns]
-    # The program a user brings need not have been announced as written.
+    # A submitted program may have no `CodeWritten` event.
     fitting = [
         report for report in reports
         if report.solution in same or (result.code == start and report.solution not in written)
@@ -596,7 +548,7 @@ def _settled(result: Result) -> Result:
     return replace(result, files=files, report=report)
 
 
-def _with_best(result: Result, entries: Sequence[Stamped]) -> Result:
+def _with_best(result: Result, entries: Sequence[events.Stamped]) -> Result:
     """Adds the best program and its patch, unless a search's partial patch passes more."""
     stopped = result.phase == "failed" if result.outcome is None else result.outcome not in KEPT
     best = best_of(entries) if stopped else None
@@ -607,7 +559,7 @@ def _with_best(result: Result, entries: Sequence[Stamped]) -> Result:
         best = replace(best, report=with_excluded(best.report, *reports))
     partial = result.partial
     if best.diff and (partial is None or best.passed >= partial.passed):
-        partial = PartialFound(
+        partial = events.PartialFound(
             diff=best.diff, passed=best.passed, total=best.of, note=best.solution.note,
             code=best.solution.text,
         )
@@ -615,7 +567,7 @@ def _with_best(result: Result, entries: Sequence[Stamped]) -> Result:
 
 
 def _reading_cost(verdict: Verdict) -> tuple[bool, bool, int, float, int, str]:
-    """Trusted verdicts first, then the shortest call, then the fastest test."""
+    """Sorts trusted verdicts first, then by length of the call and time of the test."""
     return (
         verdict.origin not in VETOING_ORIGINS, not verdict.call, len(verdict.call),
         verdict.wall_s, len(verdict.name), verdict.name,

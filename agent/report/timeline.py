@@ -30,7 +30,7 @@ ORIGIN_ORDER: tuple[Origin, ...] = (
 
 @dataclass(frozen=True)
 class TimelineStep:
-    """One step of the run, running until its time is known."""
+    """One step of the run; it is still running while `wall_ms` is `None`."""
 
     step: Step
     iteration: int
@@ -40,7 +40,6 @@ class TimelineStep:
 
     @property
     def search(self) -> Searched | None:
-        """How far its search has come, where it has one."""
         return next((one for one in self.events if isinstance(one, Searched)), None)
 
 
@@ -51,7 +50,7 @@ SUBMITTED = "brought"
 
 @dataclass(frozen=True)
 class ModelQuestion:
-    """One question to a model: what was asked, and what came of it."""
+    """One model call: the question and how it ended."""
 
     asked: ModelAsked | None
     ended: ModelCalled | ModelFailed | None
@@ -83,7 +82,6 @@ class TestHistory:
 
     @property
     def latest(self) -> Verdict | None:
-        """The last verdict that this test got."""
         return next((cell for cell in reversed(self.cells) if cell is not None), None)
 
     def regressed_at(self, index: int) -> bool:
@@ -95,7 +93,7 @@ class TestHistory:
 
 
 def with_event(timeline: Timeline, stamped: Stamped) -> Timeline:
-    """The timeline after one more event, which belongs to its own task's step, else to the last."""
+    """The timeline after one more event, added to its task's step, else to the last step."""
     event = stamped.event
     if isinstance(event, StepStarted):
         return (*timeline, TimelineStep(event.step, event.iteration, stamped.task))
@@ -118,7 +116,7 @@ def _with(timeline: Timeline, index: int, **changes: object) -> Timeline:
 
 
 def with_call(talk: Talk, event: ModelAsked | ModelCalled | ModelFailed | FellBack) -> Talk:
-    """The conversations after one more event."""
+    """The model conversations after one more event."""
     match event:
         case FellBack():
             return (*talk, event)
@@ -135,7 +133,7 @@ def with_call(talk: Talk, event: ModelAsked | ModelCalled | ModelFailed | FellBa
 
 
 def with_diagnosis(columns: tuple[Column, ...], event: Diagnosed) -> tuple[Column, ...]:
-    """The judged programs, the last that was looked at with why it fails."""
+    """The columns with a diagnosis added to the last diagnosed program."""
     places = [
         index for index, column in enumerate(columns)
         if event.solution in ("", column.report.solution)
@@ -150,8 +148,7 @@ def with_diagnosis(columns: tuple[Column, ...], event: Diagnosed) -> tuple[Colum
 def with_report(
     columns: tuple[Column, ...], event: Judged, programs: Mapping[str, Solution]
 ) -> tuple[Column, ...]:
-    """The judged programs after one more report; one judged again in its iteration keeps its
-    column."""
+    """The columns after one more report; a program judged again in its iteration keeps its own."""
     for index, column in enumerate(columns):
         if (column.report.solution, column.iteration) == (event.report.solution, event.iteration):
             again = replace(column, report=with_excluded(event.report, column.report))
@@ -159,16 +156,17 @@ def with_report(
     submitted = None if columns else programs.get(SUBMITTED)
     solution = programs.get(event.report.solution, submitted)
     label = _label(columns, event.iteration, solution.origin if solution is not None else "user")
-    named = [
+    parents = [
         index for index, one in enumerate(columns)
         if solution is not None and one.report.solution == solution.parent
     ]
-    parent = (named[-1] if named else 0) if columns else None  # the first, where it was not judged
+    # A parent that was never judged is replaced by the first program.
+    parent = (parents[-1] if parents else 0) if columns else None
     return (*columns, Column(label, event.iteration, event.report, solution, parent))
 
 
 def _label(columns: tuple[Column, ...], iteration: int, origin: str) -> str:
-    """By its iteration, with a letter where that has several."""
+    """Names a column by its iteration, with a letter if the iteration has several."""
     if not columns:
         return "draft" if origin in ("draft", "model") else "before"
     name = f"try {iteration}" if iteration else "memory" if origin == "memory" else "start"
@@ -177,17 +175,17 @@ def _label(columns: tuple[Column, ...], iteration: int, origin: str) -> str:
 
 
 def with_excluded(report: Report, *others: Report) -> Report:
-    """A report with what others have set aside, where it does not judge that itself."""
+    """A report with the excluded tests of other reports added, unless it judges them itself."""
     judged = {verdict.name for verdict in report.verdicts}
-    aside = {
+    excluded = {
         verdict.name: verdict for other in others for verdict in other.verdicts
         if verdict.aside and verdict.name not in judged
     }
-    return report.model_copy(update={"verdicts": (*report.verdicts, *aside.values())})
+    return report.model_copy(update={"verdicts": (*report.verdicts, *excluded.values())})
 
 
 def rows(tests: tuple[TestInfo, ...], columns: tuple[Column, ...]) -> Iterator[TestHistory]:
-    """Tests by origin; within one, in the order in which they joined the suite."""
+    """Tests ordered by origin, then by the order in which they joined the suite."""
     announced = {test.name: test for test in tests}
     place = {name: index for index, name in enumerate(announced)}
     cells: dict[tuple[str, str], list[Verdict | None]] = {}

@@ -1,4 +1,4 @@
-"""What a run waits for, and what answers it; pure."""
+"""The question that a run waits with, and the validation of its answer; pure."""
 
 from __future__ import annotations
 
@@ -15,52 +15,47 @@ REVIEWED = ("review", "leave", "help")
 
 
 class Review(Value):
-    """A person's word on a repair, on asking a model for one, or on what else to try."""
+    """A person's decision on a repair, on using a model, or on what to try next."""
 
     approve: bool = False
     hint: str = ""
     code: str | None = None
-    """The entry file as the person has changed it."""
+    """The entry file as edited by the person."""
 
     @classmethod
     def of(cls, given: object) -> Review:
-        """Raises `BadReview`."""
         try:
             return cls.model_validate(given, strict=True)
         except ValidationError as error:
             raise BadReview(
-                'A review is {"approve": true}, {"approve": false, "hint": "…"} for another try, '
-                'or {"code": "…"} with the program as it should be.'
+                'The review is not valid. Send {"approve": true}, {"approve": false, "hint": "…"} '
+                'for another iteration, or {"code": "…"} with the corrected program.'
             ) from error
 
 
 class BadReview(BadInput, ValueError):
-    """That is no review; the message says what one is."""
+    """The answer is not a valid review; the message describes the format."""
 
 
 class BadExtension(BadInput, ValueError):
-    """Caps cannot be raised by what was given; the message says how they can."""
+    """The answer does not raise the budget; the message describes the format."""
 
 
 @dataclass(frozen=True)
 class ForStep:
-    """An answer to a step that has asked."""
-
     interrupt: str
     value: Mapping[str, object]
 
 
 @dataclass(frozen=True)
 class GoOn:
-    """The run goes on, where a cap was reached with more."""
+    """Continues the run, with a larger budget where a limit was reached."""
 
     more: Extended | None = None
 
 
 @dataclass(frozen=True)
 class End:
-    """The run ends here."""
-
     outcome: RunOutcome
 
 
@@ -68,7 +63,7 @@ Answer = ForStep | GoOn | End
 
 
 def pending(entries: Iterable[Stamped]) -> Waiting | None:
-    """The question that a run waits with, by its log."""
+    """The open question of a run, read from its log."""
     asked: Waiting | None = None
     for entry in entries:
         match entry.event:
@@ -82,15 +77,15 @@ def pending(entries: Iterable[Stamped]) -> Waiting | None:
 
 
 def read_answer(asked: Waiting, value: Mapping[str, object]) -> Answer:
-    """What a person's answer comes to; raises `BadReview` and `BadExtension`."""
+    """Validates a person's answer; raises `BadReview` and `BadExtension`."""
     if asked.needs == "answer":
         return ForStep(asked.interrupt, dict(value))
     if asked.needs in REVIEWED:
         review = Review.of(dict(value))
         if asked.unhinted and review.hint.strip() and not review.approve and review.code is None:
             raise BadReview(
-                f"A hint cannot be followed: {asked.unhinted}. Nothing is changed: answer without "
-                "one, or give the program as it should be."
+                f"A hint cannot be used: {asked.unhinted}. Nothing was changed. Answer without a "
+                "hint, or send the corrected program."
             )
         return ForStep(asked.interrupt, review.model_dump())
     if asked.needs in ("key", "visitor"):
@@ -98,7 +93,7 @@ def read_answer(asked: Waiting, value: Mapping[str, object]) -> Answer:
     if value == {"end": True} and value["end"] is True:
         return End("budget")
     if not value and asked.more is None:
-        raise BadExtension("No more is offered here: end the run.")
+        raise BadExtension("The budget cannot be raised here. End the run.")
     return GoOn(_extension(value) if value else asked.more)
 
 
@@ -106,9 +101,9 @@ def _extension(value: Mapping[str, object]) -> Extended:
     try:
         more = Extended.model_validate(dict(value), strict=True)
     except ValidationError as error:
-        raise BadExtension("Caps are raised by numbers of usd, tokens, calls and seconds, as "
+        raise BadExtension("Raise the budget by numbers of usd, tokens, calls or seconds, such as "
                            '{"usd": 0.5, "seconds": 60}.') from error
     numbers = (more.usd, more.tokens, more.calls, more.seconds)
     if not all(0 <= number < float("inf") for number in numbers) or not any(numbers):
-        raise BadExtension("Caps are raised by numbers above 0.")
+        raise BadExtension("Raise the budget by at least one number above 0.")
     return more

@@ -1,1 +1,1 @@
-"""What users bring, made into a task (`agent.core.domain.Task`) or refused in clear words."""
+"""Converts user input to a task (`agent.core.domain.Task`), or refuses it with a message."""

@@ -1,6 +1,6 @@
-"""The surroundings of a program: which modules can be imported, and what is missing.
+"""Which modules a program can import, and what to do about a missing one.
 
-Only `installed_modules` asks the machine: it reads folders of packages. Everything else is pure.
+Only `installed_modules` reads the disk; everything else is pure.
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ OURS = (sys.version_info[0], sys.version_info[1])
 
 @dataclass(frozen=True)
 class _Known:
-    """What `modules.toml` tells."""
-
     well_known: frozenset[str]
     renamed_since_2: frozenset[str]
     removed: dict[str, str]
-    """Modules that left the standard library, and the version that lacks them first."""
+    """Modules removed from the standard library, and the first version without them."""
     pip: dict[str, str]
 
 
@@ -41,43 +39,45 @@ def _known() -> _Known:
 
 @cache
 def standard_modules(python_version: tuple[int, int] = OURS) -> frozenset[str]:
-    """Top-level names of the standard library in that version."""
+    """Top-level names of the standard library in a Python version."""
     removed = _known().removed.items()
-    gone = {
+    missing = {
         name for name, since in removed
         if python_version >= tuple(int(part) for part in since.split("."))
     }
     return (
         sys.stdlib_module_names | {"__main__", "__future__"} | {name for name, _ in removed}
-    ) - gone
+    ) - missing
 
 
 def absent_package(name: str, task: Task) -> str:
-    """That a module which a run of the task did not find is a package that is not installed, with
-    what to do; empty for one that is misspelt, or the program's own: that is a bug."""
+    """Explains that a module which was not found is a missing package, and what to do.
+
+    Empty for a misspelt module or one of the program itself, since these are bugs to repair.
+    """
     known = standard_modules() | {one.partition(".")[0] for one in modules_of(task)}
     table = _known()
     is_package = name in table.well_known or name in table.removed
     if name in known or is_of_python_2(name) or (not is_package and nearest_module(name, known)):
         return ""
-    meant = name if is_package else nearest_module(name, table.well_known)
-    advice = _advice(meant or name)
+    nearest = name if is_package else nearest_module(name, table.well_known)
+    advice = _advice(nearest or name)
     if is_package:
         return f"the package {name} is not installed here. {advice}"
-    if meant is not None:
+    if nearest is not None:
         return (
-            f"there is no module {name}: did you mean {meant}? The package {meant} is not "
+            f"there is no module {name}: did you mean {nearest}? The package {nearest} is not "
             f"installed here. {advice}"
         )
     return (
-        f"there is no module {name} here. If {name}.py is a file of yours, submit it with the "
+        f"there is no module {name} here. If {name}.py is your own file, submit it with the "
         f"program (in a terminal: --with {name}.py). If it is a package, {advice[0].lower()}"
         f"{advice[1:]}"
     )
 
 
 def modules_in(paths: Iterable[str]) -> frozenset[str]:
-    """Dotted names by which the files at these paths can be imported, from whichever folder."""
+    """Dotted names by which the files at these paths can be imported from any folder."""
     found: set[str] = set()
     for path in paths:
         if path.endswith(".py"):
@@ -87,38 +87,37 @@ def modules_in(paths: Iterable[str]) -> frozenset[str]:
 
 
 def modules_of(task: Task) -> frozenset[str]:
-    """Names of modules that a program of the task can import beside the standard library's."""
+    """Names of modules outside the standard library that a program of the task can import."""
     files = (*task.support, *(task.solution.files if task.solution else ()))
     return modules_in(file.path for file in files) | installed_modules(task.sites)
 
 
 def _advice(name: str) -> str:
-    """One sentence that says what to do where a module is missing."""
+    """A sentence that says what to do about a missing module."""
     known = _known()
     if name in known.removed:
         return (
-            f"It left the standard library in Python {known.removed[name]}; use an older Python, "
-            "or what replaced it."
+            f"It was removed from the standard library in Python {known.removed[name]}. Use an "
+            "older Python or its replacement."
         )
-    meant = None if name in known.well_known else nearest_module(name, known.well_known)
-    if meant is not None:
-        return f"The name may be misspelt: did you mean {meant}?"
+    nearest = None if name in known.well_known else nearest_module(name, known.well_known)
+    if nearest is not None:
+        return f"The name may be misspelt: did you mean {nearest}?"
     pip = known.pip.get(name, name)
-    return f"Install it (pip install {pip}), or name an interpreter that has it: --python PATH."
+    return f"Install it (pip install {pip}), or choose an interpreter that has it: --python PATH."
 
 
 def well_known_modules() -> frozenset[str]:
-    """Modules of packages that many programs use, installed or not."""
     return _known().well_known
 
 
 def is_of_python_2(name: str) -> bool:
-    """Whether a module of Python 2 lives on under another name."""
+    """Whether a module of Python 2 was renamed in Python 3."""
     return name in _known().renamed_since_2
 
 
 def nearest_module(name: str, known: Iterable[str]) -> str | None:
-    """The known module that the name is most likely a misspelling of."""
+    """The known module of which the name is most likely a misspelling."""
     allowed = 1 if len(name) <= 5 else 2
     if len(name) < 3:
         return None
@@ -133,8 +132,7 @@ def nearest_module(name: str, known: Iterable[str]) -> str | None:
 
 
 def distance(first: str, second: str, enough: int) -> int:
-    """Edits that turn one word into the other, a swap of neighbours counting one; more than
-    `enough` is answered as `enough + 1`."""
+    """The Damerau-Levenshtein distance of two words, or `enough + 1` if it exceeds `enough`."""
     before: list[int] = []
     row = list(range(len(second) + 1))
     for i, a in enumerate(first, start=1):
@@ -150,8 +148,7 @@ def distance(first: str, second: str, enough: int) -> int:
 
 
 def installed_modules(sites: Sequence[str]) -> frozenset[str]:
-    """Top-level names that can be imported from these folders; what is installed in place, by a
-    `.pth` file, no jail sees."""
+    """Top-level modules in these folders; editable installs are not visible in the sandbox."""
     found: set[str] = set()
     for site in sites:
         try:
@@ -161,8 +158,7 @@ def installed_modules(sites: Sequence[str]) -> frozenset[str]:
                     if (name := _module_name(entry.name, entry.is_dir())) is not None
                 }
         except OSError:
-            # A folder that is not there holds no modules.
-            continue
+            continue  # a missing folder has no modules
     return frozenset(found)
 
 

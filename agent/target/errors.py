@@ -1,16 +1,16 @@
-"""What is wrong with a user's input, in words for people.
+"""Errors about a user's input, with messages for users.
 
-    BadInput               the input cannot be used as it was given; nothing was tried
-        Usage              arguments of a command                       agent.interfaces.request
-        UnknownRun         there is no run of that id                   agent.log.store
-        UnknownIteration   a run judged no program there                agent.report.iterations
-        UnknownEntry       the memory has no fix or lesson of that id   agent.memory.fixes
-        BadReview          no answer to a review                        agent.report.waiting
-        BadExtension       no answer that raises caps                   agent.report.waiting
-        BadFork            a run cannot be forked so                    agent.loop.fork
-    NotFixable             no edit of the program could help; `category` says why
+    BadInput               the input cannot be used; nothing was tried
+        UsageError         arguments of a command                         agent.interfaces.request
+        UnknownRun         there is no run with that id                   agent.log.store
+        UnknownIteration   a run judged no program in that iteration      agent.report.iterations
+        UnknownEntry       the memory has no fix or lesson with that id   agent.memory.fixes
+        BadReview          an invalid review                              agent.report.waiting
+        BadExtension       an invalid answer that raises no budget        agent.report.waiting
+        BadFork            a run cannot be forked as requested            agent.loop.fork
+    NotFixable             no edit of the program can help; `category` says why
 
-None is an internal error: interfaces show the message alone, without a traceback.
+None is an internal error: interfaces show only the message, without a traceback.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class BadInput(Exception):
 
 
 class NotFixable(Exception):
-    """No edit of the program helps; the message says what would."""
+    """No edit of the program can help; the message says what to do instead."""
 
     def __init__(self, category: Category, message: str) -> None:
         super().__init__(message)

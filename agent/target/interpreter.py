@@ -1,7 +1,7 @@
-"""Which Python's packages a program or a project's suite uses, and with which pytest.
+"""Finds the Python interpreter, packages and pytest of a program or project.
 
-No program of the repository's own is started for that: of an environment in its tree its settings
-are read, and asked is the interpreter that it was made from, which lies elsewhere.
+No executable of the repository itself is started: for an environment in its tree, its settings are
+read, and the interpreter that created it, which is outside the tree, is run instead.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from sandbox.types import SandboxError
 from sandbox.workspaces import python_at
 
 OLDEST_PYTEST = (6, 0)
-"""The first that reads its settings from pyproject.toml; the oldest that ours was tried with."""
+"""The first version that reads pyproject.toml, and the oldest that was tried."""
 OURS = "this one"
 ENVIRONMENTS = (".venv", "venv", "env")
-"""Folders of a project that hold its environment."""
-ASKED_S = 20.0
+"""Folders of a project that may contain its environment."""
+SITES_S = 20.0
 _PYTHON = re.compile(r"python[\d.]*(exe)?$")
-_ASK = """
+_PRINT_SITES = """
 import json, site, sysconfig
 paths = sysconfig.get_paths()
 print(json.dumps([paths["purelib"], paths["platlib"], *(
@@ -44,23 +44,23 @@ class Interpreter:
     executable: Path
     version: tuple[int, int]
     sites: tuple[str, ...]
-    """Its folders of packages."""
     how: str
-    """How it was found, in words."""
     python: str = ""
-    """What jobs are told to run on: the file that belongs to no environment; empty is ours."""
+    """The path of its base interpreter, on which jobs run; empty for the current one."""
 
     @property
     def words(self) -> str:
-        """For people."""
         return f"Python {self.version[0]}.{self.version[1]} ({self.how})"
 
 
 def find_interpreter(root: Path, asked: str = "") -> Interpreter:
-    """The Python of the project: the one that was asked for, that of the active environment, of
-    the project's own, or else the one that runs this.
+    """The Python of a project.
 
-    Raises `BadInput` for one that does not answer or is too old.
+    It is the requested one, that of the active environment, that of the project's environment, or
+    the current one, in this order.
+
+    Raises:
+        BadInput: It does not run or is too old.
     """
     executable, how = _executable(root, asked)
     if executable is None:
@@ -69,10 +69,10 @@ def find_interpreter(root: Path, asked: str = "") -> Interpreter:
     try:
         return _interpreter(root, executable, how, trusted)
     except (OSError, subprocess.SubprocessError, ValueError, SandboxError) as error:
-        raise BadInput(f"the Python of {how} cannot be used: {error}. {_OTHER}") from error
+        raise BadInput(f"The Python of {how} cannot be used: {error}. {_OTHER}") from error
 
 
-_OTHER = "Name another with --python PATH"
+_OTHER = "Choose another one with --python PATH."
 
 
 def _interpreter(root: Path, executable: Path, how: str, trusted: bool) -> Interpreter:
@@ -80,13 +80,13 @@ def _interpreter(root: Path, executable: Path, how: str, trusted: bool) -> Inter
     settings = _environment(folder)
     base = _base(executable, settings)
     if not trusted and (base.is_relative_to(os.path.realpath(root)) or not _is_python(base)):
-        raise ValueError(f"{executable} is a program of the repository itself, and none is started")
+        raise ValueError(f"{executable} belongs to the repository itself and is not started")
     version, python = sys.version_info[:2], ""
     if str(base) != _our_base():
-        seen = python_at(str(base))
-        version, python = seen.version, seen.executable
+        found = python_at(str(base))
+        version, python = found.version, found.executable
     if not settings:
-        return Interpreter(executable, version, _asked_sites(executable), how, python)
+        return Interpreter(executable, version, _sites_of(executable), how, python)
     own = [
         str(folder / lib / f"python{version[0]}.{version[1]}" / "site-packages")
         for lib in ("lib", "lib64")
@@ -94,35 +94,34 @@ def _interpreter(root: Path, executable: Path, how: str, trusted: bool) -> Inter
     sites = _present(own)
     if not sites:
         raise ValueError(
-            f"{folder} holds no packages for Python {version[0]}.{version[1]}, which it now leads "
-            "to; make the environment anew"
+            f"{folder} has no packages for Python {version[0]}.{version[1]}, which it now refers "
+            "to; create the environment again"
         )
     if settings.get("include-system-site-packages", "").lower() == "true":
-        sites = _present([*sites, *_asked_sites(base)])
+        sites = _present([*sites, *_sites_of(base)])
     return Interpreter(executable, version, sites, how, python)
 
 
 def refuse_without_pytest(found: Interpreter) -> None:
-    """Raises `BadInput` where it has no pytest that will do. Ours stands in for one only where the
-    interpreter is our own."""
+    """Raises `BadInput` if an interpreter other than the current one has no usable pytest."""
     if found.how == OURS:
         return
     version = _pytest_version(found.sites)
     if version is None:
         raise BadInput(
-            f"there is no pytest among the packages of {found.words}, {found.executable}: install "
-            f"what the project's tests need there. {_OTHER}"
+            f"{found.words}, {found.executable}, has no pytest. Install the requirements of the "
+            f"project's tests there. {_OTHER}"
         )
     numbers = tuple(int(one) for one in re.findall(r"\d+", version)[:2])
     if numbers and numbers < OLDEST_PYTEST:
         least = ".".join(map(str, OLDEST_PYTEST))
         raise BadInput(
-            f"{found.words} has pytest {version}, and {least} or newer is needed. {_OTHER}"
+            f"{found.words} has pytest {version}, but {least} or newer is needed. {_OTHER}"
         )
 
 
 def _pytest_version(sites: tuple[str, ...]) -> str | None:
-    """What the installed pytest calls itself; empty where it does not say, `None` for none."""
+    """The version of the installed pytest; empty if unknown, `None` if there is none."""
     for folder in sites:
         if os.path.isdir(os.path.join(folder, "pytest")):
             names = [one for one in os.listdir(folder) if re.match(r"pytest-\d.*-info$", one)]
@@ -144,7 +143,7 @@ def _executable(root: Path, asked: str) -> tuple[Path | None, str]:
 
 
 def _named(asked: str) -> Path:
-    """What `--python` means: a file, a folder of an environment, or a command."""
+    """The interpreter of `--python`: a file, the folder of an environment, or a command."""
     path = Path(os.path.abspath(asked))
     if path.is_dir() and (found := _python_in(path)):
         return found
@@ -158,7 +157,7 @@ def _python_in(folder: Path) -> Path | None:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """The settings of a virtual environment; none where a folder is no such."""
+    """The settings of a virtual environment; empty for other folders."""
     try:
         text = (folder / "pyvenv.cfg").read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -168,7 +167,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _base(executable: Path, settings: dict[str, str]) -> Path:
-    """The interpreter that an environment was made from; one without an environment itself."""
+    """The interpreter from which an environment was created, or the interpreter itself."""
     base = Path(os.path.realpath(executable))
     home = settings.get("home", "")
     if home and base.is_relative_to(os.path.realpath(executable.parent.parent)):
@@ -186,23 +185,21 @@ def _our_base() -> str:
     return os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
 
 
-def _asked_sites(executable: Path) -> tuple[str, ...]:
-    said = subprocess.run(
-        [executable, "-c", _ASK], capture_output=True, text=True, timeout=ASKED_S, check=True,
-        cwd=os.sep,
+def _sites_of(executable: Path) -> tuple[str, ...]:
+    output = subprocess.run(
+        [executable, "-c", _PRINT_SITES], capture_output=True, text=True, timeout=SITES_S,
+        check=True, cwd=os.sep,
     ).stdout
-    return _present(json.loads(said))
+    return _present(json.loads(output))
 
 
 def own_sites() -> tuple[str, ...]:
-    """The folders of packages of the Python that runs this."""
     paths = sysconfig.get_paths()
     user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     return _present([paths["purelib"], paths["platlib"], *user])
 
 
 def _present(folders: list[str]) -> tuple[str, ...]:
-    """Those that are there, each once."""
     found: dict[str, str] = {}
     for one in folders:
         if os.path.isdir(one):

@@ -1,4 +1,4 @@
-"""Reading Python without running it: parsing that never surprises, names, source segments."""
+"""Helpers to read Python without running it: parsing, names, source segments, checks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ Scope = FunctionNode | ast.Lambda | ast.ClassDef
 
 
 def parsed(text: str) -> ast.Module:
-    """The syntax tree, shared with other readers and not to be changed; everything that is wrong
-    with the text is a `SyntaxError`."""
+    """The shared syntax tree, which must not be changed; any error is a `SyntaxError`."""
     try:
         tree = tree_of(text)
         if levels(text) > MAX_LEVELS:
@@ -32,19 +31,19 @@ def parsed(text: str) -> ast.Module:
         raise SyntaxError(TOO_DEEP) from None
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
-        raise SyntaxError("a lone surrogate is no valid character",
+        raise SyntaxError("a lone surrogate is not a valid character",
                           (None, line, None, None)) from None
     except ValueError as error:
         raise SyntaxError(str(error)) from None
 
 
 def where(error: SyntaxError) -> str:
-    """`line 3: '(' was never closed`, or the message alone when there is no line."""
+    """The error as `line 3: '(' was never closed`, or its message if there is no line."""
     return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
 
 
 def _segment(text: str, node: ast.AST) -> str | None:
-    """What `ast.get_source_segment` gives, without reading the whole text at every call."""
+    """As `ast.get_source_segment`, but without splitting the text at every call."""
     if not isinstance(node, (ast.expr, ast.stmt)) or node.end_lineno is None:
         return None
     lines = _encoded_lines(text)[node.lineno - 1 : node.end_lineno]
@@ -61,7 +60,7 @@ def _encoded_lines(text: str) -> list[bytes]:
 
 
 def source_of(text: str, node: ast.AST) -> str:
-    """The node's own source, on one line where an expression spans several."""
+    """The source of a node; an expression over several lines is written on one."""
     found = _segment(text, node)
     if found is None or (isinstance(node, ast.expr) and "\n" in found):
         return ast.unparse(node)
@@ -71,7 +70,7 @@ def source_of(text: str, node: ast.AST) -> str:
 def statement_source(text: str, node: ast.stmt) -> str:
     """A statement's source with decorators, moved to column 0."""
     found = _segment(text, node)
-    # Moving an indented block may change text inside triple quotes; the tree keeps it.
+    # Dedenting a block may change text inside triple quotes; unparsing does not.
     if found is None or (node.col_offset and "\n" in found):
         return ast.unparse(node)
     first = lines_of(node).start
@@ -82,7 +81,7 @@ def statement_source(text: str, node: ast.stmt) -> str:
 
 
 def lines_of(node: ast.stmt) -> range:
-    """The lines of a statement, decorators included."""
+    """The lines of a statement, including decorators."""
     first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
     return range(first, (node.end_lineno or node.lineno) + 1)
 
@@ -94,8 +93,10 @@ def shortened(text: str, length: int = NAME_LENGTH) -> str:
 
 
 def unique(name: str, taken: dict[str, int]) -> str:
-    """`name`, or `name (2)` and so on when it is taken; it is taken afterwards. `taken` holds with
-    each name the last number that was given to it."""
+    """`name`, or `name (2)` and so on if it is taken; it is added to `taken`.
+
+    `taken` maps each name to the last number that was appended to it.
+    """
     candidate, number = name, taken.get(name, 1)
     while candidate in taken:
         number += 1
@@ -106,16 +107,16 @@ def unique(name: str, taken: dict[str, int]) -> str:
 
 @dataclass(frozen=True)
 class TouchedNames:
-    """The names one statement or expression touches at its own level."""
+    """The names that statements or expressions read and bind at their own level."""
 
     reads: frozenset[str]
     binds: frozenset[str]
 
 
 def names_in(*nodes: ast.AST) -> TouchedNames:
-    """Free names read, and names bound at the level of these nodes.
+    """The free names that these nodes read, and the names that they bind at their own level.
 
-    A name read inside a function counts as read unless the function binds it itself.
+    A name read inside a function counts as read unless the function binds it.
     """
     reads: set[str] = set()
     binds: set[str] = set()
@@ -161,7 +162,7 @@ def _children(node: ast.AST, reads: set[str], binds: set[str]) -> None:
 
 
 def _collect_scope(node: Scope, reads: set[str], binds: set[str]) -> None:
-    """A function or class: its head belongs to the outer level, its body has its own names."""
+    """Collects from a function or class, whose body has its own names, unlike its head."""
     inner_reads: set[str] = set()
     inner_binds: set[str] = set()
     body = [node.body] if isinstance(node, ast.Lambda) else node.body
@@ -169,7 +170,7 @@ def _collect_scope(node: Scope, reads: set[str], binds: set[str]) -> None:
         _collect(part, inner_reads, inner_binds)
     if not isinstance(node, ast.Lambda):
         binds.add(node.name)
-    # What is no part of the body: decorators, bases, defaults, annotations.
+    # The head: decorators, bases, defaults, annotations.
     for head in ast.iter_child_nodes(node):
         if head is not node.body and not isinstance(head, ast.stmt):
             _collect(head, reads, binds)
@@ -184,21 +185,17 @@ def _collect_scope(node: Scope, reads: set[str], binds: set[str]) -> None:
 
 
 def arguments_of(node: FunctionNode | ast.Lambda) -> list[ast.arg]:
-    """What a function takes, in any way."""
     return [one for one in ast.iter_child_nodes(node.args) if isinstance(one, ast.arg)]
 
 
 @dataclass(frozen=True)
 class ImportedName:
-    """A name that an import binds."""
-
     module: str
-    """Dotted, as it is written; without the dots of a relative import."""
+    """The dotted name as written, without the leading dots of a relative import."""
     name: str
-    """What is taken from the module; empty for the module itself."""
+    """The name imported from the module; empty for the module itself."""
     bound: str
     level: int = 0
-    """The dots of a relative import."""
 
     @property
     def top(self) -> str:
@@ -207,7 +204,7 @@ class ImportedName:
 
 
 def imports(*nodes: ast.AST) -> Iterator[ImportedName]:
-    """All imports in these nodes, those in functions and on conditions too."""
+    """All imports in these nodes, also inside functions and conditions."""
     for node in (inner for one in nodes for inner in ast.walk(one)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -220,7 +217,7 @@ def imports(*nodes: ast.AST) -> Iterator[ImportedName]:
 
 
 def toplevel(body: Iterable[ast.AST]) -> Iterator[ast.stmt]:
-    """The statements of the module's own level, those inside `if`, `try`, `with` included."""
+    """The statements at module level, including those inside `if`, `try` and `with`."""
     for node in body:
         if isinstance(node, ast.stmt):
             yield node
@@ -255,7 +252,6 @@ def is_docstring(node: ast.AST) -> bool:
 
 
 def is_main_guard(node: ast.AST) -> bool:
-    """`if __name__ == "__main__":`"""
     return (
         isinstance(node, ast.If)
         and isinstance(node.test, ast.Compare)
@@ -270,14 +266,14 @@ def called_name(node: ast.AST) -> str:
 
 
 def is_plain_call(node: ast.AST | None) -> bool:
-    """A call by a bare name with literal arguments."""
+    """Whether a node is a call of a bare name with literal arguments."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and all(
         map(is_literal, node.args)
     ) and all(one.arg is not None and is_literal(one.value) for one in node.keywords)
 
 
 def dotted(node: ast.AST) -> str:
-    """`a.b.c` for such a chain of names, else empty."""
+    """`a.b.c` for such a chain of names, empty for any other node."""
     match node:
         case ast.Name(id=name):
             return name
@@ -289,16 +285,16 @@ def dotted(node: ast.AST) -> str:
 
 
 def root_name(node: ast.AST) -> str:
-    """`a` for `a.b[0].c()`, else empty."""
+    """`a` for `a.b[0].c()`, empty for any other node."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call, ast.Starred)):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def checks(node: ast.AST, helpers: Iterable[str] = ()) -> bool:
-    """Whether running the node can fail as a test: assert, `raises`, `assertEqual`, `fail` …
+    """Whether the node contains a check: assert, `raises`, `assertEqual`, `fail` and so on.
 
-    `helpers` are names of functions that check when called.
+    `helpers` are names of functions that contain checks.
     """
     return any(_is_check(inner, frozenset(helpers)) for inner in own_walk(node))
 
@@ -318,7 +314,7 @@ def _is_check(node: ast.AST, helpers: frozenset[str]) -> bool:
 
 
 def checking_helpers(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Names of functions whose body checks something, directly or through each other."""
+    """Names of functions that contain checks, directly or through each other."""
     functions = {
         node.name: node
         for outer in toplevel(body)
@@ -339,14 +335,14 @@ def checking_helpers(body: Sequence[ast.stmt]) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def visible_names(text: str) -> frozenset[str]:
-    """Names a program binds at its top level; those of the parts that parse when some do not."""
+    """Names that a program binds at its top level, as far as it parses."""
     return frozenset().union(
         *(names_in(statement).binds for statement in statements_of(text))
     ) if text else frozenset()
 
 
 def statements_of(text: str) -> list[ast.stmt]:
-    """The top-level statements; where the text does not parse, those that parse alone."""
+    """The top-level statements; if the text does not parse, those that do."""
     try:
         return parsed(text).body
     except SyntaxError:

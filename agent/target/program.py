@@ -1,13 +1,12 @@
-"""Tests that stand in the program itself: its own asserts and its own test functions.
+"""Finds the tests in the program's own text: its asserts and test functions.
 
-They are taken out as tests and stay in the text untouched: `protected_lines` says which
-lines no edit may change, `untouched` whether an edited text still holds them all.
+They also stay in the text: `protected_lines` lists the lines that no edit may change, and
+`untouched` checks that an edited text still contains all of them.
 
-An own assert is judged after the program was imported, so it sees the values that its
-top-level statements left (`total`). Where a later statement changes such a value, the test
-makes it anew: it repeats the statements it depends on (`stack = Stack()`, `stack.push(1)`).
-Statements that read the program's surroundings (`input()`, `open`, `sys.argv`) are never
-repeated.
+An assert runs after the program was imported, so it reads the values of its top-level statements
+(`total`). If a later statement changes such a value, the test repeats the statements that create it
+(`stack = Stack()`, `stack.push(1)`), except those that read the environment (`input()`, `open`,
+`sys.argv`).
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ from agent.target.parsing import (
     toplevel,
 )
 
-_SURROUNDINGS = frozenset({"input", "open", "exit", "quit", "breakpoint"})
+_ENVIRONMENT_CALLS = frozenset({"input", "open", "exit", "quit", "breakpoint"})
 _ENDING = ("sys.exit", "exit", "quit")
 _PYTEST_FIXTURES = frozenset({
     "cache", "capfd", "capfdbinary", "caplog", "capsys", "capsysbinary", "doctest_namespace",
@@ -59,13 +58,13 @@ _PYTEST_FIXTURES = frozenset({
 
 
 def tests_from_program(text: str, entry: str = "solution.py") -> tuple[Located, ...]:
-    """The program's own asserts, each with its line, and its test functions, in its order."""
+    """The program's asserts, each with its line, and its test functions, in order."""
     body = statements_of(text)
     return (*_asserts(text, body), *((None, test) for test in _functions(text, body, entry)))
 
 
 def line_of_end(text: str) -> int | None:
-    """The line at which the program ends itself whenever it is imported."""
+    """The line at which the program always exits when it is imported."""
     for node in statements_of(text):
         match node:
             case ast.Expr(value=ast.Call() as call) if called_name(call) in _ENDING:
@@ -77,40 +76,37 @@ def line_of_end(text: str) -> int | None:
 
 
 def protected_lines(text: str) -> frozenset[int]:
-    """Lines of the user's own asserts and test functions, which no edit may touch."""
+    """Lines of the user's asserts and test functions, which no edit may change."""
     return frozenset(line for node in own_tests(text) for line in lines_of(node))
 
 
 @lru_cache(maxsize=16)
 def own_tests(text: str) -> tuple[ast.stmt, ...]:
-    """The statements of the user's own tests, in the program's order."""
     body = statements_of(text)
     return tuple(sorted([*own_asserts(body), *_test_part(body)], key=lambda node: node.lineno))
 
 
 def untouched(before: str, after: str) -> bool:
-    """Whether every own test of `before` stands in `after`, in the same order."""
-    wanted = [ast.dump(node) for node in own_tests(before)]
-    waiting = iter(ast.dump(node) for node in toplevel(statements_of(after)))
-    return all(test in waiting for test in wanted)
+    """Whether `after` contains every test of the program `before` in the same order."""
+    tests = [ast.dump(node) for node in own_tests(before)]
+    statements = iter(ast.dump(node) for node in toplevel(statements_of(after)))
+    return all(test in statements for test in tests)
 
 
 def without_added_asserts(text: str, before: str) -> str:
-    """A model's program without the top-level asserts that `before` does not have: models repeat
-    the tests there."""
-    kept = {ast.dump(node) for node in own_tests(before)}
+    """Removes top-level asserts that `before` lacks, since models repeat the tests there."""
+    own = {ast.dump(node) for node in own_tests(before)}
     added = [
         node for node in statements_of(text)
-        if isinstance(node, ast.Assert) and ast.dump(node) not in kept
+        if isinstance(node, ast.Assert) and ast.dump(node) not in own
     ]
-    gone = {line for node in added for line in lines_of(node)}
+    removed = {line for node in added for line in lines_of(node)}
     lines = text.split("\n")
-    return "\n".join(line for number, line in enumerate(lines, 1) if number not in gone)
+    return "\n".join(line for number, line in enumerate(lines, 1) if number not in removed)
 
 
 def own_asserts(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Top-level statements that check something, also under the main guard; helpers do not
-    count, since a call by itself does not say that it is a test."""
+    """Top-level statements with asserts, also under the main guard, without calls of helpers."""
     found: list[ast.stmt] = []
     for node in body:
         if is_main_guard(node) and isinstance(node, ast.If):
@@ -123,74 +119,73 @@ def own_asserts(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def _asserts(text: str, body: list[ast.stmt]) -> Sequence[Located]:
-    """Each own assert with what it needs, read as a snippet about the program."""
+    """Each assert of the program with its setup, converted as a snippet."""
     part = set(map(id, _test_part(body)))
     flat = [
         inner
         for node in body if id(node) not in part
         for inner in (node.body if is_main_guard(node) and isinstance(node, ast.If) else [node])
     ]
-    wanted = [node for node in own_asserts(flat) if not _reads_surroundings(node)]
-    if not wanted:
+    asserts = [node for node in own_asserts(flat) if not _reads_environment(node)]
+    if not asserts:
         return []
-    code = _laid_out(text, _repeated(flat, wanted))
-    made = frozenset().union(*(names_in(node).binds for node in flat if _is_plain(node)))
-    return located_tests(code, text, made)
+    code = _at_own_lines(text, _repeated(flat, asserts))
+    values = frozenset().union(*(names_in(node).binds for node in flat if _is_plain(node)))
+    return located_tests(code, text, values)
 
 
 def _is_plain(node: ast.stmt) -> bool:
     return not isinstance(node, Definition) and not is_import(node)
 
 
-def _repeated(flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The asserts, and the statements that each test must repeat, in order.
+def _repeated(flat: Sequence[ast.stmt], asserts: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The asserts, and the statements that their tests must repeat, in order.
 
-    Where a value stays as it was at the assert, the program's own is judged. Where a later
-    statement changes it, the test makes it anew.
+    Only values that a later statement changes are created again.
     """
-    changing = _changing_later(flat, wanted)
+    changing = _changing_later(flat, asserts)
     needed: set[str] = set()
-    kept: list[ast.stmt] = []
+    repeated: list[ast.stmt] = []
     for node in reversed(flat):
         names = names_in(node)
-        if node in wanted:
-            kept.append(node)
+        if node in asserts:
+            repeated.append(node)
             needed |= names.reads
         elif is_import(node):
             if _is_standard(node) and names.binds & needed:
-                kept.append(node)
-        elif _is_plain(node) and not _reads_surroundings(node) and (
+                repeated.append(node)
+        elif _is_plain(node) and not _reads_environment(node) and (
             changed_by(node) & needed & changing
         ):
-            kept.append(node)
+            repeated.append(node)
             needed |= names.reads
-    return kept[::-1]
+    return repeated[::-1]
 
 
-def _changing_later(flat: Sequence[ast.stmt], wanted: Sequence[ast.stmt]) -> frozenset[str]:
+def _changing_later(flat: Sequence[ast.stmt], asserts: Sequence[ast.stmt]) -> frozenset[str]:
     """Names that a statement after the first assert that needs them may change."""
     needed: set[str] = set()
     changing: set[str] = set()
     for node in flat:
-        if node in wanted:
+        if node in asserts:
             needed |= names_in(node).reads
         elif _is_plain(node):
             changing |= changed_by(node) & needed
     return frozenset(changing)
 
 
-def _laid_out(text: str, kept: Sequence[ast.stmt]) -> str:
-    """The statements at column 0, each on its own line of the program where that is free."""
+def _at_own_lines(text: str, statements: Sequence[ast.stmt]) -> str:
+    """The statements at column 0, each on its line of the program if that is still free."""
     lines: list[str] = []
-    for node in kept:
+    for node in statements:
         lines += [""] * (lines_of(node).start - 1 - len(lines))
         lines += statement_source(text, node).split("\n")
     return "\n".join(lines)
 
 
-def _reads_surroundings(node: ast.AST) -> bool:
+def _reads_environment(node: ast.AST) -> bool:
     return any(
-        called_name(one) in _SURROUNDINGS or dotted(one) in (
+        called_name(one) in _ENVIRONMENT_CALLS or dotted(one) in (
             "sys.argv", "sys.stdin", "os.environ", "sys.exit"
         )
         for one in ast.walk(node)
@@ -202,7 +197,7 @@ def _is_standard(node: ast.AST) -> bool:
 
 
 def _own_functions(body: list[ast.stmt]) -> list[Collected]:
-    """Test functions of the program: named so, checking something, callable by pytest."""
+    """Test functions of the program: named as tests, with checks, and callable by pytest."""
     entries = collected(body)
     if not entries:
         return []
@@ -216,7 +211,7 @@ def _own_functions(body: list[ast.stmt]) -> list[Collected]:
             continue
         if entry.owner is None and not re.match(r"test(_|$)", entry.function.name):
             continue
-        # A decorator may give it its arguments.
+        # A decorator may provide its arguments.
         decorated = entry.function.decorator_list or (entry.owner and entry.owner.decorator_list)
         if decorated or _required(entry) <= fixtures:
             found.append(entry)
@@ -233,7 +228,7 @@ def _required(entry: Collected) -> frozenset[str]:
 
 
 def _test_part(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Statements that serve the tests alone: test functions, fixtures, their tables."""
+    """Statements that only the tests use: test functions, fixtures, their tables."""
     entries = _own_functions(body)
     if not entries:
         return []
@@ -266,7 +261,7 @@ def _test_part(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _serves_tests(node: ast.stmt) -> bool:
-    """A table or value, or a function that asserts; other functions are the program."""
+    """Whether it is a value or a function with checks; other functions are the program."""
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
         return not any(isinstance(inner, ast.Lambda) for inner in ast.walk(node))
     return isinstance(node, FunctionNode) and any(
@@ -275,7 +270,7 @@ def _serves_tests(node: ast.stmt) -> bool:
 
 
 def _functions(text: str, body: list[ast.stmt], entry: str) -> list[TestCase]:
-    """The test functions as a pytest file in which every line keeps its number."""
+    """The test functions in a pytest file in which every line keeps its number."""
     entries = _own_functions(body)
     if not entries:
         return []
@@ -288,19 +283,19 @@ def _functions(text: str, body: list[ast.stmt], entry: str) -> list[TestCase]:
 def _test_file(text: str, body: list[ast.stmt], entry: str) -> str:
     part = _test_part(body)
     reads = names_in(*part).reads
-    kept = [
+    shown = [
         *part,
         *(node for node in body if is_import(node) and (
             is_future_import(node) or names_in(node).binds & reads
         )),
     ]
-    own = names_in(*kept).binds
+    own = names_in(*shown).binds
     imported = sorted(
         reads & frozenset(
-            name for node in body if node not in kept for name in names_in(node).binds
+            name for node in body if node not in shown for name in names_in(node).binds
         ) - own
     )
-    shown = {line for node in kept for line in lines_of(node)}
-    lines = [line if n in shown else "" for n, line in enumerate(text.split("\n"), start=1)]
+    numbers = {line for node in shown for line in lines_of(node)}
+    lines = [line if n in numbers else "" for n, line in enumerate(text.split("\n"), start=1)]
     code = "\n".join(lines)
     return with_line(code, import_line(entry, ", ".join(imported))) if imported else code

@@ -1,8 +1,8 @@
-"""A project laid out as it comes: its module, a test file, and what these two need beside them.
+"""Collects a module, its test file and the files that both need into a project layout.
 
-The top of the layout is the folder that the module is imported from, so that a `src` folder goes
-as it goes when a package is installed. Tests keep their path within the project, with their
-helpers, conftest files and data; pytest's configuration comes to the top.
+The root of the layout is the folder from which the module is imported, so a `src` folder is left
+out of its path. Tests keep their path within the project, with their helpers, conftest files and
+data; pytest's configuration is placed at the root.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from agent.target.source import text_beside
 MAX_MODULES = 50
 MAX_DATA = 200
 MAX_BYTES = 1_000_000
-"""Of modules, and as much of other files."""
-MAX_APART = 3
-"""A module and its tests belong to one project where so few folders lead to what holds both."""
-MAX_SEEN = 2_000
-"""Files of a folder that are looked at."""
+"""Of modules; the same limit applies to other files."""
+MAX_DISTANCE = 3
+"""Levels between a module or its tests and their common folder, up to which it is the project."""
+MAX_VISITED = 2_000
+"""Files of a folder that are considered."""
 _NO_SOURCES = frozenset({
     "__pycache__", "node_modules", "site-packages", "build", "dist", "venv", "env",
 })
@@ -36,23 +36,24 @@ _NO_SOURCES = frozenset({
 
 @dataclass(frozen=True)
 class ProjectFiles:
-    """Where the module and its tests lie, and the files beside them."""
+    """The paths of the module and its tests in the layout, and the files that they need."""
 
     entry: str
-    """The module's path from the top."""
+    """The module's path from the root."""
     tests: str = ""
-    """The test file's."""
+    """The test file's path from the root."""
     support: tuple[File, ...] = ()
     notices: tuple[str, ...] = ()
-    """What was left out, in words."""
 
 
 def laid_out(
     module: Path | None, module_text: str, tests: Path | None = None, tests_text: str = "",
     within: Path | None = None,
 ) -> ProjectFiles:
-    """The layout of a module and of a test file, either of which may be absent; what lies outside
-    of the folder `within`, also by a link, is left out."""
+    """The layout of a module and a test file, either of which may be `None`.
+
+    Files outside the folder `within`, also through a link, are left out.
+    """
     if module is None and tests is None:
         return ProjectFiles("")
     module = module.absolute() if module is not None else None
@@ -88,7 +89,7 @@ def laid_out(
 
 
 class Shelf:
-    """Files of a project by their path on this machine, with that in the layout."""
+    """The collected files by their path on disk, with their path in the layout."""
 
     def __init__(self, project: Path, top: Path, within: Path | None = None) -> None:
         self._within = within
@@ -99,56 +100,54 @@ class Shelf:
         self.notices: list[str] = []
 
     def place(self, path: Path) -> str:
-        """Where a file goes: modules below the folder they are imported from, all else where it
-        lies in the project."""
+        """The path of a file in the layout: relative to the import root, else to the project."""
         folder = self._top if path.is_relative_to(self._top) else self._project
         return path.relative_to(folder).as_posix()
 
     def take(self, path: Path | None, *, to_top: bool = False) -> str | None:
-        """Takes a file along, to its place or to the top; its text, or `None` where there is
-        none."""
+        """Adds a file at its path or at the root; returns its text, or `None` if it is missing."""
         if path is None or not path.is_file() or self._leads_out(path):
             return None
         try:
             text = text_beside(path)
         except BadInput as error:
-            self.notices.append(f"{path.name} is left out: {error}")
+            self.notices.append(f"{path.name} was not included: {error}")
             return None
         self.files[path] = File(path=path.name if to_top else self.place(path), text=text)
         return text
 
     def _leads_out(self, path: Path) -> bool:
-        """Whether a file may not be taken; says so."""
-        out = self._within is not None and not Path(os.path.realpath(path)).is_relative_to(
+        """Whether a file is outside the allowed folder; adds a notice if so."""
+        is_outside = self._within is not None and not Path(os.path.realpath(path)).is_relative_to(
             self._within
         )
-        if out:
-            self.notices.append(f"{path.name} is left out: it leads out of {self._within}")
-        return out
+        if is_outside:
+            self.notices.append(f"{path.name} was not included: it is outside {self._within}")
+        return is_outside
 
     def imported(self, folder: Path, texts: Mapping[Path, str]) -> dict[Path, str]:
-        """Takes along what these files import from the folder, directly or through each other."""
-        taken: dict[Path, str] = {}
-        seen = set(texts)
-        waiting = [name for path, text in texts.items() for name in _wanted(text, path, folder)]
-        for name in waiting:  # it grows
+        """Adds modules of the folder that these files import, directly or through each other."""
+        added: dict[Path, str] = {}
+        visited = set(texts)
+        waiting = [name for path, text in texts.items() for name in _imported(text, path, folder)]
+        for name in waiting:  # the list grows while it is read
             for path in _candidates(folder, name):
-                if path in seen:
+                if path in visited:
                     continue
-                seen.add(path)
-                if len(taken) >= MAX_MODULES or self._bytes > MAX_BYTES:
+                visited.add(path)
+                if len(added) >= MAX_MODULES or self._bytes > MAX_BYTES:
                     self.notices.append(
-                        f"{path.name} is left out: too many or too large files beside it; name "
-                        "those needed with --with"
+                        f"{path.name} was not included, because there are too many or too large "
+                        "files. Add the needed files with --with."
                     )
                 elif (text := self.take(path)) is not None:
-                    taken[path] = text
+                    added[path] = text
                     self._bytes += len(text)
-                    waiting += _wanted(text, path, folder)
-        return taken
+                    waiting += _imported(text, path, folder)
+        return added
 
     def mentioned(self, folder: Path, paths: Iterable[Path], texts: Iterable[str]) -> None:
-        """Takes along those of the folder's files that the texts name."""
+        """Adds those of the folder's files that the texts mention."""
         words = "\n".join(texts)
         total = count = 0
         for path in paths:
@@ -159,20 +158,20 @@ class Shelf:
             try:
                 text = path.read_bytes().decode("utf-8", "surrogateescape")
             except OSError as error:
-                self.notices.append(f"{path.name} is left out: {error.strerror}")
+                self.notices.append(f"{path.name} was not included: {error.strerror}")
                 continue
             total, count = total + len(text), count + 1
             if total > MAX_BYTES or count > MAX_DATA:
                 self.notices.append(
-                    f"{path.name} and more files beside the code are left out: they are too many "
-                    "or too large; name those needed with --with"
+                    f"{path.name} and further data files were not included, because they are too "
+                    "many or too large. Add the needed files with --with."
                 )
                 return
             self.files[path] = File(path=self.place(path), text=text)
 
 
-def _wanted(text: str, path: Path, folder: Path) -> list[str]:
-    """Dotted names that the text of a file imports, seen from the folder."""
+def _imported(text: str, path: Path, folder: Path) -> list[str]:
+    """Dotted names that the text of a file imports, relative to the folder."""
     package = Path(os.path.relpath(path, folder)).parts[:-1]
     names = []
     for one in imports(*statements_of(text)):
@@ -183,7 +182,7 @@ def _wanted(text: str, path: Path, folder: Path) -> list[str]:
 
 
 def _candidates(folder: Path, name: str) -> Iterator[Path]:
-    """Files that importing the dotted name may read: a module, and the packages above it."""
+    """Files that importing the dotted name may read: a module and its packages."""
     parts = name.split(".")
     if not all(part.isidentifier() for part in parts) or parts[0] in sys.builtin_module_names:
         return
@@ -199,7 +198,7 @@ def _candidates(folder: Path, name: str) -> Iterator[Path]:
 
 
 def _import_top(module: Path, text: str, tests: Path | None, tests_text: str) -> Path:
-    """The folder that the module is imported from, by what its tests import."""
+    """The folder from which the module is imported, according to the imports of its tests."""
     of_tests = list(imports(*statements_of(tests_text)))
     names = {
         end for one in of_tests if not one.level
@@ -221,13 +220,13 @@ def _import_top(module: Path, text: str, tests: Path | None, tests_text: str) ->
 
 
 def _with_packages(name: str) -> list[str]:
-    """A dotted name, and the packages it lies in."""
+    """A dotted name and its parent packages."""
     parts = name.split(".")
     return [".".join(parts[: end + 1]) for end in range(len(parts))]
 
 
 def _project(top: Path | None, tests: Path | None) -> Path:
-    """The folder that holds the module's top and the tests, or that of the tests alone."""
+    """The common folder of the module's import root and the tests, or that of the tests."""
     if tests is None:
         assert top is not None
         return top
@@ -237,19 +236,19 @@ def _project(top: Path | None, tests: Path | None) -> Path:
     if tests.is_relative_to(top):
         return top
     both = Path(os.path.commonpath([top, folder]))
-    apart = max(len(top.relative_to(both).parts), len(folder.relative_to(both).parts))
-    return both if apart <= MAX_APART and both != Path(both.anchor) else folder
+    distance = max(len(top.relative_to(both).parts), len(folder.relative_to(both).parts))
+    return both if distance <= MAX_DISTANCE and both != Path(both.anchor) else folder
 
 
 def _outside_packages(folder: Path) -> Path:
-    """The first folder upwards that is no package."""
+    """The nearest folder upwards that is not a package."""
     while (folder / "__init__.py").is_file() and folder.name.isidentifier():
         folder = folder.parent
     return folder
 
 
 def _configuration(folder: Path) -> Path | None:
-    """The file from which pytest takes its settings for tests in this folder."""
+    """The file from which pytest reads its settings for tests in this folder."""
     for one in (folder, *folder.parents):
         for name, section in CONFIGURATIONS.items():
             path = one / name
@@ -259,7 +258,6 @@ def _configuration(folder: Path) -> Path | None:
 
 
 def _between(project: Path, folder: Path) -> Iterator[Path]:
-    """The folders from the project's to this one."""
     yield project
     for part in folder.relative_to(project).parts:
         project = project / part
@@ -267,29 +265,29 @@ def _between(project: Path, folder: Path) -> Iterator[Path]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Files in a folder and below that are no modules, and no tool's; the first of very many."""
-    seen = 0
+    """Data files in a folder and below, without hidden ones; at most `MAX_VISITED` are visited."""
+    visited = 0
     for name, folders, files in os.walk(folder):
         folders[:] = sorted(
             one for one in folders if one not in _NO_SOURCES and not one.startswith(".")
         )
         for file in sorted(files):
-            seen += 1
-            if seen > MAX_SEEN:
+            visited += 1
+            if visited > MAX_VISITED:
                 return
             if not file.startswith(".") and not file.endswith((".py", ".pyc", ".so")):
                 yield Path(name, file)
 
 
 def _within(folder: Path) -> Iterator[Path]:
-    """Files in a folder itself that are no modules."""
+    """Data files directly in a folder."""
     for path in sorted(folder.iterdir()):
         if path.is_file() and not path.name.startswith(".") and path.suffix != ".py":
             yield path
 
 
 def _opened(folder: Path, texts: Iterable[str]) -> Iterator[Path]:
-    """The folder's files that strings of these texts name, without modules and hidden files."""
+    """Data files of the folder that are named by string literals of these texts."""
     names = {
         node.value for text in texts for node in readable_nodes(text)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -303,7 +301,7 @@ def _opened(folder: Path, texts: Iterable[str]) -> Iterator[Path]:
 
 
 def _is_named(path: Path, words: str) -> bool:
-    """Whether a string of a text names a file: itself, a folder it lies in, or its suffix."""
+    """Whether a string of a text names a file, one of its folders, or its suffix."""
     ends = [path.name, *([path.suffix] if path.suffix else ())]
     return any(f"{end}{quote}" in words for end in ends for quote in "\"'") or any(
         f"{quote}{part}" in words for part in path.parts[:-1] for quote in "\"'/"
@@ -311,6 +309,6 @@ def _is_named(path: Path, words: str) -> bool:
 
 
 def module_stem(entry: str) -> str:
-    """The name by which tests call a module: its own, or its package's."""
+    """The name of a module in imports of its tests: its own, or that of its package."""
     path = PurePosixPath(entry)
     return path.parent.name if path.name == "__init__.py" and path.parent.name else path.stem

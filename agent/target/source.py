@@ -1,7 +1,4 @@
-"""A user's text file: read once, in its own encoding, and put back in it.
-
-The only place of intake that reads files.
-"""
+"""Reads a user's text file in its encoding, and encodes an edited text in the same way."""
 
 from __future__ import annotations
 
@@ -23,14 +20,13 @@ from agent.target.errors import BadInput
 LARGEST_BYTES = 1_000_000
 LARGEST = "1 MB"
 MAX_WITH = 200
-"""Files of one folder that are laid beside a program."""
-_BESIDE = frozenset(
+_TEXT_SUFFIXES = frozenset(
     {".py", ".txt", ".json", ".csv", ".toml", ".yaml", ".yml", ".md", ".cfg", ".ini"}
 )
-"""What is no binary file by its name."""
+"""Suffixes of text files."""
 
 _BOMS: tuple[tuple[bytes, str], ...] = (
-    # UTF-32 first: its little-endian mark begins with the one of UTF-16.
+    # UTF-32 first: its little-endian mark starts with that of UTF-16.
     (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
     (codecs.BOM_UTF8, "utf-8"),
@@ -44,7 +40,7 @@ _STATEMENTS = {*keyword.kwlist, *keyword.softkwlist, "print", "exec"}
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A text with `\\n` at its line ends, and what is needed to write it back as it was."""
+    """A text with `\\n` line ends, and what is needed to write it back unchanged."""
 
     path: Path | None
     text: str
@@ -52,18 +48,20 @@ class SourceFile:
     encoding: str = "utf-8"
     bom: bytes = b""
     newline: str = "\n"
-    """The line end of most lines."""
+    """The most frequent line end."""
 
     @property
     def name(self) -> str:
-        """The file's name; standard input and pasted text are called `solution.py`."""
+        """The file's name, or `solution.py` for standard input and pasted text."""
         return self.path.name if self.path is not None else "solution.py"
 
     def encode(self, text: str) -> bytes:
-        """An edited text as bytes of this file: its encoding, mark and line ends.
+        """An edited text in the encoding of this file, with its byte order mark and line ends.
 
-        Lines that were not edited keep their own ends where the file mixes them. Raises
-        `BadInput` where the encoding lacks a character of the text.
+        If the file mixes line ends, unchanged lines keep theirs.
+
+        Raises:
+            BadInput: The encoding lacks a character of the text.
         """
         try:
             return self.bom + self._with_ends(text).encode(self.encoding)
@@ -74,33 +72,33 @@ class SourceFile:
             ) from None
 
     def _with_ends(self, text: str) -> str:
-        # Only the three line ends of Python end a line.
-        old = io.StringIO(self.raw[len(self.bom) :].decode(self.encoding), newline="")
-        kept = [(body := line.rstrip("\r\n"), line[len(body) :]) for line in old]
-        if len({end for _, end in kept if end}) <= 1:
+        # `splitlines` would split at more line ends than Python's three.
+        before = io.StringIO(self.raw[len(self.bom) :].decode(self.encoding), newline="")
+        old = [(body := line.rstrip("\r\n"), line[len(body) :]) for line in before]
+        if len({end for _, end in old if end}) <= 1:
             return text.replace("\n", self.newline)
         new = text.split("\n")
         ends = [self.newline] * len(new)
-        matcher = difflib.SequenceMatcher(None, [body for body, _ in kept], new, autojunk=False)
+        matcher = difflib.SequenceMatcher(None, [body for body, _ in old], new, autojunk=False)
         for block in matcher.get_matching_blocks():
             for step in range(block.size):
-                ends[block.b + step] = kept[block.a + step][1] or self.newline
+                ends[block.b + step] = old[block.a + step][1] or self.newline
         return "".join(line + end for line, end in zip(new[:-1], ends, strict=False)) + new[-1]
 
 
 def read_source(path: Path | Literal["-"], *, allow_empty: bool = False) -> SourceFile:
-    """The text of a file, or of standard input for `-`; raises `BadInput` saying what to do."""
+    """The text of a file, or of standard input for `-`; raises `BadInput`."""
     if path == "-":
         return from_bytes(sys.stdin.buffer.read(LARGEST_BYTES + 1), None, allow_empty=allow_empty)
     try:
         if path.is_dir():
-            raise BadInput(f"{path} is a folder. Name one Python file in it.")
+            raise BadInput(f"{path} is a folder. Name a Python file in it.")
         with path.open("rb") as file:
             raw = file.read(LARGEST_BYTES + 1)
     except FileNotFoundError:
         raise BadInput(f"{path} does not exist.{_hint(path)}") from None
     except PermissionError:
-        raise BadInput(f"{path} may not be read. Give yourself read permission.") from None
+        raise BadInput(f"{path} may not be read. Change its permissions.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise BadInput(f"{path} cannot be read: {reason}.") from None
@@ -108,19 +106,21 @@ def read_source(path: Path | Literal["-"], *, allow_empty: bool = False) -> Sour
 
 
 def refuse_file_names(snippets: Sequence[str]) -> None:
-    """Raises `BadInput` where the name of a file stands in the place of tests."""
+    """Raises `BadInput` if a file name was given instead of asserts."""
     for snippet in snippets:
         if snippet.endswith(".py") and Path(snippet).is_file():
-            raise BadInput(f"{snippet} is a file, and --tests takes code: use --tests-file.")
+            raise BadInput(f"{snippet} is a file, but --tests takes code. Use --tests-file.")
 
 
 _COOKIE = re.compile(r"^([ \t\f]*#.*?coding[:=][ \t]*)([-\w.]+)", re.ASCII)
 
 
 def text_beside(path: Path) -> str:
-    """The text of a file beside the program, as it is written into the jail: that of a Python file
-    with a coding cookie, if any, that says UTF-8; any other with its own line ends and its mark of
-    the encoding. Raises `BadInput`."""
+    """The text of a supporting file for the sandbox; raises `BadInput`.
+
+    The coding cookie of a Python file is changed to UTF-8. Other files keep their line ends and
+    byte order mark.
+    """
     source = read_source(path, allow_empty=True)
     if path.suffix not in (".py", ".pyi"):
         return source.raw.decode(source.encoding)
@@ -131,45 +131,44 @@ def text_beside(path: Path) -> str:
 
 
 def files_with(path: Path) -> Iterator[File]:
-    """A file that is laid beside the program under its name, or those of a folder below that
-    folder's name. Raises `BadInput`."""
+    """A supporting file by its name, or those of a folder below its name; raises `BadInput`."""
     if not path.is_dir():
         yield File(path=path.name, text=text_beside(path))
         return
     found = [
         one for one in sorted(path.rglob("*"))
-        if one.is_file() and not one.is_symlink() and not _apart(one.relative_to(path))
+        if one.is_file() and not one.is_symlink() and not _is_hidden(one.relative_to(path))
     ]
     if len(found) > MAX_WITH:
-        raise BadInput(f"{path} has {len(found)} files; {MAX_WITH} are laid beside a program. "
-                       "Name the folder of the package alone.")
+        raise BadInput(f"{path} has {len(found)} files, but at most {MAX_WITH} are allowed. "
+                       "Name a smaller folder, such as that of the package.")
     top = path.resolve().parent
     for one in found:
-        if one.suffix in _BESIDE:
+        if one.suffix in _TEXT_SUFFIXES:
             place = path.resolve() / one.relative_to(path)
             yield File(path=place.relative_to(top).as_posix(), text=text_beside(one))
 
 
-def _apart(path: Path) -> bool:
+def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
 def _hint(path: Path) -> str:
-    """A close name in the same folder, or in which folder there is none."""
+    """A suggestion for a missing file: a similar name in its folder, or to check the path."""
     folder = path.parent
     try:
         names = sorted(entry.name for entry in folder.iterdir())
     except OSError:
-        return f" There is no folder {folder} either."
+        return f" The folder {folder} does not exist either."
     close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)
     return f" Did you mean {folder / close[0]}?" if close else " Check the path."
 
 
 def from_bytes(raw: bytes, path: Path | None = None, *, allow_empty: bool = False) -> SourceFile:
-    """Decodes a file's bytes as Python would; raises `BadInput` where that is impossible."""
+    """Decodes a file's bytes as Python would; raises `BadInput` if that is impossible."""
     name = str(path) if path is not None else "standard input"
     if len(raw) > LARGEST_BYTES:
-        raise BadInput(f"{name} is larger than {LARGEST}. Bring the part that fails.")
+        raise BadInput(f"{name} is larger than {LARGEST}. Submit only the part that fails.")
     bom, encoding = next(((mark, codec) for mark, codec in _BOMS if raw.startswith(mark)),
                          (b"", ""))
     if not encoding:
@@ -181,8 +180,8 @@ def from_bytes(raw: bytes, path: Path | None = None, *, allow_empty: bool = Fals
     except (UnicodeDecodeError, UnicodeError) as error:
         line = raw.count(b"\n", 0, getattr(error, "start", 0)) + 1
         raise BadInput(
-            f"{name} is not valid {encoding} (line {line}). Save it as UTF-8, or name its "
-            "encoding in its first line: # -*- coding: latin-1 -*-"
+            f"{name} is not valid {encoding} (line {line}). Save it as UTF-8, or declare its "
+            "encoding in the first line: # -*- coding: latin-1 -*-"
         ) from None
     if "\0" in decoded:
         raise BadInput(f"{name} is a binary file, not Python text.")
@@ -193,23 +192,21 @@ def from_bytes(raw: bytes, path: Path | None = None, *, allow_empty: bool = Fals
 
 
 def refuse_without_code(text: str, name: str) -> None:
-    """Raises `BadInput` where the text holds no code."""
     lines = [line.strip() for line in text.split("\n")]
     if not any(lines):
-        raise BadInput(f"{name} is empty. Bring the code that should be healed.")
+        raise BadInput(f"{name} is empty. Submit the code to repair.")
     code = [line for line in lines if line and not line.startswith("#")]
     if not code:
-        raise BadInput(f"{name} holds only comments. Bring the code that should be healed.")
+        raise BadInput(f"{name} contains only comments. Submit the code to repair.")
     if _is_prose(code):
         raise BadInput(
-            f"{name} reads as prose, not as Python. Bring the program as it is; what it should do "
-            "can be said as a task in words."
+            f"{name} looks like prose, not like Python. Submit the program as code, and describe "
+            "what it should do in the task description."
         )
 
 
 def _is_prose(lines: Sequence[str]) -> bool:
-    """Whether all lines are sentences: many words, their marks, and no sign that code is written
-    with."""
+    """Whether all lines are sentences: many words, punctuation, and no characters of code."""
     words = re.findall(r"[^\W\d]+", " ".join(lines))
     return len(words) >= 6 and any(_SENTENCE.search(line) for line in lines) and not any(
         _CODE.search(line) or line.split()[0].rstrip(":") in _STATEMENTS for line in lines
@@ -223,7 +220,7 @@ def _cookie(raw: bytes, name: str) -> str:
     except SyntaxError as error:
         if "unknown encoding" in str(error.msg):
             raise BadInput(
-                f"{name} names an encoding that does not exist ({error.msg}). Correct its first "
+                f"{name} declares an encoding that does not exist ({error.msg}). Correct its first "
                 "line, or remove it and save the file as UTF-8."
             ) from None
         return "utf-8"

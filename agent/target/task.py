@@ -1,8 +1,8 @@
-"""User input becomes a task, or is refused with a clear message.
+"""Converts user input to a task, or refuses it with a clear message.
 
-Every interface makes a `Submission`, `from_command_line` from a command line and `from_page` from a
-page's fields. `task_of`, which is pure, finds all tests in it: given as such, in the program and in
-the words. Paths are those of the project, from the folder that its modules are imported from.
+Every interface makes a `Submission`: `from_command_line` from a command line, `from_page` from the
+fields of a page. The pure function `task_of` finds all tests in it: those submitted as tests, those
+in the program and those in the description. Paths are relative to the import root.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ PASTED = "solution.py"
 
 @dataclass(frozen=True)
 class TestText:
-    """Tests as text, and what to call them when they are wrong."""
+    """The text of tests, and their name in messages."""
 
     __test__ = False
 
     text: str
     name: str = "the tests"
     path: str = ""
-    """Where the file lies in its project; empty for what was pasted."""
+    """The path of the file in its project; empty for pasted tests."""
 
     def fails_to(self, verb: str) -> str:
         """`The tests do not parse`, `test_sum.py does not parse`."""
@@ -82,8 +82,7 @@ class TestText:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a user submits, as typed at a terminal. Each field is an option of `heal run`, whose
-    help says what it means."""
+    """A user's input as typed at a terminal; each field is an option of `heal run`."""
 
     path: str | None = None
     """`-` is standard input."""
@@ -94,21 +93,20 @@ class Inputs:
     with_files: Sequence[Path] = ()
     python: str | None = None
     stdin: str = ""
-    """Or `@FILE`."""
+    """The text, or `@FILE`."""
     deselect: Sequence[str] = ()
     doctests: bool = False
     within: Path | None = None
-    """No file outside of this folder is taken along."""
+    """Files outside this folder are not included."""
 
     @property
     def title(self) -> str:
-        """What a run over these is called in a list of runs."""
         return self.path or (self.task or "")[:80]
 
 
 @dataclass(frozen=True)
 class Submission:
-    """The input: a program or words, tests as text, and the files beside them."""
+    """The input: a program or description, tests as text, and supporting files."""
 
     code: str | None = None
     entry: str = PASTED
@@ -118,14 +116,12 @@ class Submission:
     stdin: str = ""
     argv: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
-    """Folders of packages."""
     deselect: tuple[str, ...] = ()
-    """Ids of tests that are left out."""
     doctests: bool = False
-    """Whether doctests that fail count beside other tests."""
+    """Whether failing doctests count in addition to other tests."""
     notices: tuple[str, ...] = ()
     source: SourceFile | None = None
-    """The file that a healed program is written back to."""
+    """The file to which a repaired program is written."""
 
     @property
     def program(self) -> str:
@@ -133,19 +129,18 @@ class Submission:
 
     @property
     def stem(self) -> str:
-        """The name by which tests call the program."""
+        """The module name of the program in tests."""
         return module_stem(self.entry)
 
     @property
-    def beside(self) -> frozenset[str]:
-        """Names that lead to the files beside: from the top, or from the folder a test lies in."""
+    def support_modules(self) -> frozenset[str]:
+        """Names by which supporting files are imported, from the root or from their folder."""
         paths = [PurePosixPath(file.path).parts for file in self.support]
         return frozenset(
             name.removesuffix(".py") for parts in paths for name in (parts[0], parts[-1])
         )
 
     def with_plain_lines(self) -> Submission:
-        """The same with `\\n` at all line ends."""
         return replace(
             self, code=self.code if self.code is None else _plain_lines(self.code),
             tests=tuple(replace(test, text=_plain_lines(test.text)) for test in self.tests),
@@ -163,7 +158,7 @@ _UNREADABLE = f"{TOO_DEEP}. Split its longest expression into several statements
 
 @dataclass(frozen=True)
 class PreparedTask:
-    """A task, what a reader must know about it, and the file to write back to, if any."""
+    """A task, notices about it, and the file to write back to, if any."""
 
     task: Task
     notices: tuple[str, ...] = ()
@@ -183,7 +178,6 @@ def make_task(
     deselect: Sequence[str] = (),
     doctests: bool = False,
 ) -> PreparedTask:
-    """The task of these parts, see `task_of`."""
     return task_of(Submission(
         code, entry, words, tuple(tests), tuple(support), stdin, tuple(argv), tuple(sites),
         tuple(deselect), doctests,
@@ -191,10 +185,7 @@ def make_task(
 
 
 def from_command_line(inputs: Inputs) -> PreparedTask:
-    """The task of a command line; reads the files it names.
-
-    Raises `BadInput` and `NotFixable` with a message for people.
-    """
+    """The task of a command line; reads the named files. Raises `BadInput` and `NotFixable`."""
     source = test_source = None
     if inputs.path is not None:
         source = read_source("-" if inputs.path == "-" else Path(inputs.path))
@@ -224,21 +215,20 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
 
 
 def _packages(python: str | None) -> tuple[tuple[str, ...], str]:
-    """Folders of packages of our own Python or the named one, and a notice where it is another
-    version. Raises: BadInput."""
+    """The package folders of a Python, by default the current one, and a notice if it differs."""
     if not python:
         return own_sites(), ""
     found = find_interpreter(Path(), python)
     if found.version == OURS:
         return found.sites, ""
     return found.sites, (
-        f"the programs run here under Python {OURS[0]}.{OURS[1]}, and not under {found.words}: its "
-        "compiled packages may not import"
+        f"The program runs on Python {OURS[0]}.{OURS[1]} instead of {found.words}, so compiled "
+        "packages may fail to import."
     )
 
 
 def snippet_texts(snippets: Sequence[str]) -> list[TestText]:
-    """Pieces of assert code as typed; raises `BadInput` for the name of a file."""
+    """Snippets of asserts as tests; raises `BadInput` for the name of a file."""
     refuse_file_names(snippets)
     return [
         TestText(snippet, "the tests" if len(snippets) == 1 else f"test {number}")
@@ -250,35 +240,35 @@ def from_page(
     code: str = "", tests: str = "", words: str = "", deselect: Sequence[str] = (),
     doctests: bool = False, stdin: str = "", argv: Sequence[str] = (),
 ) -> PreparedTask:
-    """The task of a page's three fields; empty ones count as not given.
+    """The task of a page's fields; empty fields count as missing.
 
-    Pasted code has no file name. Where pasted tests import it by one, it is called that.
+    Pasted code gets the name by which the pasted tests import it.
     """
     if max(map(len, (code, tests, words, stdin))) > LARGEST_BYTES:
-        raise BadInput(f"What was pasted is larger than {LARGEST}. Bring the part that fails.")
+        raise BadInput(f"The input is larger than {LARGEST}. Submit only the part that fails.")
     submitted = Submission(
         code if code.strip() else None, words=words.strip(),
         tests=(TestText(tests),) if tests.strip() else (), sites=own_sites(),
         deselect=tuple(deselect), doctests=doctests, stdin=stdin, argv=tuple(argv),
     )
-    return task_of(replace(submitted, entry=_called(submitted)))
+    return task_of(replace(submitted, entry=_imported_as(submitted)))
 
 
 def task_of(submitted: Submission) -> PreparedTask:
-    """A task from program text, words or both, with all tests that can be found in them.
+    """A task from a program, a description or both, with all tests found in them.
 
-    Raises `BadInput` where there is nothing to work on, and `NotFixable` for tests that do
-    not parse or test nothing, and for code that is nested too deeply to be read. That a package
-    is missing the run shows.
+    Raises:
+        BadInput: There is neither code nor a description.
+        NotFixable: Tests do not parse or test nothing, or code is nested too deeply.
     """
     try:
-        return _made(submitted.with_plain_lines())
+        return _prepared(submitted.with_plain_lines())
     except RecursionError:
-        # Some readers go deeper than others: what one of them cannot read is not judged.
+        # Some visitors recurse deeper than `MAX_LEVELS` allows for.
         raise NotFixable("too_deep", f"The tests, or the program: {_UNREADABLE}") from None
 
 
-def _made(submitted: Submission) -> PreparedTask:
+def _prepared(submitted: Submission) -> PreparedTask:
     _refuse_unusable(submitted)
     notices = [*submitted.notices]
     tests = _gathered(submitted, notices)
@@ -291,9 +281,9 @@ def _made(submitted: Submission) -> PreparedTask:
     end = line_of_end(submitted.program) if submitted.tests else None
     if end is not None:
         notices.append(
-            f"The program ends itself at line {end} whenever it is imported. Where that is a good "
-            "end, it is tested by what it has defined until then; pytest alone would stop there. "
-            'Put that line under `if __name__ == "__main__":`.'
+            f"The program exits at line {end} whenever it is imported. After a successful exit, "
+            "the definitions before that line are tested; pytest alone would stop there. Put the "
+            'line under `if __name__ == "__main__":`.'
         )
     task = Task(
         text=submitted.words,
@@ -308,35 +298,35 @@ def _made(submitted: Submission) -> PreparedTask:
     return PreparedTask(task, tuple(dict.fromkeys(notices)), submitted.source)
 
 
-def _called(submitted: Submission) -> str:
-    """The file name by whose module pasted tests import names that the program defines."""
+def _imported_as(submitted: Submission) -> str:
+    """The file name under which pasted tests import names of the program."""
     if submitted.code is None:
         return PASTED
     names = visible_names(submitted.program)
-    standing = standard_modules() | installed_modules(submitted.sites)
+    known = standard_modules() | installed_modules(submitted.sites)
     for test in submitted.tests:
         for one in imports(*statements_of(test.text)):
-            unknown = one.top and one.module == one.top and one.top not in standing
+            unknown = one.top and one.module == one.top and one.top not in known
             if unknown and one.name in names | {"", "*"}:
                 return f"{one.module}.py"
     return PASTED
 
 
 def refuse_unwritable(text: str) -> None:
-    """Raises `BadInput` for a text that no file of Python can hold."""
+    """Raises `BadInput` for a text that a Python file cannot contain."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise BadInput(
-            "The text holds half of a character pair (a lone surrogate), which no file can "
-            "hold. Write it as an escape, \\ud800, and try again."
+            "The text contains half of a character pair (a lone surrogate), which cannot be saved "
+            "in a file. Write it as an escape, \\ud800, and try again."
         )
     if "\0" in text:
-        raise BadInput("The text holds a zero character, which Python does not accept.")
+        raise BadInput("The text contains a zero character, which Python does not accept.")
 
 
 def _refuse_unusable(submitted: Submission) -> None:
-    """Raises for what can be no task, whatever its tests say."""
+    """Raises `BadInput` or `NotFixable` for an unusable program or description."""
     if submitted.code is None and not submitted.words.strip():
-        raise BadInput("There is nothing to heal: bring code, or a task in words.")
+        raise BadInput("There is nothing to heal. Submit code or a task description.")
     for text in (submitted.program, submitted.words, *(test.text for test in submitted.tests)):
         refuse_unwritable(text)
     if submitted.code is not None:
@@ -357,22 +347,22 @@ def _refuse_contradictions(tests: Sequence[TestCase], submitted: Submission) -> 
         raise NotFixable(
             "invalid_tests",
             f"Two tests contradict each other: `{shortened(pair[0], 200)}` and "
-            f"`{shortened(pair[1], 200)}`. No program that answers alike each time passes both: "
-            "correct one of them. Where the first call is meant to change what the second "
-            "answers, write both into one test.",
+            f"`{shortened(pair[1], 200)}`. Correct one of them. If the first call is meant to "
+            "change the result of the second, write both in one test.",
         )
 
 
 def _refuse_foreign(submitted: Submission) -> None:
-    """Refuses tests that import a module which is not there, by a name near the program's or for
-    names that the program defines."""
+    """Refuses tests that seem to import the program under another module name."""
     stem = submitted.stem
-    here = submitted.beside | {stem, "solution"} | standard_modules()
+    known = submitted.support_modules | {stem, "solution"} | standard_modules()
     names = visible_names(submitted.program)
     for test in submitted.tests:
         for one in imports(*filter(is_import, statements_of(test.text))):
-            meant = one.name in names or nearest_module(one.top, [stem])
-            if one.top and meant and one.top not in here | installed_modules(submitted.sites):
+            means_program = one.name in names or nearest_module(one.top, [stem])
+            if one.top and means_program and (
+                one.top not in known | installed_modules(submitted.sites)
+            ):
                 raise NotFixable(
                     "invalid_tests",
                     f"{test.name} import {one.top}, but the program is called {stem}. Write: "
@@ -381,14 +371,15 @@ def _refuse_foreign(submitted: Submission) -> None:
 
 
 def _gathered(submitted: Submission, notices: list[str]) -> tuple[TestCase, ...]:
-    """The tests of the program, of the words and of texts that test something, each by a name of
-    its own, without those to deselect; `notices` gets what to know of the others. Raises
-    `NotFixable` for tests that do not parse or test nothing."""
+    """All tests of the submission with unique names, without deselected ones.
+
+    Other tests that test nothing are left out with a notice; submitted ones raise `NotFixable`.
+    """
     given = [one for test in submitted.tests for one in _of_text(test, submitted, notices)]
     if submitted.tests and not given:
         raise NotFixable(
             "invalid_tests",
-            "The tests hold no code. Write an assert, such as: assert f(2) == 4",
+            "The tests contain no code. Write an assert, such as: assert f(2) == 4",
         )
     names = None if submitted.code is None else visible_names(submitted.program)
     every = _distinct([
@@ -403,22 +394,22 @@ def _gathered(submitted: Submission, notices: list[str]) -> tuple[TestCase, ...]
     )
     _refuse_vacuous([test.name for _, test in every[: len(_distinct(given))]], reasons)
     notices += [
-        f"The test {name!r} is left out, for it tests nothing: {reason}"
+        f"The test {name!r} is left out, because it tests nothing: {reason}"
         for name, reason in reasons.items()
     ]
-    kept = [test for _, test in every if test.name not in reasons]
-    return _selected(kept, submitted.deselect)
+    tests = [test for _, test in every if test.name not in reasons]
+    return _selected(tests, submitted.deselect)
 
 
 def _of_text(test: TestText, submitted: Submission, notices: list[str]) -> Sequence[Located]:
-    """The tests of a text that the user gave as such: a session, a pytest file or a snippet."""
+    """The tests of a submitted text: an interpreter session, a pytest file or a snippet."""
     try:
         body = parsed(test.text).body
     except SyntaxError as error:
         if has_prompts(test.text):
             return [(None, one) for one in tests_from_prompts(test.text, submitted.program)]
         raise NotFixable(
-            "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct that first; "
+            "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct this first; "
             "a test is a line like `assert f(1) == 2`."
         ) from None
     if not (collected(body) or makes_tests(body)) and (
@@ -428,17 +419,16 @@ def _of_text(test: TestText, submitted: Submission, notices: list[str]) -> Seque
     text, line = borrowed(test.text, submitted.program, submitted.entry)
     if line:
         notices.append(
-            f"{test.fails_to('import the program')}: the program's names are there, as if by "
-            f"`{line}`."
+            f"{test.fails_to('import the program')}, so `{line}` was added."
         )
     notices += notices_of_file(text, test.name)
-    around = [
+    configuration = [
         file.text for file in submitted.support
         if PurePosixPath(file.path).name in ("conftest.py", *CONFIGURATIONS)
     ]
     return [
         (None, one.model_copy(update={"file": test.path}) if test.path else one)
-        for one in tests_from_file(text, test.name, around)
+        for one in tests_from_file(text, test.name, configuration)
     ]
 
 
@@ -451,8 +441,7 @@ def _checks_at_top(body: Sequence[ast.stmt]) -> bool:
 
 
 def _of_program(submitted: Submission, *, files: bool) -> list[Located]:
-    """Tests that stand in the program. Beside `files` of tests its own asserts are a part of its
-    import and no tests of their own, as pytest has it."""
+    """Tests in the program; with test `files` its asserts are only part of its import."""
     own = tests_from_program(submitted.program, submitted.entry)
     return [
         *((line, test) for line, test in own if not files or line is None),
@@ -461,21 +450,21 @@ def _of_program(submitted: Submission, *, files: bool) -> list[Located]:
 
 
 def _distinct(tests: Iterable[Located]) -> list[Located]:
-    """The tests without repetitions, each by a name of its own."""
+    """The tests without duplicates, each with a unique name."""
     taken: dict[str, int] = {}
-    seen: set[tuple[str, str]] = set()
+    known: set[tuple[str, str]] = set()
     distinct: list[Located] = []
     for line, test in tests:
         key = (test.code, test.node if isinstance(test, Script) else "")
-        if key not in seen:
-            seen.add(key)
+        if key not in known:
+            known.add(key)
             named = test.model_copy(update={"name": unique(test.name, taken)})
             distinct.append((line, named))
     return distinct
 
 
 def _refuse_vacuous(given: Sequence[str], reasons: dict[str, str]) -> None:
-    """Refuses tests that were given as such where none of them tests anything."""
+    """Raises `NotFixable` if none of the submitted tests tests anything."""
     if given and all(name in reasons for name in given):
         sentences = list(dict.fromkeys(reasons[name] for name in given))
         more = f" (and {len(sentences) - 3} more)" if len(sentences) > 3 else ""
@@ -487,8 +476,7 @@ def _refuse_vacuous(given: Sequence[str], reasons: dict[str, str]) -> None:
 
 
 def _selected(tests: Sequence[TestCase], deselect: Sequence[str]) -> tuple[TestCase, ...]:
-    """The tests without those to deselect, by name or by a pytest node id. Raises `BadInput` for
-    an id that can belong to none of them."""
+    """The tests without deselected ones; raises `BadInput` for an id that no test can have."""
     if not deselect:
         return tuple(tests)
     ids = [one.partition("::")[2] if one.partition("::")[0].endswith(".py") else one
@@ -497,7 +485,7 @@ def _selected(tests: Sequence[TestCase], deselect: Sequence[str]) -> tuple[TestC
     files = any(isinstance(test, Script) and test.node == REST for test in tests)
     for one in ids:
         if one not in known and not files:
-            raise BadInput(f"deselect {one}: no test has that id.")
+            raise BadInput(f"deselect {one}: no test has this id.")
     return tuple(
         test.model_copy(update={"without": (*test.without, *ids)})
         if isinstance(test, Script) and test.node else test

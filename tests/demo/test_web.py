@@ -575,7 +575,7 @@ async def test_a_run_that_nobody_looks_at_any_more_is_told_to_wait() -> None:
 
 
 async def test_a_run_that_waits_for_its_visitor_goes_on_when_they_come_back() -> None:
-    wait = Waiting(interrupt="away", question="nobody looks at it", needs="visitor")
+    wait = Waiting(interrupt="away", question="its page was closed", needs="visitor")
     session = RecordedSession(replaced("healed", "proved", wait), jail=STRONG)
     mine, other = ({**NEW_VISIT, "visitor": new_word()} for _ in "ab")
     async with serving(session, PUBLIC) as page:

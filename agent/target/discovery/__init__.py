@@ -1,1 +1,1 @@
-"""Tests found in what a user brings: in snippets, files, docstrings and words."""
+"""Finds tests in a user's input: snippets, pytest files, docstrings and task descriptions."""

@@ -1,8 +1,8 @@
-"""Examples in docstrings become tests that agree with what doctest itself would say.
+"""Converts doctest examples to tests with the same result as under doctest.
 
-An example whose call is known to return, and whose answer is a literal, is a call with an
-expected value. Any other is a script that compares printed text as doctest does, under
-its directives. Examples of one docstring see what its earlier examples did.
+An example whose call is known to return a value, and whose expected output is a literal, becomes a
+call with an expected value. Any other becomes a script that compares printed text as doctest does,
+with its directives. It repeats the earlier examples of its docstring.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PARSER = doctest.DocTestParser()
 
 
 def tests_from_doctests(text: str) -> tuple[TestCase, ...]:
-    """The doctests of a program, those of its parts that parse when it does not as a whole."""
+    """The doctests of a program; if it does not parse, those of its triple-quoted strings."""
     taken: dict[str, int] = {}
     tests: list[TestCase] = []
     for docstring in _docstrings(text):
@@ -45,7 +45,7 @@ def tests_from_doctests(text: str) -> tuple[TestCase, ...]:
 def tests_from_prompts(
     text: str, program: str = "", origin: Origin = "user"
 ) -> tuple[TestCase, ...]:
-    """Tests from a pasted interpreter session: lines with `>>>` and their answers."""
+    """Tests from a pasted interpreter session: lines with `>>>` and their output."""
     return tuple(_tests(text, origin, program, {}))
 
 
@@ -86,8 +86,7 @@ def _tests(
     try:
         examples = _PARSER.get_examples(docstring.expandtabs())
     except ValueError:
-        # doctest itself refuses such a docstring (inconsistent indentation): it has no tests.
-        return
+        return  # doctest rejects a docstring with inconsistent indentation
     earlier: list[doctest.Example] = []
     stateful = keeps_state(program)
     silent = not prints(program)
@@ -100,8 +99,8 @@ def _tests(
             continue
         if example.want or example.exc_msg:
             name = unique(shortened(example.source), taken)
-            alone = not stateful and not earlier
-            simple = _simple(example, body, name, origin, program) if alone else None
+            is_independent = not stateful and not earlier
+            simple = _simple(example, body, name, origin, program) if is_independent else None
             yield simple or Script(
                 name=name, origin=origin, code=_script(earlier, example, body, silent=silent)
             )
@@ -110,8 +109,7 @@ def _tests(
 
 
 def _call(body: Sequence[ast.stmt]) -> ast.expr | None:
-    """The call that an example is, of a bare name with literals: it changes nothing that a later
-    example names."""
+    """The example's call, if it is one of a bare name with literals; such calls keep no state."""
     match body:
         case [ast.Expr(value=call)] if is_plain_call(call):
             return call
@@ -141,9 +139,11 @@ def _simple(
 
 
 def _returns(name: str, program: str) -> bool:
-    """Whether the program's function is seen to return values and not to print: what doctest
-    compares is printed text, and an example with a value needs the value itself. Without a
-    program an example in words is taken to speak of values."""
+    """Whether the program's function returns values and does not print.
+
+    doctest compares printed text, and an `Example` compares values. Without a program a value is
+    assumed.
+    """
     if not program:
         return True
     for node in statements_of(program):
@@ -165,9 +165,9 @@ def _script(
     *,
     silent: bool,
 ) -> str:
-    """The example after its predecessors, compared as doctest compares.
+    """The code of an example and its predecessors, compared as doctest compares.
 
-    Where nothing prints (`silent`), what doctest sees is the value's `repr` alone.
+    If the program never prints (`silent`), only the `repr` of the value is compared.
     """
     before = _needed(earlier, example)
     if example.exc_msg is not None:
@@ -190,7 +190,7 @@ def _script(
 
 
 def _compared(got: str, want: str, example: doctest.Example) -> list[str]:
-    """That an expression gives a text, as doctest compares under the example's directives."""
+    """Asserts that an expression equals a text, under the example's doctest directives."""
     if not example.options and doctest.BLANKLINE_MARKER not in want:
         return [f"assert {got} == {want!r}"]
     flags = sum(flag for flag, on in example.options.items() if on)
@@ -206,9 +206,9 @@ def _value_check(source: str, want: str) -> str:
 
 
 def _needed(earlier: Sequence[doctest.Example], example: doctest.Example) -> list[str]:
-    """Sources of the earlier examples; imports and definitions only where they are read."""
+    """Sources of the earlier examples; imports and definitions only if they are used."""
     reads = set(names_in(*parsed(example.source).body).reads)
-    kept: list[str] = []
+    sources: list[str] = []
     for one in reversed(earlier):
         body = parsed(one.source).body
         names = names_in(*body)
@@ -218,29 +218,29 @@ def _needed(earlier: Sequence[doctest.Example], example: doctest.Example) -> lis
             if one.exc_msg is not None:
                 indented = "\n".join(f"    {line}" for line in source.split("\n"))
                 source = f"try:\n{indented}\nexcept Exception:\n    pass"
-            kept.append(source)
+            sources.append(source)
             reads |= names.reads
-    return kept[::-1]
+    return sources[::-1]
 
 
 def _raising(example: doctest.Example) -> list[str]:
     exception, _, message = (example.exc_msg or "").rstrip("\n").partition(": ")
-    # doctest prints an exception with its module; the class itself is visible by its own name.
+    # doctest shows an exception with its module, but code refers to it by its class name.
     exception = exception.strip().rstrip(":")
     source = example.source.rstrip("\n").split("\n")
     name = exception.rpartition(".")[2]
     ignored = example.options.get(doctest.IGNORE_EXCEPTION_DETAIL)
-    judged = _compared("str(error)", message.strip(), example) if message and not ignored else []
+    checks = _compared("str(error)", message.strip(), example) if message and not ignored else []
     return [
         "try:", *(f"    {line}" for line in source),
-        f"except {name} as error:" if judged else f"except {name}:",
-        *(f"    {line}" for line in judged or ["pass"]),
+        f"except {name} as error:" if checks else f"except {name}:",
+        *(f"    {line}" for line in checks or ["pass"]),
         "else:", f"    assert False, 'did not raise {name}'",
     ]
 
 
 class _Display(ast.NodeTransformer):
-    """An expression at the prompt shows its value, as the interactive interpreter does."""
+    """Prints the value of expression statements, as the interactive interpreter does."""
 
     def visit(self, node: ast.AST) -> ast.AST:
         return node if isinstance(node, Definition) else super().visit(node)

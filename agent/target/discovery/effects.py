@@ -1,7 +1,7 @@
-"""What running a piece of code may change, judged from its text.
+"""Determines from a text what running a piece of code may change.
 
-Errs towards "may change": a test that carries too much is longer, one that carries too
-little would be wrong.
+In doubt the answer is that it may change something: a test with too much setup is only longer, one
+with too little would be wrong.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ _PLAIN_METHODS = frozenset(
 
 @lru_cache(maxsize=16)
 def keeps_state(program: str) -> bool:
-    """Whether functions of the program can see what earlier calls did."""
+    """Whether earlier calls can influence later ones."""
     return any(_keeps_state(node) for node in statements_of(program))
 
 
 @lru_cache(maxsize=16)
 def may_keep_state(program: str) -> bool:
-    """Whether a call may leave something behind for the next, in the program as it is meant:
-    it has classes, or its functions speak of values of the module."""
+    """Whether the intended program may keep state between calls.
+
+    True also for classes, and for functions that mention module-level values.
+    """
     try:
         body = parsed(program).body
     except SyntaxError:
@@ -79,7 +81,7 @@ def prints(program: str) -> bool:
 
 
 def changed_by(node: ast.stmt) -> frozenset[str]:
-    """Names that the statement binds, or whose value it may change."""
+    """Names that the statement binds or whose value it may change."""
     changed = set(names_in(node).binds)
     for inner in own_walk(node):
         if isinstance(inner, (ast.Attribute, ast.Subscript)):
@@ -96,8 +98,8 @@ def _changed_by_call(call: ast.Call) -> set[str]:
     name = called_name(call)
     if name in BUILTIN_NAMES and name not in _CHANGING_BUILTINS:
         return set()
-    given = {root_name(one) for one in (*call.args, *(key.value for key in call.keywords))}
-    return given | {root_name(call.func)} if isinstance(call.func, ast.Attribute) else given
+    passed = {root_name(one) for one in (*call.args, *(key.value for key in call.keywords))}
+    return passed | {root_name(call.func)} if isinstance(call.func, ast.Attribute) else passed
 
 
 def _keeps_state(node: ast.AST) -> bool:
@@ -131,13 +133,13 @@ def _is_mutable_display(node: ast.expr) -> bool:
 
 
 def _outer_names(node: FunctionNode) -> frozenset[str]:
-    """Names the function reads and does not make itself; a class it is given is shared too."""
+    """Names that the function reads but does not bind, and `cls`."""
     names = names_in(*node.body)
     return (names.reads - names.binds - {one.arg for one in arguments_of(node)}) | {"cls"}
 
 
 def _changes(node: FunctionNode, names: frozenset[str]) -> bool:
-    """Whether the function stores into, or calls a mutating method of, one of the names."""
+    """Whether the function assigns to a part of one of the names or calls a mutating method."""
     for inner in ast.walk(node):
         if isinstance(inner, (ast.Subscript, ast.Attribute)):
             if not isinstance(inner.ctx, ast.Load) and root_name(inner) in names:

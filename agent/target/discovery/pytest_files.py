@@ -1,9 +1,8 @@
-"""A test file's tests, found without running it, by pytest's default rules.
+"""Finds the tests of a pytest file by pytest's default rules, without running it.
 
-Functions `test*`, classes `Test*` without a constructor and their methods `test*`, subclasses of
-`unittest.TestCase` by any name. Fixtures are no tests. What only running the file could tell
-(inherited from elsewhere, made by assignment or a decorator, defined under a condition) is left to
-one more test of the file, which stands for all that pytest finds there beside the others.
+These are functions `test*`, methods `test*` of classes `Test*` without a constructor, and
+subclasses of `unittest.TestCase`. Tests that are known only when the file runs (inherited, made by
+assignment or a decorator, defined under a condition) are represented by one test `REST`.
 """
 
 from __future__ import annotations
@@ -37,39 +36,42 @@ from agent.target.parsing import (
 _CASES = ("TestCase", "IsolatedAsyncioTestCase", "AsyncTestCase")
 _PLAIN_BASES = (*_CASES, "object", "ABC")
 _PLAIN_MARKS = ("pytest.mark.", "mark.", "unittest.", "patch", "mock.", "skip")
-"""Decorators of a class that leave it the class it is."""
+"""Decorators that do not replace a class."""
 _MULTIPLYING = ("expand", "parameterized", "ddt", "data", "property")
-"""Words of decorators that put something else in the place of a test."""
+"""Names of decorators that replace a test by others."""
 _CONFIGURING = (
     "pytest_collect", "pytest_pycollect", "pytest_itemcollected", "collect_ignore",
     "python_functions", "python_classes", "addopts",
 )
-"""Words of a conftest or a configuration by which pytest may find other tests than by default."""
+"""Names in a conftest or configuration that may change which tests pytest collects."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """One test function in a file: its pytest node without the file's name, and its code."""
+    """One test function of a file: its pytest node without the file name, and its code."""
 
     node: str
     function: ast.FunctionDef | ast.AsyncFunctionDef
     owner: ast.ClassDef | None = None
     sure: bool = True
-    """Whether pytest is bound to find it there, by the text alone."""
+    """Whether pytest certainly collects it, judging by the text."""
 
 
 def tests_from_file(
-    text: str, filename: str, surroundings: Collection[str] = ()
+    text: str, filename: str, configuration: Collection[str] = ()
 ) -> tuple[TestCase, ...]:
-    """The tests of a file that parses; raises `NotFixable` where pytest would find none.
+    """The tests of a file that parses.
 
-    `surroundings` are the texts of the conftest and the configuration beside it.
+    `configuration` are the texts of its conftest and pytest configuration files.
+
+    Raises:
+        NotFixable: pytest would collect no test.
     """
     body = parsed(text).body
     entries = collected(body)
     if not (entries or makes_tests(body) or _may_hold_tests(body)):
-        raise NotFixable("invalid_tests", _nothing(filename, body))
-    if any(word in one for one in surroundings for word in _CONFIGURING):
+        raise NotFixable("invalid_tests", _no_test_message(filename, body))
+    if any(word in one for one in configuration for word in _CONFIGURING):
         entries = ()
     file = filename if filename.endswith(".py") else ""
     sure = [entry.node for entry in entries if entry.sure]
@@ -83,8 +85,7 @@ def tests_from_file(
 
 
 def makes_tests(body: Sequence[ast.stmt]) -> bool:
-    """Whether a file binds a test's name to a function made here: by a lambda, or by a call of a
-    function that holds another."""
+    """Whether a file binds a test name to a lambda or to the result of a function factory."""
     makers = {
         node.name for node in body if isinstance(node, ast.FunctionDef)
         and any(isinstance(one, Definition) for inner in node.body for one in ast.walk(inner))
@@ -100,7 +101,7 @@ def makes_tests(body: Sequence[ast.stmt]) -> bool:
 
 
 def _may_hold_tests(body: Sequence[ast.stmt]) -> bool:
-    """Whether running a file without test functions of its own may make some."""
+    """Whether running a file without visible test functions may create some."""
     classes = [node for node in toplevel(body) if isinstance(node, ast.ClassDef)]
     bound = names_in(*body).binds - {node.name for node in classes}
     return any(node.bases or node.decorator_list for node in classes) or any(
@@ -108,20 +109,21 @@ def _may_hold_tests(body: Sequence[ast.stmt]) -> bool:
     )
 
 
-def _nothing(filename: str, body: Sequence[ast.stmt]) -> str:
+def _no_test_message(filename: str, body: Sequence[ast.stmt]) -> str:
     uncalled = sorted(checking_helpers(body))
     if uncalled:
         return (
-            f"{filename} collects no test: {uncalled[0]} checks something, but nothing calls it. "
-            "Name it test_… or call it."
+            f"pytest collects no test in {filename}: {uncalled[0]} checks something, but nothing "
+            "calls it. Name it test_… or call it."
         )
     return (
-        f"{filename} collects no test. Write functions named test_…, or asserts at the top level."
+        f"pytest collects no test in {filename}. Write functions named test_…, or asserts at the "
+        "top level."
     )
 
 
 def notices_of_file(text: str, filename: str) -> tuple[str, ...]:
-    """What a reader must know about a file that parses: tests that are lost, and why."""
+    """Warnings about tests of a file that never run, because another has the same name."""
     return tuple(
         f"{filename}: {name} is defined twice (lines {first} and {second}); only the last one runs"
         for name, first, second in _defined_twice(parsed(text).body)
@@ -132,12 +134,12 @@ def _defined_twice(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int, int]]:
     scopes: list[tuple[str, Sequence[ast.stmt]]] = [("", body)]
     scopes += [(f"{node.name}::", node.body) for node in body if isinstance(node, ast.ClassDef)]
     for prefix, scope in scopes:
-        seen: dict[str, int] = {}
+        lines: dict[str, int] = {}
         for node in scope:
             if isinstance(node, Definition) and is_test_name(node.name):
-                if node.name in seen:
-                    yield prefix + node.name, seen[node.name], node.lineno
-                seen[node.name] = node.lineno
+                if node.name in lines:
+                    yield prefix + node.name, lines[node.name], node.lineno
+                lines[node.name] = node.lineno
 
 
 def is_test_name(name: str) -> bool:
@@ -145,7 +147,7 @@ def is_test_name(name: str) -> bool:
 
 
 def needs_plugin(entry: Collected) -> bool:
-    """A coroutine outside unittest's own asynchronous case is nothing pytest runs by itself."""
+    """Whether it is a coroutine that pytest cannot run without a plugin."""
     if not isinstance(entry.function, ast.AsyncFunctionDef):
         return False
     bases = [dotted(base) for base in entry.owner.bases] if entry.owner else []
@@ -153,22 +155,22 @@ def needs_plugin(entry: Collected) -> bool:
 
 
 def collected(body: Sequence[ast.stmt]) -> tuple[Collected, ...]:
-    """The test functions of a file in its order; of two with one name the last."""
+    """The test functions of a file in order; of two with the same name only the last."""
     definitions = [node for node in toplevel(body) if isinstance(node, Definition)]
     last = {node.name: node for node in definitions}
     classes = {n: node for n, node in last.items() if isinstance(node, ast.ClassDef)}
-    loose = _loose(body)
+    rebound = _rebound(body)
     found: list[Collected] = []
     for name, node in last.items():
         if isinstance(node, ast.ClassDef):
-            found += _in_class(node, classes, node.name, loose)
+            found += _in_class(node, classes, node.name, rebound)
         elif name.startswith("test") and not is_fixture(node):
-            found.append(Collected(name, node, sure=_is_itself(node, loose)))
+            found.append(Collected(name, node, sure=_is_unchanged(node, rebound)))
     return tuple(sorted(found, key=lambda entry: entry.function.lineno))
 
 
-def _loose(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Names of a block that stand for something else than one definition in it, perhaps."""
+def _rebound(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names of a block that may be bound to something other than their definition."""
     if any(
         isinstance(one, ast.Attribute) and one.attr == "__test__"
         for node in body for one in ast.walk(node)
@@ -179,28 +181,27 @@ def _loose(body: Sequence[ast.stmt]) -> frozenset[str]:
     )).binds
 
 
-def _is_itself(node: Definition, loose: Collection[str]) -> bool:
-    """Whether a definition's name stands for it, decorators and all."""
+def _is_unchanged(node: Definition, rebound: Collection[str]) -> bool:
+    """Whether the name certainly refers to the definition, despite its decorators."""
     heads = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
     names = [dotted(head) for head in heads]
     if isinstance(node, ast.ClassDef):
-        return node.name not in loose and not node.keywords and all(
+        return node.name not in rebound and not node.keywords and all(
             name.startswith(_PLAIN_MARKS) for name in names
         )
-    return node.name not in loose and all(
-        name and root_name(head) not in loose and not any(word in name for word in _MULTIPLYING)
+    return node.name not in rebound and all(
+        name and root_name(head) not in rebound and not any(word in name for word in _MULTIPLYING)
         for head, name in zip(heads, names, strict=True)
     )
 
 
 def is_fixture(node: Definition) -> bool:
-    """Whether a decorator makes it a fixture."""
     heads = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
     return any(dotted(head).rpartition(".")[2] in ("fixture", "yield_fixture") for head in heads)
 
 
 def is_case(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> bool:
-    """Whether the class comes from unittest's `TestCase`, here or through one of the file's."""
+    """Whether the class derives from `unittest.TestCase`, also through classes of the file."""
     return any(
         dotted(base).rpartition(".")[2] in _CASES for one in _lineage(node, classes)
         for base in one.bases
@@ -220,7 +221,7 @@ def _lineage(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.C
 
 
 def _in_class(
-    node: ast.ClassDef, classes: dict[str, ast.ClassDef], path: str, loose: Collection[str]
+    node: ast.ClassDef, classes: dict[str, ast.ClassDef], path: str, rebound: Collection[str]
 ) -> Iterator[Collected]:
     lineage = _lineage(node, classes)
     members: dict[str, ast.stmt] = {}
@@ -238,13 +239,13 @@ def _in_class(
     ):
         return
     sure = switch is None and all(
-        _is_itself(one, loose) and all(
+        _is_unchanged(one, rebound) and all(
             dotted(base).rpartition(".")[2] in _PLAIN_BASES or dotted(base) in classes
             for base in one.bases
         )
         for one in lineage
     )
-    inside = frozenset[str]().union(*(_loose(one.body) for one in lineage))
+    inside = frozenset[str]().union(*(_rebound(one.body) for one in lineage))
     for name, member in members.items():
         if isinstance(member, ast.ClassDef):
             if not case:
@@ -255,74 +256,78 @@ def _in_class(
             and name.startswith("test") and not is_fixture(member)
         ):
             yield Collected(
-                f"{path}::{name}", member, node, sure and _is_itself(member, inside)
+                f"{path}::{name}", member, node, sure and _is_unchanged(member, inside)
             )
 
 
 _LOADING = ("importlib", "__import__", "runpy", "exec(", "subprocess", "sys.modules")
-"""Words of files that may load the program in a way of their own."""
+"""Names in files that may load the program in other ways than by an import."""
 
 
 def borrowed(text: str, program: str, entry: str) -> tuple[str, str]:
-    """The file with the program's names, and the import that was added; both as they came where
-    the file imports the program, or uses nothing of it."""
+    """Adds an import of the program to a file that uses its names without importing it.
+
+    Returns:
+        The text, and the added import; empty if none was needed.
+    """
     body = parsed(text).body
     needed = _unbound(body) & visible_names(program)
     if not needed or _imports(body, text, PurePosixPath(entry).stem):
         return text, ""
-    line = import_line(entry, _wanted(needed, program))
+    line = import_line(entry, _names_to_import(needed, program))
     return with_line(text, line), line
 
 
 def import_line(entry: str, names: str) -> str:
-    """The import of these names of the program."""
     stem = PurePosixPath(entry).stem
     return f"from {stem if stem.isidentifier() else 'solution'} import {names}"
 
 
 def _unbound(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Names that a file reads and that neither it nor Python binds."""
+    """Names that a file reads but that neither it nor Python defines."""
     names = names_in(*body)
     return frozenset() if "*" in names.binds else names.reads - names.binds - BUILTIN_NAMES
 
 
 def _imports(body: Sequence[ast.stmt], text: str, stem: str) -> bool:
-    """Whether a file imports the program, or may load it otherwise."""
+    """Whether a file imports the program or may load it in another way."""
     return (stem in text and any(word in text for word in _LOADING)) or any(
         {stem, "solution"} & {*one.module.split("."), *one.name.split(".")}
         for one in imports(*body)
     )
 
 
-def _wanted(needed: frozenset[str], program: str) -> str:
-    """All public names, also those that a repair may add; by name where that would not do: names
-    that shadow a builtin stay away, and so do tests, which pytest would run in the file."""
+def _names_to_import(needed: frozenset[str], program: str) -> str:
+    """`*`, which includes names that a repair adds, or only the needed names if `*` is unsafe.
+
+    `*` must not import names that shadow a builtin, or tests, which pytest would run in the file.
+    """
     names = visible_names(program)
     public = {name for name in names if not name.startswith("_")}
-    unfit = {
+    unsafe = {
         name for name in public
         if name in BUILTIN_NAMES or is_test_name(name) or name.startswith("pytest")
     }
-    if "__all__" in names or unfit or not needed <= public:
+    if "__all__" in names or unsafe or not needed <= public:
         return ", ".join(sorted(needed))
     return "*"
 
 
 def with_line(text: str, line: str) -> str:
-    """The text with this line at the first place behind its head that moves no other."""
+    """The text with this line inserted after its head without changing other line numbers."""
     body = parsed(text).body
     lines = text.split("\n")
     head = [
         node for place, node in enumerate(body)
         if is_future_import(node) or (place == 0 and is_docstring(node))
     ]
-    behind = max((lines_of(node).stop - 1 for node in head), default=0)
+    end = max((lines_of(node).stop - 1 for node in head), default=0)
     for node in body[len(head):]:
         first = lines_of(node).start
-        free = next((n for n in range(behind, first - 1) if not lines[n].strip()), None)
-        if free is not None:
-            return "\n".join([*lines[:free], line, *lines[free + 1 :]])
-        if first > behind and not hasattr(node, "body"):
+        blank = next((n for n in range(end, first - 1) if not lines[n].strip()), None)
+        if blank is not None:
+            return "\n".join([*lines[:blank], line, *lines[blank + 1 :]])
+        if first > end and not hasattr(node, "body"):
             return "\n".join([*lines[: first - 1], f"{line}; {lines[first - 1]}", *lines[first:]])
-        behind = lines_of(node).stop - 1
+        end = lines_of(node).stop - 1
     return "\n".join([*lines, line, ""] if lines[-1] else [*lines[:-1], line, ""])

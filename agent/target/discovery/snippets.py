@@ -1,18 +1,16 @@
-"""Assert code in a few lines becomes tests, one for each check, so that each is a row.
+"""Splits a snippet of asserts into tests, one for each check.
 
-A check is a statement that can fail as a test: an assert, a bare comparison (read as an
-assert), a `with raises`, a loop over asserts, a call of a helper that asserts. Each check
-becomes a test of its own which carries what ran before it:
+A check is a statement that can fail as a test: an assert, a bare comparison (read as an assert), a
+`with raises`, a loop over asserts, a call of a helper that asserts. Its test contains, in order:
 
 - imports, definitions and plain assignments that it needs, directly or through others;
-- every other statement, since it may change state;
-- earlier checks without their verdict (`assert s.pop() == 2` as `s.pop()`), where running
-  them can change what a later check sees: they call something with a value that the
-  snippet made, or the program keeps state between calls.
+- every other statement before it, since it may change state;
+- earlier checks without their assertion (`assert s.pop() == 2` as `s.pop()`), if running them can
+  influence a later check: they call something with a value of the snippet, or the program keeps
+  state between calls.
 
-So every test fails exactly when its check would fail in the whole snippet, given that the
-checks before it hold. A long snippet over a program that keeps state stays one test, as does one
-of very many checks.
+So a test fails exactly when its check would fail in the whole snippet after passing checks. A
+snippet with very many checks, or many that depend on each other, stays one test.
 """
 
 from __future__ import annotations
@@ -53,12 +51,12 @@ from agent.target.parsing import (
 )
 
 LONGEST_CARRY = 40
-"""With more checks than this that depend on each other, the snippet stays one test."""
+"""A snippet with more interdependent checks than this stays one test."""
 MAX_CHECKS, MAX_CARRIED = 1_000, 20_000
-"""So it does with more checks than this, or with more statements before them in all its tests."""
+"""So does one with more checks than this, or more setup statements in all its tests."""
 
 Located = tuple[int | None, TestCase]
-"""A test, and the line of its check in the text it was taken from, where it is a snippet's."""
+"""A test, and the line of its check in the snippet, if it comes from one."""
 _READING_BUILTINS = frozenset({
     "len", "str", "repr", "type", "isinstance", "issubclass", "abs", "round", "int", "float",
     "bool", "hasattr", "callable", "id", "ord", "chr",
@@ -66,9 +64,10 @@ _READING_BUILTINS = frozenset({
 
 
 def tests_from_snippet(code: str, program: str = "") -> tuple[TestCase, ...]:
-    """The checks of a snippet as tests; raises `NotFixable` where the code does not parse.
+    """The checks of a snippet as tests.
 
-    `program` is the text under test: whether it keeps state decides what checks carry.
+    `program` is the text under test; whether it keeps state decides which setup a check needs.
+    Raises `NotFixable` if the code does not parse.
     """
     return tuple(test for _, test in located_tests(code, program))
 
@@ -78,20 +77,20 @@ def located_tests(
 ) -> tuple[Located, ...]:
     """The tests of a snippet, each with the line of its check.
 
-    `outer` names values made outside the snippet which its checks may change.
+    `outer` are names of values from outside the snippet that its checks may change.
     """
     try:
         body = parsed(code).body
     except SyntaxError as error:
         raise NotFixable(
             "invalid_tests",
-            f"The tests are no valid Python ({where(error)}). Correct them and try again.",
+            f"The tests are not valid Python ({where(error)}). Correct them and try again.",
         ) from None
     return tuple(_Snippet(code, body, program, outer).tests())
 
 
 class _Snippet:
-    """One snippet taken apart; `tests` puts its checks together again."""
+    """The analysis of one snippet; `tests` builds a test for each check."""
 
     def __init__(
         self, code: str, body: Sequence[ast.stmt], program: str, outer: frozenset[str]
@@ -99,7 +98,7 @@ class _Snippet:
         self.code = code
         self.body = [node for node in _unguarded(body) if not is_docstring(node)]
         self.program_names = visible_names(program)
-        self.stateful = keeps_state(program) or _answers_change(self.body)
+        self.stateful = keeps_state(program) or _results_change(self.body)
         self.helpers = checking_helpers(body)
         self.mutable = _mutable_names(self.body) | outer
         bound = list(imports(*filter(is_import, self.body)))
@@ -135,14 +134,14 @@ class _Snippet:
         )
 
     def changes_state(self, node: ast.stmt) -> bool:
-        """Whether running this check can change what a later one sees."""
+        """Whether running this check can influence a later one."""
         if names_in(node).binds and not isinstance(node, (ast.For, ast.With)):
             return True
         if any(
             isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load)
             for part in ast.walk(node)
         ):
-            return True  # a `finally` that puts back what was replaced
+            return True  # such as a `finally` that restores a replaced attribute
         return any(
             self.stateful or self.reads_through(call) & self.mutable
             for call in ast.walk(node)
@@ -150,7 +149,7 @@ class _Snippet:
         )
 
     def reads_through(self, node: ast.AST) -> frozenset[str]:
-        """Names read by the node, or by the snippet's functions that it mentions."""
+        """Names read by the node, or by functions of the snippet that it mentions."""
         found: set[str] = set()
         waiting = set(names_in(node).reads)
         while waiting:
@@ -172,15 +171,14 @@ class _Snippet:
             if simple is not None:
                 return simple
         parts = [
-            self.without_verdict(self.body[position]) if position in carried
+            self.without_assertion(self.body[position]) if position in carried
             else statement_source(self.code, self.body[position])
             for position in setup
         ]
         return self.script(name, "\n".join([*parts, source]))
 
     def setups(self, checks_at: list[int], carried: set[int]) -> dict[int, list[int]]:
-        """Each check with the positions of what must run before it, in order; none where that
-        is too much."""
+        """Each check with the positions of its setup statements; empty if there are too many."""
         if len(carried) > LONGEST_CARRY or len(checks_at) > MAX_CHECKS:
             return {}
         always, binding = self.earlier({*checks_at} - carried)
@@ -194,12 +192,11 @@ class _Snippet:
         return setups
 
     def earlier(self, dropped: set[int]) -> tuple[list[int], dict[str, list[int]]]:
-        """Positions of what runs before every later check, and of what does where its name is
-        read."""
+        """Positions of statements that every later check needs, and of others by bound name."""
         always: list[int] = []
         binding: dict[str, list[int]] = {}
         for position, node in enumerate(self.body):
-            if position in dropped or _is_talk(node):
+            if position in dropped or _is_print(node):
                 continue
             binds = self.names[position].binds
             if is_future_import(node) or not _is_inert(node) or "*" in binds:
@@ -211,21 +208,21 @@ class _Snippet:
     def setup_for(
         self, index: int, always: list[int], binding: dict[str, list[int]]
     ) -> list[int]:
-        """Positions of what must run before the check at `index`, in order."""
-        kept = {*_before(index, always)}
-        waiting = sorted(-position for position in (*kept, index))  # a heap: the last one first
+        """Positions of the setup statements of the check at `index`, in order."""
+        setup = {*_before(index, always)}
+        waiting = sorted(-position for position in (*setup, index))  # a heap: the last one first
         needed: set[str] = set()
         while waiting:
             position = -heappop(waiting)
             for name in self.names[position].reads - needed:
                 needed.add(name)
-                for more in {*_before(position, binding.get(name, []))} - kept:
-                    kept.add(more)
+                for more in {*_before(position, binding.get(name, []))} - setup:
+                    setup.add(more)
                     heappush(waiting, -more)
-        return sorted(kept)
+        return sorted(setup)
 
     def simple(self, node: ast.stmt, name: str) -> TestCase | None:
-        """The check as a call with a literal answer, or with an exception, if it is one."""
+        """The check as a call with a literal result or an exception, if it is one."""
         if isinstance(node, ast.With):
             return self.simple_raises(node, name)
         if isinstance(node, ast.Assert) and node.msg is not None:
@@ -256,17 +253,17 @@ class _Snippet:
         return None
 
     def is_example(self, node: ast.expr) -> bool:
-        """Whether a call can be answered by a process that holds the program alone."""
+        """Whether the call needs only the program, and nothing of the snippet."""
         return is_plain_call(node) and self.is_free(called_name(node))
 
     def is_free(self, name: str) -> bool:
-        """Whether the name means the program's own (or a builtin) without the snippet's help."""
+        """Whether the name refers to the program or a builtin, and not to the snippet."""
         if name in self.definitions or name in self.mutable or name in self.renamed:
             return False
         return name in self.program_names or not self.imports & {name, "*"}
 
-    def without_verdict(self, node: ast.stmt) -> str:
-        """The check as plain statements: its calls run, nothing is judged."""
+    def without_assertion(self, node: ast.stmt) -> str:
+        """The check as plain statements, whose calls run without an assertion."""
         found = asserted(node)
         if found is not None:
             sides = [found]
@@ -277,7 +274,7 @@ class _Snippet:
         return ast.unparse(_WithoutAsserts().visit(whole))
 
     def source(self, node: ast.stmt) -> str:
-        """The check's source; a bare comparison gets its `assert`."""
+        """The check's source; a bare comparison gets an `assert`."""
         if isinstance(node, ast.Expr) and is_bare_check(node):
             return f"assert {source_of(self.code, node.value)}"
         return statement_source(self.code, node)
@@ -295,7 +292,7 @@ def _before(position: int, positions: list[int]) -> list[int]:
 
 
 def _unguarded(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The statements with those under a main guard in its place: a test is always run."""
+    """The statements, with each main guard replaced by its body, since a test is always run."""
     return [
         inner
         for node in body
@@ -304,7 +301,7 @@ def _unguarded(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def asserted(node: ast.stmt) -> ast.expr | None:
-    """What an assert or a bare comparison asserts."""
+    """The expression of an assert or a bare comparison."""
     if isinstance(node, ast.Assert):
         return node.test
     if isinstance(node, ast.Expr) and is_bare_check(node):
@@ -313,7 +310,7 @@ def asserted(node: ast.stmt) -> ast.expr | None:
 
 
 def is_bare_check(node: ast.stmt) -> bool:
-    """A comparison that stands alone has no use but to be asserted."""
+    """Whether the statement is a comparison, which has no use except as an assertion."""
     match node:
         case ast.Expr(value=ast.Compare() | ast.UnaryOp(op=ast.Not())):
             return True
@@ -325,20 +322,20 @@ def is_bare_check(node: ast.stmt) -> bool:
 def reads_output(code: str, program_names: frozenset[str] = frozenset()) -> bool:
     """Whether the code reads `output` as the program's standard output.
 
-    A name `output` of the test's own, or of the program's, means that one instead.
+    A name `output` that the test or the program defines is not meant.
     """
     names = names_in(*parsed(code).body)
     return "output" in names.reads and "output" not in names.binds | program_names
 
 
-def _answers_change(body: Sequence[ast.stmt]) -> bool:
-    """Whether two checks expect different answers from the same call."""
-    answers: dict[str, str] = {}
+def _results_change(body: Sequence[ast.stmt]) -> bool:
+    """Whether two checks expect different results from the same call."""
+    results: dict[str, str] = {}
     for node in body:
         found = asserted(node)
         if isinstance(found, ast.Compare) and isinstance(found.left, ast.Call):
             expected = ast.dump(found.comparators[0])
-            if answers.setdefault(ast.dump(found.left), expected) != expected:
+            if results.setdefault(ast.dump(found.left), expected) != expected:
                 return True
     return False
 
@@ -359,7 +356,7 @@ def _mutable_names(body: Sequence[ast.stmt]) -> frozenset[str]:
 
 
 def _is_inert(node: ast.stmt) -> bool:
-    """Whether running the statement can do nothing but bind its names."""
+    """Whether running the statement only binds names."""
     if isinstance(node, Definition) or is_import(node) or isinstance(node, ast.Pass):
         return True
     if not isinstance(node, ast.Assign | ast.AnnAssign):
@@ -370,8 +367,8 @@ def _is_inert(node: ast.stmt) -> bool:
     )
 
 
-def _is_talk(node: ast.stmt) -> bool:
-    """A `print` of the test's own has no part in it, unless it calls something else."""
+def _is_print(node: ast.stmt) -> bool:
+    """Whether the statement is a `print` without other calls."""
     return isinstance(node, ast.Expr) and called_name(node.value) == "print" and not any(
         isinstance(inner, ast.Call) for inner in own_walk(node.value) if inner is not node.value
     )

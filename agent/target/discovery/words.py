@@ -1,9 +1,9 @@
-"""Examples that a user wrote among words: `f(2, 3) == 5`, `f([1]) -> [1]`, `f(2) returns 4`.
+"""Finds examples in a task description: `f(2, 3) == 5`, `f([1]) -> [1]`, `f(2) returns 4`.
 
-Only what is beyond doubt becomes a test, since such a test vetoes alone: a call by a bare name
-with literal arguments and a whole literal answer, in a sentence that leads to it by words that
-affirm and does not tell of a bug. "f(2) returns 5 instead of 4" says what is wrong, so it is left
-out, as is a session under "I get:"; "f(2) should return 4" says what is right.
+Only unambiguous examples become tests, since such a test alone can block a repair: a call by a bare
+name with literal arguments and a complete literal result, in an affirmative sentence that does not
+describe a bug. "f(2) should return 4" is an example; "f(2) returns 5 instead of 4" and a session
+under "I get:" are not.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ _LED = re.compile(
     r"[\s`'\"*_]*$",
     re.IGNORECASE,
 )
-"""What may stand right before a call whose answer is stated. "A mistake is f(2) == 5" and "where
-f(2) == 5" need no words of doubt to say that it is not so."""
+"""What may precede a call with a stated result. "A mistake is f(2) == 5" and "where f(2) == 5" are
+no examples although they contain no word of `_DOUBT`."""
 _NEGATED = re.compile(r"\b(?:not|never|no longer)\b", re.IGNORECASE)
 _CALL = r"[\s`'\"*]*[A-Za-z_]\w*\("
-_GOES_ON = re.compile(
+_CONTINUES = re.compile(
     rf"[\s`'\"*_]*(?:$|,?\s*and(?:\s*$|\s+(?:so|then|also)\b|{_CALL})|,(?:\s*$|{_CALL})|"
     rf",?\s*(?:because|since|while|so|as (?:expected|well)|which|that is)\b|"
     rf"[.:!?](?!\s*=)(?=[\s`'\"*_)\]]|$)|[;)\](#\u2013\u2014]|-\s)"
 )
-_BEGINS = re.compile(r"[\d.'\"\[({+-]|[A-Za-z]{1,2}['\"]|(?:True|False|None|set|frozenset)\b")
+_LITERAL = re.compile(r"[\d.'\"\[({+-]|[A-Za-z]{1,2}['\"]|(?:True|False|None|set|frozenset)\b")
 _CONTRAST = re.compile(r"[\s`'\"*_]*,?\s*(?:but|not|instead|rather|yet|when|if)\b")
 _SESSION = re.compile(r"^([ \t]*)>>>.*(?:\n(?!\s*$|\s*```|[A-Z][\w ]*:\s*$)\1.*)*", re.MULTILINE)
 _WORDS_BEFORE = re.compile(r"([^\n]*:)[\s*_]*(?:```\w*\s*)?$|([^\n(]*[\w,])[ \t]*\n[ \t]*$")
 _WORDS_BEHIND = re.compile(r"[\s`]*(?:which|that|but|instead|rather|though)\b.*")
 _WRAPPED = re.compile(r"\n[ \t]*(?=(?!assert\b)[a-z]+(?:[\s,.;:]|$))")
-"""A line that begins with a word in small letters goes on with the sentence before it."""
+"""A line that starts with a lower-case word continues the sentence before it."""
 _LONGEST_CALL = 2_000
 _LONGEST_TEXT = 200_000
 _LONGEST_WORDS = 1_000
@@ -72,7 +72,7 @@ _MAX_CALLS = 500
 
 @dataclass(frozen=True)
 class _FoundCall:
-    """A call found in the text: its source, and where it starts and ends."""
+    """A call found in the text, with its start and end."""
 
     source: str
     start: int
@@ -82,7 +82,7 @@ class _FoundCall:
 def tests_from_words(
     text: str, names: frozenset[str] | None = None
 ) -> tuple[TestCase, ...]:
-    """The examples in the words, origin `user`; with `names`, only calls of those functions."""
+    """The examples in a description; with `names`, only calls of those functions."""
     text = text[:_LONGEST_TEXT]
     prompts = "\n".join(islice(_prompt_blocks(text), _MAX_CALLS))
     taken: dict[str, int] = {}
@@ -108,7 +108,7 @@ def _head(test: TestCase) -> str:
 
 
 def _prompt_blocks(text: str) -> Iterator[str]:
-    """Blocks of `>>>` lines with their answers, each at column 0, that no words around doubt."""
+    """Blocks of `>>>` lines with their output at column 0, unless words around express doubt."""
     for match in _SESSION.finditer(text):
         behind = _WORDS_BEHIND.match(text, match.end())
         if _DOUBT.search(f"{_introduced(text, match.start())} {behind.group() if behind else ''}"):
@@ -118,18 +118,18 @@ def _prompt_blocks(text: str) -> Iterator[str]:
 
 
 def _calls(text: str) -> Iterator[_FoundCall]:
-    """Calls with literal arguments, outermost first, none inside another."""
-    behind = 0
+    """Outermost calls with literal arguments, in order."""
+    last_end = 0
     for head in islice(_CALL_HEAD.finditer(text), 10 * _MAX_CALLS):
-        end = _closing(text, head.end()) if head.start() >= behind else None
+        end = _closing(text, head.end()) if head.start() >= last_end else None
         source = text[head.start() : end] if end is not None else ""
         if end is not None and is_plain_call(expression(source)):
-            behind = end
+            last_end = end
             yield _FoundCall(" ".join(source.split("\n")), head.start(), end)
 
 
 def _closing(text: str, start: int) -> int | None:
-    """The place after the bracket that closes the one before `start`."""
+    """The position after the bracket that closes the one before `start`."""
     depth, quote = 1, ""
     for place in range(start, min(len(text), start + _LONGEST_CALL)):
         character = text[place]
@@ -157,7 +157,7 @@ def _test(text: str, call: _FoundCall, taken: dict[str, int]) -> TestCase | None
         name = unique(shortened(f"{call.source} raises {raised.group(1)}"), taken)
         return Raises(name=name, origin="task", call=call.source, exception=raised.group(1))
     wanted = _WANTED.match(rest)
-    told = wanted is not None
+    is_required = wanted is not None
     if wanted is not None:
         if _NEGATED.search(before) and not re.search(r"[,;:]", before):
             return None
@@ -167,7 +167,7 @@ def _test(text: str, call: _FoundCall, taken: dict[str, int]) -> TestCase | None
             f"{_introduced(text, call.start - len(before))} {before} {after}"
         ):
             return None
-    expected = _literal(rest[wanted.end() :], told=told)
+    expected = _literal(rest[wanted.end() :], is_required=is_required)
     if expected is None:
         return None
     name = unique(shortened(f"{call.source} == {expected}"), taken)
@@ -184,21 +184,19 @@ def _sentence(text: str, call: _FoundCall) -> tuple[str, str]:
 
 
 def _introduced(text: str, start: int) -> str:
-    """The line before a place that leads to it: by a colon, blank lines and fences apart, or as
-    words without an end.
-    """
+    """The preceding line that introduces a position, by a colon or as an unfinished sentence."""
     found = _WORDS_BEFORE.search(text[max(0, start - _LONGEST_WORDS) : start])
     return (found.group(1) or found.group(2)) if found else ""
 
 
-def _literal(text: str, *, told: bool) -> str | None:
-    """The literal that the text begins with, if the sentence does not go on in doubt.
+def _literal(text: str, *, is_required: bool) -> str | None:
+    """The literal at the start of the text, if the rest of the sentence expresses no doubt.
 
-    After what should be, a contrast tells of the bug and is no doubt.
+    After a required result ("should return 4") a contrast describes the bug and is no doubt.
     """
     ticked = text.startswith("`")
     line = text[1:].partition("`")[0] if ticked else _balanced_line(text)
-    ends: Iterable[int] = range(len(line) if _BEGINS.match(line) else 0, 0, -1)
+    ends: Iterable[int] = range(len(line) if _LITERAL.match(line) else 0, 0, -1)
     if line[:1] in ("(", "[", "{"):
         ends = filter(None, (_closing(line, 1),))
     for end in ends:
@@ -211,14 +209,16 @@ def _literal(text: str, *, told: bool) -> str | None:
         if isinstance(node, ast.Tuple) and not part.startswith("("):
             continue
         following = "" if ticked else line[len(part) :]
-        whole = not any(getattr(value, "value", None) is ... for value in ast.walk(node))
-        clear = whole and (_GOES_ON.match(following) or (told and _CONTRAST.match(following)))
-        return ast.unparse(node) if clear else None
+        is_whole = not any(getattr(value, "value", None) is ... for value in ast.walk(node))
+        is_clear = is_whole and (
+            _CONTINUES.match(following) or (is_required and _CONTRAST.match(following))
+        )
+        return ast.unparse(node) if is_clear else None
     return None
 
 
 def _balanced_line(text: str) -> str:
-    """The first line, and on while brackets are open, within reason."""
+    """The first line, and further lines while brackets are open, up to `_LONGEST_CALL`."""
     depth = 0
     for place, character in enumerate(text[:_LONGEST_CALL]):
         depth += (character in "([{") - (character in ")]}")

@@ -1,1 +1,1 @@
-"""What a failure of a program says, and which failures say nothing against it."""
+"""Classifies the failures of a program, and excludes those that it did not cause."""

@@ -1,9 +1,7 @@
-"""Why a program fails, from its report alone: the general kind, and what no edit can mend.
+"""Diagnoses from a report why a program fails, and whether an edit can repair it.
 
-Not fixable by editing the program: a package that is not installed, the end of the input,
-arguments that were not given, a missing file or network, and, where no test says what
-should happen instead, an end the program chose by its own `raise` or `sys.exit`. An endless
-loop is a bug like another.
+Not fixable by editing the program: a missing package, the end of the input, missing arguments, a
+missing file or network, and, without a test, a deliberate `raise` or `sys.exit`.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ from sandbox import DENIAL_MEANINGS
 
 EVIDENCE_SHOWN = 5
 LONGEST = 60
-"""Characters of a value in a cause."""
+"""Maximum length of a value in a cause, in characters."""
 
 _RAISED = re.compile(
     r"^(?P<exception>[A-Za-z_][\w.]*)(?::\s*(?P<message>.*?))?"
@@ -71,8 +69,7 @@ _NETWORK = frozenset({
 })
 _FILES = frozenset({"FileNotFoundError", "PermissionError", "NotADirectoryError"})
 _REFUSED = frozenset({"PermissionError", "OSError", "BlockingIOError", *_NETWORK})
-"""What a refusal of the jail looks like to a program that does not catch it; of a file it is
-told with what to do, below."""
+"""Exceptions of a program that does not catch a refusal of the sandbox; files are handled apart."""
 _LISTS_A_FOLDER = re.compile(r"\b(listdir|scandir|walk)\(")
 _ENDING = frozenset({"sys.exit", "exit", "quit", "os._exit"})
 _NAMES = frozenset({"NameError", "UnboundLocalError"})
@@ -80,7 +77,7 @@ _NAMES = frozenset({"NameError", "UnboundLocalError"})
 
 @dataclass(frozen=True)
 class Failure:
-    """One thing that went wrong, from a verdict or from the program's ending."""
+    """One failure, from a verdict or from the program's ending."""
 
     exception: str
     message: str
@@ -88,33 +85,31 @@ class Failure:
     shown: str
     test: str = ""
     refused: tuple[str, ...] = ()
-    """What the jail refused the program, in words."""
 
     @property
     def name(self) -> str:
-        """The exception's own name without its module."""
         return self.exception.rpartition(".")[2]
 
 
 def classify(report: Report, task: Task, solution: Solution | None = None) -> Diagnosis:
-    """The kind of failure and whether an edit could help.
+    """The category of a failure and whether an edit can help.
 
-    `solution` is the program the report is about; the task's own by default.
+    `solution` is the judged program, by default that of the task.
     """
     program = solution or task.solution
     text = program.text if program is not None else ""
     failures = failures_of(report)
     evidence = tuple(dict.fromkeys(failure.shown for failure in failures))[:EVIDENCE_SHOWN]
-    found = (
+    diagnosis = (
         _syntax(text, program)
         or _not_fixable(failures, task, text)
         or _general(failures, report, text, task)
     )
-    return found.model_copy(update={"evidence": found.evidence or evidence})
+    return diagnosis.model_copy(update={"evidence": diagnosis.evidence or evidence})
 
 
 def failures_of(report: Report) -> tuple[Failure, ...]:
-    """What went wrong, tests first; an assertion that failed has no exception."""
+    """The failures, tests first; a failed assertion has no exception."""
     found = [_from_verdict(verdict) for verdict in report.failing]
     ending = report.ending
     if ending is not None and ending.crashed:
@@ -131,17 +126,20 @@ def failures_of(report: Report) -> tuple[Failure, ...]:
 def undefined_in_tests(
     report: Report, tests: Sequence[TestCase], program: Solution
 ) -> dict[str, tuple[str, str]]:
-    """Failing tests that use a name of their own which the program has nowhere, by their names:
-    that name, and the program's name that may be meant, which may be empty."""
+    """Failing tests that use a name which the program does not define.
+
+    Returns:
+        By test name: the undefined name, and a similar name of the program or an empty text.
+    """
     text = "\n".join(file.text for file in program.files)
     own = modules_in(file.path for file in program.files) | {"", "solution"}
     codes = {test.name: test.code for test in tests}
     found = {}
     for verdict in report.failing:
         matches = (pattern.search(verdict.message) for pattern in _UNDEFINED)
-        told = next((match.groupdict() for match in matches if match), {})
-        name, word = told.get("name", ""), re.compile(rf"\b{told.get('name')}\b")
-        if told.get("module", "") in own and word.search(codes.get(verdict.test, "")) and (
+        groups = next((match.groupdict() for match in matches if match), {})
+        name, word = groups.get("name", ""), re.compile(rf"\b{groups.get('name')}\b")
+        if groups.get("module", "") in own and word.search(codes.get(verdict.test, "")) and (
             not word.search(text)
         ):
             near = difflib.get_close_matches(name, sorted(visible_names(program.text)), 1)
@@ -185,14 +183,14 @@ def _syntax(text: str, program: Solution | None) -> Diagnosis | None:
 
 
 def _not_fixable(failures: tuple[Failure, ...], task: Task, text: str) -> Diagnosis | None:
-    """A cause outside the program, when it explains every failure that has an exception."""
+    """A cause outside the program that explains all failures, if each has an exception."""
     raised = [failure for failure in failures if failure.exception]
     if not raised or len(raised) < len(failures):
         return None
-    for judge in (_missing_package, _input_ended, _arguments, _environment, _deliberate):
-        verdicts = [judge(failure, task, text) for failure in raised]
-        if all(verdicts):
-            return verdicts[0]
+    for cause_of in (_missing_package, _input_ended, _arguments, _environment, _deliberate):
+        causes = [cause_of(failure, task, text) for failure in raised]
+        if all(causes):
+            return causes[0]
     return None
 
 
@@ -210,12 +208,12 @@ def _missing_package(failure: Failure, task: Task, text: str) -> Diagnosis | Non
 def _input_ended(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     if "input" not in text and "stdin" not in text:
         return None
-    given = "more input than it was given" if task.stdin else "input, and none was given"
-    cause = f"The program asks for {given}. Give it with --stdin TEXT, or --stdin @FILE."
+    given = "more input than was given" if task.stdin else "input, and none was given"
+    cause = f"The program asks for {given}. Provide it with --stdin TEXT or --stdin @FILE."
     if _CAPTURED in failure.message:
         cause = (
-            "The program reads standard input, which pytest gives to no test. Have the test give "
-            "it, as by monkeypatch.setattr('sys.stdin', io.StringIO('…'))."
+            "The program reads standard input, which is empty under pytest. Set it in the test, "
+            "for example: monkeypatch.setattr('sys.stdin', io.StringIO('…'))."
         )
     elif failure.name != "EOFError" and not _came_of_nothing(failure, task, text):
         return None
@@ -225,7 +223,7 @@ def _input_ended(failure: Failure, task: Task, text: str) -> Diagnosis | None:
 
 
 def _came_of_nothing(failure: Failure, task: Task, text: str) -> bool:
-    """Whether a program fails over what it read where no input was given."""
+    """Whether a program fails because it read empty standard input."""
     reads = _line_of(text, failure.line) if failure.test else text
     return not task.stdin and "stdin" in reads and (
         failure.name in ("IndexError", "StopIteration")
@@ -234,7 +232,7 @@ def _came_of_nothing(failure: Failure, task: Task, text: str) -> bool:
 
 
 def _arguments(failure: Failure, task: Task, text: str) -> Diagnosis | None:
-    """A program that ends itself since it lacks its arguments, before a test can call it."""
+    """A program that exits for lack of arguments before a test can call it."""
     if failure.name != "SystemExit" or failure.message in ("", "0", "None"):
         return None
     ending = _chosen_end(text, failure.line)
@@ -245,11 +243,11 @@ def _arguments(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     ))
     if not asks:
         return None
-    wanted = "other arguments than it was" if task.argv else "arguments, and none were"
-    said = f" ({failure.message})" if not failure.message.isdigit() else ""
-    return _surroundings(
-        f"The program ends itself at line {failure.line}{said}: it asks for {wanted} given. Give "
-        'them after --, or read them under `if __name__ == "__main__":`, where tests do not meet '
+    wanted = "other arguments than were" if task.argv else "arguments, and none were"
+    message = f" ({failure.message})" if not failure.message.isdigit() else ""
+    return _not_fixable_environment(
+        f"The program exits at line {failure.line}{message}: it asks for {wanted} given. Provide "
+        'them after --, or parse them under `if __name__ == "__main__":`, where tests do not reach '
         "them."
     )
 
@@ -257,11 +255,14 @@ def _arguments(failure: Failure, task: Task, text: str) -> Diagnosis | None:
 def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     line = _line_of(text, failure.line)
     if failure.name == "IndexError" and _ARGUMENT.search(line) and not failure.test:
-        asks = "more arguments than it was" if task.argv else "arguments, and none were"
-        return _surroundings(f"The program asks for {asks} given. Give them after --.")
+        asks = "more arguments than were" if task.argv else "arguments, and none were"
+        cause = f"The program asks for {asks} given. Provide them after --."
+        return _not_fixable_environment(cause)
     refused = [words for words in failure.refused if words != DENIAL_MEANINGS["files"]]
     if refused and failure.name in _REFUSED:
-        return _surroundings(f"The program needs what it cannot have here: {'; '.join(refused)}.")
+        return _not_fixable_environment(
+            f"The program needs what the sandbox does not allow: {'; '.join(refused)}."
+        )
     if failure.name in _FILES:
         wanted = re.search(r"'([^']*)'", failure.message)
         name = wanted.group(1) if wanted else ""
@@ -271,40 +272,42 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
         if name and "/" not in name and _LISTS_A_FOLDER.search(text):
             return None  # the folder is missing from the path
         if failure.test and name.startswith("/") and "/pytest-of-" in name:
-            return None  # a file that the test alone could have made
+            return None  # a temporary file that only the test could have created
         if not name and failure.name == "PermissionError":
-            # A file would be named. A test's verdict does not tell which rule was met.
-            return _surroundings(
-                f"The program needs what it cannot have here: {failure.message}. The jail allows "
-                "no network, no second process and no signal to another."
+            # The message would name a file. A verdict does not say which rule was violated.
+            return _not_fixable_environment(
+                f"The program needs what the sandbox does not allow: {failure.message}. It allows "
+                "no network, no second process and no signals to other processes."
             )
         what = f"the file {name}" if name else "a file"
         verb = "may not use" if failure.name == "PermissionError" else "does not find"
-        return _surroundings(
-            f"The program {verb} {what}. Bring it beside the program, if it is text that it reads "
-            "(`--with FILE` in a terminal)."
+        return _not_fixable_environment(
+            f"The program {verb} {what}. If it is a text file that the program reads, submit it "
+            "with the program (in a terminal: `--with FILE`)."
         )
     codes = "\n".join([text, *(test.code for test in task.tests)])
     is_raised = re.search(rf"\b{re.escape(failure.name)}\(", codes)
     if "Network is unreachable" in failure.message or (
         failure.name in _NETWORK and not is_raised  # by the program or its tests themselves
     ):
-        return _surroundings("The program needs a network connection, which the jail has not.")
+        return _not_fixable_environment(
+            "The program needs a network connection, which the sandbox does not allow."
+        )
     if failure.name == "KeyError" and "environ" in line:
         variable = failure.message.strip("'\"")
-        return _surroundings(
+        return _not_fixable_environment(
             f"The program needs the environment variable {variable}, which is not set here. "
             "Give it a default, or set it where the program runs."
         )
     return None
 
 
-def _surroundings(cause: str) -> Diagnosis:
+def _not_fixable_environment(cause: str) -> Diagnosis:
     return Diagnosis(category="environment", fixable=False, cause=cause, confidence=0.85)
 
 
 def _deliberate(failure: Failure, task: Task, text: str) -> Diagnosis | None:
-    """An end the program chose. With tests, they say what it should do, so it can be mended."""
+    """A deliberate exit or exception; with tests, which specify what to do, it is fixable."""
     ending = _chosen_end(text, failure.line)
     if task.tests or failure.test or ending is None:
         return None
@@ -314,14 +317,14 @@ def _deliberate(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     return Diagnosis(
         category="deliberate_exit", fixable=False, confidence=0.7 if within else 0.9,
         cause=(
-            f"The program ends itself at line {ending.lineno}: {shown}. That is no crash to "
-            "silence; bring a test that says what it should do instead."
+            f"The program exits deliberately at line {ending.lineno}: {shown}. This is not a "
+            "crash. Add a test that specifies what it should do instead."
         ),
     )
 
 
 def _chosen_end(text: str, line: int | None) -> ast.stmt | None:
-    """The `raise`, `sys.exit` or assert at that line; none that hands on what was caught."""
+    """The `raise`, `sys.exit` or assert at that line, except re-raised exceptions."""
     try:
         nodes = list(ast.walk(parsed(text)))
     except SyntaxError:
@@ -345,12 +348,12 @@ def _general(
     failures: tuple[Failure, ...], report: Report, text: str, task: Task
 ) -> Diagnosis:
     if not failures:
-        return Diagnosis(category="unknown", cause="No failure was seen", confidence=0.2)
+        return Diagnosis(category="unknown", cause="No failure was found", confidence=0.2)
     first = next((failure for failure in failures if failure.exception), failures[0])
     if first.exception == "timeout":
         return Diagnosis(
             category="endless", confidence=0.8,
-            cause="The program does not come to an end in time; a loop or recursion never stops",
+            cause="The program does not finish in time; a loop or recursion never ends",
         )
     if not first.exception:
         return _wrong_result(failures, report)
@@ -364,15 +367,15 @@ def _general(
             cause = f"An import fails: {raised}{_import_hint(first, task)}"
             return Diagnosis(category="import", cause=cause, confidence=0.9)
         case "RecursionError":
-            cause = f"A recursion never stops: {raised}"
+            cause = f"A recursion never ends: {raised}"
             return Diagnosis(category="endless", cause=cause, confidence=0.8)
         case "AssertionError":
             return _wrong_result(failures, report)
         case "SystemExit":
-            cause = f"The program ends itself{place}{message}, before the test has its answer"
+            cause = f"The program exits{place}{message} before the test has its result"
             return Diagnosis(category="deliberate_exit", cause=cause, confidence=0.7)
         case name if name in _NAMES or _NO_ATTRIBUTE.match(first.message):
-            cause = f"A name is used that is not there: {raised}"
+            cause = f"An undefined name is used: {raised}"
             return Diagnosis(category="name", cause=cause, confidence=0.9)
     return Diagnosis(category="crash", cause=f"The program crashes: {raised}", confidence=0.8)
 
@@ -382,14 +385,14 @@ def _wrong_result(failures: tuple[Failure, ...], report: Report) -> Diagnosis:
     total = len({verdict.name for verdict in report.verdicts})
     cause = f"{len(failing)} of {counted(total, 'test')} {'fails' if total == 1 else 'fail'}"
     shown = next((v for v in failing if v.call and v.expected and v.got), None)
-    told = next((v for v in failing if v.message), None)
+    explained = next((v for v in failing if v.message), None)
     if shown is not None:
         call = _brief_call(shown.call)
-        whose = f"{_brief(shown.name)}: " if call != shown.call else ""
+        prefix = f"{_brief(shown.name)}: " if call != shown.call else ""
         gives = f"{call} gives {_brief(shown.got)} where {_brief(shown.expected)} is expected"
-        cause = f"{whose}{gives}"
-    elif told is not None:
-        cause = f"{cause}: {_brief(told.name)}: {_brief(told.message)}"
+        cause = f"{prefix}{gives}"
+    elif explained is not None:
+        cause = f"{cause}: {_brief(explained.name)}: {_brief(explained.message)}"
     return Diagnosis(category="wrong_result", cause=cause, confidence=0.6)
 
 
@@ -398,7 +401,7 @@ def _brief(text: str) -> str:
 
 
 def _brief_call(call: str) -> str:
-    """A long call, with each of its arguments shortened."""
+    """The call, with each of its arguments shortened if it is long."""
     if len(call) <= 2 * LONGEST:
         return call
     found = expression(call)

@@ -1,1 +1,1 @@
-"""A repository on disk: its layout, its files, and what its tests are granted."""
+"""A repository on disk: its layout, its files, and the permissions of its tests."""

@@ -1,6 +1,6 @@
-"""git, asked so that nothing runs which a repository names.
+"""Runs git without executing anything that a repository configures.
 
-    GitFault    git is not there, does not answer, or says no; the message has its words
+    GitFault    git is not installed or fails; the message contains its error output
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ _SAFE = (
 
 
 class GitFault(Exception):
-    """git cannot do what it was asked."""
+    """A git command failed."""
 
 
 def git(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] = {},
 ) -> bytes:
-    """What a git command says, begun in a folder: without hooks, monitors and signing, and without
-    variables that lead it elsewhere. Whoever asks for plumbing meets no filter either."""
-    kept = {
+    """The output of a git command run in a folder.
+
+    Hooks, monitors, signing and redirecting variables are disabled. Use plumbing commands, which
+    run no filters.
+    """
+    variables = {
         name: value for name, value in os.environ.items()
         if not name.startswith("GIT_") or name.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_"))
     }
@@ -34,13 +37,13 @@ def git(
         done = subprocess.run(
             ["git", "-C", str(root), *(part for one in _SAFE for part in ("-c", one)), *arguments],
             input=stdin, capture_output=True, timeout=GIT_S, check=False,
-            env=kept | {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"} | {**environment},
+            env={**variables, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", **environment},
         )
     except FileNotFoundError as error:
-        raise GitFault("git is not there") from error
+        raise GitFault("git is not installed") from error
     except (OSError, subprocess.SubprocessError) as error:
-        raise GitFault(f"git does not answer: {error}") from error
+        raise GitFault(f"git does not run: {error}") from error
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise GitFault(f"git {arguments[0]} says: {said}")
+        message = done.stderr.decode("utf-8", "replace").strip()
+        raise GitFault(f"git {arguments[0]} failed: {message}")
     return done.stdout

@@ -1,7 +1,7 @@
-"""What a project's tests get beyond the jail, by name: the table `[tool.heal]` of pyproject.toml.
+"""Reads additional sandbox permissions of a project's tests from `[tool.heal]` in pyproject.toml.
 
-A repository may be anybody's. What opens something of this machine, its variables and folders, is
-given only where the person who starts the heal says so.
+A repository is not trusted: access to environment variables and folders of this machine is granted
+only if the user who starts the run allows it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from pathlib import Path
 from agent.target.errors import BadInput
 
 GRANTS: dict[str, str] = {
-    "loopback": "true: a network of the tests' own, in which there is nobody else",
+    "loopback": "true: a private loopback network for the tests",
     "timeout": "seconds that one test may take (120)",
-    "environment": "names of variables that the tests may read",
-    "read": "folders beside the project that the tests may read and import from",
+    "environment": "names of environment variables that the tests may read",
+    "read": "folders outside the project that the tests may read and import from",
 }
-"""The settings, and what each gives."""
 MAX_TIMEOUT_S = 3_600.0
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NO_SOCKET = re.compile(r"PermissionError: \[Errno 13\] Permission denied(?!: ').*no network", re.S)
@@ -32,34 +31,32 @@ _NOT_FOUND = re.compile(r"KeyError: '([A-Za-z_][A-Za-z0-9_]*)'")
 
 @dataclass(frozen=True)
 class Grants:
-    """What is granted."""
-
     loopback: bool = False
     timeout_s: float = 0.0
-    """0 is the usual."""
+    """0 for the default."""
     environment: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
-    """Folders, with their whole paths."""
+    """Absolute paths of folders."""
 
     @property
     def opening(self) -> str:
-        """What of this machine is opened, in words; empty where nothing is."""
+        """The granted access to this machine in words; empty if there is none."""
         variables = f"the variables {', '.join(self.environment)}" if self.environment else ""
         folders = f"the folders {', '.join(self.read)}" if self.read else ""
         return " and ".join(filter(None, (variables, folders)))
 
     @property
     def harmless(self) -> Grants:
-        """These without what opens something of this machine."""
+        """The permissions without access to this machine."""
         return replace(self, environment=(), read=())
 
 
 def grants_of(table: Mapping[str, object], root: Path) -> Grants:
-    """The grants that a project's table asks for; raises `BadInput` for one that is none."""
+    """The permissions in a project's table; raises `BadInput` for invalid ones."""
     unknown = sorted({*table} - {*GRANTS})
     if unknown:
         known = "; ".join(f"{name} ({words})" for name, words in GRANTS.items())
-        raise BadInput(f"[tool.heal] has no setting {', '.join(unknown)}; it has: {known}")
+        raise BadInput(f"[tool.heal] has unknown settings: {', '.join(unknown)}. Known: {known}")
     loopback, timeout_s = table.get("loopback", False), table.get("timeout", 0)
     if not isinstance(loopback, bool):
         raise _bad("loopback", "true or false")
@@ -83,34 +80,41 @@ def _words(table: Mapping[str, object], name: str, what: str) -> list[str]:
 def _folder(named: str, root: Path) -> str:
     folder = Path(os.path.realpath(root / Path(named).expanduser()))
     if not folder.is_dir():
-        raise BadInput(f"[tool.heal] read: there is no folder {folder}")
+        raise BadInput(f"[tool.heal] read: the folder {folder} does not exist")
     if Path(os.path.realpath(Path.home())).is_relative_to(folder):
-        raise BadInput(f"[tool.heal] read: {folder} holds your whole home; name a folder in it")
-    way = (folder, *folder.parents)
-    closed = next((one for one in way if not one.stat().st_mode & 0o001), None)
+        raise BadInput(
+            f"[tool.heal] read: {folder} contains your whole home folder. Name a subfolder."
+        )
+    path = (folder, *folder.parents)
+    closed = next((one for one in path if not one.stat().st_mode & 0o001), None)
     if os.geteuid() == 0 and closed is not None:
         raise BadInput(
-            f"[tool.heal] read: {closed} is closed to others, and what root starts runs as another "
-            "user: open it (chmod o+rx), or start this as yourself"
+            f"[tool.heal] read: other users cannot access {closed}, and as root the tests run as "
+            "another user. Allow access (chmod o+rx), or do not run as root."
         )
     return str(folder)
 
 
 def _bad(name: str, what: str) -> BadInput:
-    return BadInput(f"[tool.heal] {name} is to be {what}")
+    return BadInput(f"[tool.heal] {name} must be {what}")
 
 
 def hints(
     failures: Iterable[tuple[str, str]], given: Grants, here: Mapping[str, str]
 ) -> Iterator[str]:
-    """For failing tests, as name and message, that miss what could be granted: the setting to use,
-    each once. `here` are the variables of this machine."""
-    told: set[str] = set()
+    """Suggests settings for failing tests that lack a permission, each setting once.
+
+    Args:
+        failures: Name and message of each failing test.
+        given: The permissions already granted.
+        here: The environment variables of this machine.
+    """
+    suggested: set[str] = set()
     for name, message in failures:
         for setting, words in _missing(message, given, here):
-            if setting not in told:
-                told.add(setting)
-                yield f"{name} {words}: `{setting}` in [tool.heal] of pyproject.toml"
+            if setting not in suggested:
+                suggested.add(setting)
+                yield f"{name} {words}. Set `{setting}` in [tool.heal] of pyproject.toml."
 
 
 def _missing(
@@ -118,9 +122,9 @@ def _missing(
 ) -> Iterator[tuple[str, str]]:
     variable = _NOT_FOUND.search(message)
     if variable and variable[1] in here and variable[1] not in given.environment:
-        yield f'environment = ["{variable[1]}"]', f"misses the variable {variable[1]}"
+        yield f'environment = ["{variable[1]}"]', f"needs the variable {variable[1]}"
     if _NO_SOCKET.search(message) and not given.loopback:
-        yield "loopback = true", "is allowed no network; one in which there is nobody else can be"
+        yield "loopback = true", "has no network, but can have a private one"
     outside = _NO_FILE.search(message)
     if outside and not any(f"{outside[1]}/".startswith(f"{one}/") for one in given.read):
-        yield f'read = ["{outside[1]}"]', f"can read nothing in {outside[1]}"
+        yield f'read = ["{outside[1]}"]', f"has no access to {outside[1]}"

@@ -1,4 +1,4 @@
-"""Modules beside what a project ships that its tests alone import: test code by another name."""
+"""Finds loose modules of a project that only its tests import, which are test code."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from agent.core.trees import readable_nodes
 from agent.target.parsing import imports, is_import
 from agent.target.repository.layout import ProjectLayout
 
-_TELLS_MODULES = ("pyproject.toml", "setup.cfg", "setup.py")
+_PACKAGING_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 
 
 def helpers_of_tests(
     files: Mapping[str, str], shipped: Collection[str], layout: ProjectLayout
 ) -> frozenset[str]:
-    """Of the files that might be `shipped`, the loose modules at the top which nothing but tests
-    imports, where something else is there to be shipped: a package, or modules below `src`.
+    """The modules at the root that only tests import, in a project with a package or `src` folder.
 
-    A module that the project's own settings name is shipped.
+    `shipped` are the files that may be shipped. A module named in the packaging files is shipped.
     """
-    said = "\n".join(files.get(name, "") for name in _TELLS_MODULES)
+    packaging = "\n".join(files.get(name, "") for name in _PACKAGING_FILES)
     loose = {
         path for path in shipped
-        if "/" not in path and not re.search(rf"\b{re.escape(path[:-3])}\b", said)
+        if "/" not in path and not re.search(rf"\b{re.escape(path[:-3])}\b", packaging)
     }
     if not loose or not any("/" in path and _is_packaged(path, files, layout) for path in shipped):
         return frozenset()
@@ -51,6 +50,6 @@ def _is_packaged(path: str, files: Mapping[str, str], layout: ProjectLayout) -> 
 
 
 def _named(text: str) -> Iterator[str]:
-    """The first parts of what a text imports."""
+    """The top-level names of the modules that a text imports."""
     for one in imports(*filter(is_import, readable_nodes(text))):
         yield (one.module or one.name).partition(".")[0]

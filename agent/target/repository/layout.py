@@ -1,4 +1,4 @@
-"""A project as it lies on disk: its root, what it ships, and its tests."""
+"""The layout of a project on disk: its root, import roots, test files and settings."""
 
 from __future__ import annotations
 
@@ -16,71 +16,68 @@ from agent.target.errors import BadInput
 from agent.target.interpreter import ENVIRONMENTS
 
 ROOT_MARKS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "pytest.ini", ".git")
-"""What lies at the top of a project."""
 NO_SOURCES = frozenset({
     "__pycache__", "node_modules", "site-packages", "build", "dist", *ENVIRONMENTS, "docs", "doc",
     "examples", "benchmarks", "scripts", "tools",
 })
-"""Folders in which nothing lies that a project ships."""
+"""Folders without shipped code."""
 TEST_FILES = ("test_*.py", "*_test.py")
-"""Names of files that pytest collects where nothing says otherwise."""
+"""The default patterns of files that pytest collects."""
 
 
 @dataclass(frozen=True)
 class ProjectLayout:
-    """Where a project's parts lie; paths are relative to its root, with forward slashes."""
+    """The paths of a project's parts, relative to its root, with forward slashes."""
 
     root: Path
     configuration: str
-    """The file that pytest reads its settings from; empty where there is none."""
+    """The file from which pytest reads its settings; empty if there is none."""
     import_roots: tuple[str, ...]
-    """Folders that modules are imported from, the likeliest first; "" is the root."""
+    """Folders from which modules are imported, the likeliest first; "" is the root."""
 
     @cached_property
     def name(self) -> str:
-        """What the project is called: by its own word, or its folder's name."""
+        """The name in pyproject.toml, else that of the folder."""
         project = _toml(self.root / "pyproject.toml").get("project", {})
         return str(project.get("name") or self.root.name)
 
     @cached_property
     def test_files(self) -> tuple[str, ...]:
-        """Patterns of the files that its pytest collects."""
         if self.configuration.endswith(".toml"):
             table = _toml(self.root / self.configuration)
             if self.configuration == "pyproject.toml":
                 table = table.get("tool", {}).get("pytest", {})
                 table = table.get("ini_options", table)
-            told = _words(table.get("pytest", table).get("python_files", ()))
+            patterns = _words(table.get("pytest", table).get("python_files", ()))
         else:
             section = "tool:pytest" if self.configuration == "setup.cfg" else "pytest"
-            told = _words(_ini(self.root / self.configuration, section, "python_files"))
-        return tuple(told) or TEST_FILES
+            patterns = _words(_ini(self.root / self.configuration, section, "python_files"))
+        return tuple(patterns) or TEST_FILES
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """The table `[tool.heal]` of its pyproject.toml."""
         table = _toml(self.root / "pyproject.toml").get("tool", {}).get("heal", {})
         return table if isinstance(table, dict) else {}
 
 
 def find_layout(start: Path) -> ProjectLayout:
-    """The project that a path lies in; raises `BadInput` where there is none."""
+    """The project that contains a path; raises `BadInput` if there is none."""
     if not start.exists():
-        raise BadInput(f"{start} does not exist; name a folder, a test file or a test in a project")
-    # `tests/..` is the top, too.
+        raise BadInput(f"{start} does not exist. Name a project folder, a test file or a test.")
+    # Resolves `tests/..` to the root.
     return layout_at(_root(Path(os.path.abspath(start))))
 
 
 def layout_at(folder: Path) -> ProjectLayout:
-    """A folder as a project, whatever lies above it; raises `BadInput` where it is none."""
+    """A folder as a project, regardless of its parents; raises `BadInput` for other paths."""
     root = folder.absolute()
     if not root.is_dir():
-        raise BadInput(f"{folder} is no folder")
+        raise BadInput(f"{folder} is not a folder.")
     return ProjectLayout(root, _configuration(root), _import_roots(root))
 
 
 def _root(start: Path) -> Path:
-    """The nearest folder upwards that is a project's top; the folder itself where none is."""
+    """The nearest folder upwards with a root mark, else the nearest one that is not a package."""
     folder = start if start.is_dir() else start.parent
     for one in (folder, *folder.parents):
         if any((one / mark).exists() for mark in ROOT_MARKS):
@@ -103,14 +100,14 @@ def _configuration(root: Path) -> str:
 
 
 def _import_roots(root: Path) -> tuple[str, ...]:
-    """`src` where it holds modules, the folders that pytest or setuptools are told, and the top."""
-    found = [one for one in _told_roots(root) if (root / one).is_dir()]
+    """The folders configured for pytest or setuptools, `src` if it has modules, and the root."""
+    found = [one for one in _configured_roots(root) if (root / one).is_dir()]
     if (root / "src").is_dir() and any(_modules(root / "src")):
         found.append("src")
     return tuple(dict.fromkeys([*found, ""]))
 
 
-def _told_roots(root: Path) -> Iterator[str]:
+def _configured_roots(root: Path) -> Iterator[str]:
     tool = _toml(root / "pyproject.toml").get("tool", {})
     for one in _words(tool.get("pytest", {}).get("ini_options", {}).get("pythonpath", [])):
         yield _clean(one)
@@ -136,14 +133,14 @@ def _words(value: object) -> list[str]:
 
 
 def _modules(folder: Path) -> Iterator[Path]:
-    """Modules and packages right in a folder, namespace packages included."""
+    """Modules and packages directly in a folder, including namespace packages."""
     for one in sorted(folder.iterdir()):
         if one.suffix == ".py" or (one.is_dir() and one.name.isidentifier()):
             yield one
 
 
 def _toml(path: Path) -> dict[str, Any]:
-    """A TOML file's tables; none where it is absent. One that is broken is the user's to mend."""
+    """The tables of a TOML file; empty if it is missing, `BadInput` if it is invalid."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""The files of a project that go into a jail, which of them may be edited, and which are tests."""
+"""Reads the files of a project for the sandbox; decides which may be edited and which are tests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SECRET = (
     "*.p12", "*.pfx", ".htpasswd",
 )
 _SECRET_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".docker", ".gnupg"})
-"""Names of files that hold keys: they go into no jail and no log."""
+"""Folders of files with secrets, which are neither read into the sandbox nor logged."""
 _HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist")
 _TEST_FOLDERS = frozenset({"test", "tests", "testing"})
 _FOR_TESTS = re.compile(r"^\s*(?:import|from) +_?pytest\b", re.MULTILINE)
@@ -48,18 +48,16 @@ class ProjectTree:
 
     layout: ProjectLayout
     files: Mapping[str, str]
-    """Path to text, in which bytes that are no UTF-8 stand as lone surrogates."""
+    """Path to text, with bytes outside UTF-8 as lone surrogates."""
     notices: tuple[str, ...] = ()
-    """What was left out, in words."""
     only: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     links: frozenset[str] = frozenset()
-    """Paths that are links to a file of the tree, which stands under its own path too."""
+    """Paths that are links to a file of the tree, which is also present under its own path."""
 
     @cached_property
     def editable(self) -> frozenset[str]:
-        """What a repair may change: the modules that the project ships, but not its tests, nor
-        what configures them."""
+        """The files that a repair may change: shipped modules, without tests and configuration."""
         shipped = {
             path for path in self.files
             if path.endswith(".py") and path not in self.links
@@ -74,24 +72,27 @@ class ProjectTree:
         inside = any(
             path.startswith(f"{root}/") for root in self.layout.import_roots if root
         )
-        apart = set(PurePosixPath(path).parts[:-1]) & NO_SOURCES
-        return (inside or not apart) and not _matches(path, self.exclude)
+        not_shipped = set(PurePosixPath(path).parts[:-1]) & NO_SOURCES
+        return (inside or not not_shipped) and not _matches(path, self.exclude)
 
     def without(self, paths: Iterable[str]) -> ProjectTree:
-        """The same tree, of which these may not be edited."""
+        """The tree in which these paths may not be edited."""
         return replace(self, exclude=(*self.exclude, *map(glob.escape, paths)))
 
     @cached_property
     def protected(self) -> Mapping[str, str]:
-        """Files that no repair may touch: path to the address of its text."""
+        """Files that no repair may change: path to the address of its text."""
         return {
             path: address(text) for path, text in self.files.items() if path not in self.editable
         }
 
 
 def is_test_code(path: str, text: str = "", test_files: Iterable[str] = TEST_FILES) -> bool:
-    """Whether a file is tests', or configures them; a module that imports pytest is, and one with
-    a test case. `test_files` are the patterns of names that pytest collects."""
+    """Whether a file contains tests or their configuration.
+
+    Also true for modules that import pytest or contain a `TestCase`. `test_files` are the patterns
+    of files that pytest collects.
+    """
     parts = PurePosixPath(path)
     name = parts.name
     return (
@@ -104,19 +105,18 @@ def is_test_code(path: str, text: str = "", test_files: Iterable[str] = TEST_FIL
 
 
 def distinguishing_patterns(patterns: Iterable[str]) -> list[str]:
-    """Those that tell a test from a module: one that takes in every file, as doctests want it,
-    does not."""
+    """The patterns that distinguish tests from modules, without those that match every file."""
     return [one for one in patterns if not is_collected("__init__.py", (one,))]
 
 
 def is_unittest(path: str, text: str) -> bool:
-    """Whether `python -m unittest` finds a file's tests."""
+    """Whether `python -m unittest` discovers the tests of a file."""
     name = path.rpartition("/")[2]
     return name.startswith("test") and name.endswith(".py") and bool(_UNITTEST.search(text))
 
 
 def is_collected(path: str, patterns: Iterable[str]) -> bool:
-    """Whether pytest takes a file for tests by these patterns, as it matches them."""
+    """Whether pytest collects a file by these patterns, matched in pytest's way."""
     name = path.rpartition("/")[2]
     return any(
         fnmatch.fnmatch(f"/{path}" if "/" in one else name, f"*/{one}" if "/" in one else one)
@@ -127,39 +127,43 @@ def is_collected(path: str, patterns: Iterable[str]) -> bool:
 def read_tree(
     layout: ProjectLayout, only: Iterable[str] = (), exclude: Iterable[str] = ()
 ) -> ProjectTree:
-    """A snapshot of what git tracks or would track, and of modules that it is told to ignore, which
-    are often written by a build; of all files where there is no git."""
+    """A snapshot of the files that git tracks or would track, or of all files without git.
+
+    Ignored modules are included, since builds often generate them.
+    """
     files: dict[str, str] = {}
     notices: list[str] = []
     links: set[str] = set()
     total = 0
     top = Path(os.path.realpath(layout.root))
-    paths, unlisted = _paths(layout.root)
-    if unlisted:
-        notices.append(unlisted)
+    paths, git_failure = _paths(layout.root)
+    if git_failure:
+        notices.append(git_failure)
     for path in paths:
-        # Where it really lies: from here on no link is followed, so that none made later leads out.
+        # Links are resolved once and not followed later, so a new link cannot lead outside.
         target = Path(os.path.realpath(top / path))
         if not target.is_relative_to(top) or not _is_wanted(target.relative_to(top).as_posix()):
-            notices.append(f"{path} is left out: it links to what is no file of the tree")
+            notices.append(f"{path} was not included: it links outside the project's files")
             continue
         if may_hold_keys(path) or may_hold_keys(target.name):
-            notices.append(f"{path} is left out: files of that name hold keys")
+            notices.append(f"{path} was not included: files with this name may contain secrets")
             continue
         try:
             with os.fdopen(_opened(top, target.relative_to(top)), "rb") as file:
                 found = os.fstat(file.fileno())
                 if not stat.S_ISREG(found.st_mode):
                     if target.is_dir() and target != top / path:
-                        notices.append(f"{path} is left out: it links to a folder")
+                        notices.append(f"{path} was not included: it links to a folder")
                     continue
                 if found.st_size > MAX_FILE_BYTES:
-                    notices.append(f"{path} is left out: {found.st_size / 1e6:.0f} MB are too many")
+                    notices.append(
+                        f"{path} was not included: it is too large ({found.st_size / 1e6:.0f} MB)"
+                    )
                     continue
                 if len(files) >= MAX_FILES or total + found.st_size > MAX_BYTES:
                     notices.append(
-                        f"{path} and what follows it are left out: a tree of more than "
-                        f"{MAX_FILES} files or {MAX_BYTES // 1_000_000} MB is too large"
+                        f"{path} and the files after it were not included: the limit is "
+                        f"{MAX_FILES} files and {MAX_BYTES // 1_000_000} MB"
                     )
                     break
                 files[path] = file.read(MAX_FILE_BYTES).decode("utf-8", "surrogateescape")
@@ -167,47 +171,46 @@ def read_tree(
                 if target != top / path:
                     links.add(path)
         except OSError as error:
-            notices.append(f"{path} is left out: {error.strerror}")
+            notices.append(f"{path} was not included: {error.strerror}")
     return ProjectTree(
         layout, files, tuple(notices), tuple(only), tuple(exclude), frozenset(links & {*files})
     )
 
 
 def _opened(top: Path, path: Path) -> int:
-    """A descriptor of what lies at a path below a folder; no link on the way is followed."""
+    """Opens a path below a folder without following any link; returns the descriptor."""
     folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for one in path.parts[:-1]:
             below = os.open(one, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
             os.close(folder)
             folder = below
-        # A pipe without a writer is not waited for.
+        # Does not block on a pipe without a writer.
         return os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     finally:
         os.close(folder)
 
 
 def may_hold_keys(path: str) -> bool:
-    """Whether a file's name, or a folder that it lies in, says that there are keys in it."""
+    """Whether the name of a file or of its folders suggests that it contains secrets."""
     *folders, name = PurePosixPath(path).parts
     if _SECRET_FOLDERS & {*folders}:
         return True
-    # A module of such a name holds code.
+    # A module with such a name contains code.
     return name not in _HARMLESS and not name.endswith(".py") and any(
         fnmatch.fnmatch(name.lower(), one) for one in _SECRET
     )
 
 
 def _paths(root: Path) -> tuple[list[str], str]:
-    """Paths of files, modules first, so that what is too much is data; and why git, where there is
-    one, could not say which files it would track."""
-    unlisted = ""
+    """Paths of files, modules first so that limits cut off data, and why git failed, if so."""
+    failure = ""
     try:
         found = _by_git(root)
     except GitFault as error:
-        found, unlisted = None, f"git cannot list the files, so all are taken: {error}"
+        found, failure = None, f"git cannot list the files, so all files are included: {error}"
     paths = _walked(root) if found is None else found
-    return sorted(dict.fromkeys(paths), key=lambda path: (not path.endswith(".py"), path)), unlisted
+    return sorted(dict.fromkeys(paths), key=lambda path: (not path.endswith(".py"), path)), failure
 
 
 def _by_git(root: Path) -> list[str] | None:
@@ -216,8 +219,8 @@ def _by_git(root: Path) -> list[str] | None:
     listed: list[str] = []
     for flags in (["--cached", "--others", "--exclude-standard"],
                   ["--others", "--ignored", "--exclude-standard"]):
-        said = git(root, "ls-files", "-z", *flags).decode("utf-8", "surrogateescape")
-        paths = [path for path in said.split("\0") if path and _is_wanted(path)]
+        output = git(root, "ls-files", "-z", *flags).decode("utf-8", "surrogateescape")
+        paths = [path for path in output.split("\0") if path and _is_wanted(path)]
         ignored = "--ignored" in flags
         listed += [path for path in paths if not ignored or path.endswith(".py")]
     return [path for path in listed if (root / path).exists()]

@@ -1,1 +1,1 @@
-"""What a test asks of the program, read from its text."""
+"""Analyses tests by their text: calls of the program, expected values, contradictions."""

@@ -1,9 +1,8 @@
-"""Which calls of the program a test makes, in a form that does not depend on how it writes them.
+"""Finds the calls of the program in a test, normalised so that notation does not matter.
 
-`f(1, b=2)`, `f(1, 2)` and `x = 1; solution.f(x, 2)` are one call. Arguments are bound through the
-signature the program has, loops and parametrized tests over literals are taken apart, and an
-object is told by the calls that made it what it is. Calls that this cannot see through are told by
-their text.
+`f(1, b=2)`, `f(1, 2)` and `x = 1; solution.f(x, 2)` are the same call. Arguments are bound by the
+program's signatures, loops and parametrized tests over literals are unrolled, and an object is
+identified by the calls that created and changed it. Other calls are identified by their text.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from agent.target.parsing import (
 
 
 class Signatures:
-    """What the program's functions, constructors and methods take, where that is certain."""
+    """The signatures of the program's functions, constructors and methods, as far as certain."""
 
     def __init__(self, program: str) -> None:
         self.names = visible_names(program)
         self.methods: set[str] = set()
         self.attributes: set[str] = set()
-        """Of objects of its classes, but for methods."""
+        """Attributes of its classes' objects, without plain methods."""
         self._functions: dict[str, inspect.Signature] = {}
         self._methods: dict[str, inspect.Signature | None] = {}
         for node in toplevel(statements_of(program)):
@@ -65,25 +64,25 @@ class Signatures:
             found = None if one.decorator_list else _signature(one.args, 1)
             if one.name == "__init__" and found is not None and not node.decorator_list:
                 self._functions[node.name] = found
-            # A method of two classes may be either's.
+            # A method name of two classes is ambiguous.
             self._methods[one.name] = None if one.name in self._methods else found
 
     def bound(
         self, name: str, args: Sequence[str], keywords: Mapping[str, str], *,
         method: bool = False, defaults: bool = True,
     ) -> str:
-        """The arguments by the parameters they go to; as given, where they fit no signature."""
+        """The call with its arguments by parameter; as written if they fit no signature."""
         known = (self._methods if method else self._functions).get(name)
         if known is not None:
             try:
-                fit = known.bind(*args, **keywords)
+                bound = known.bind(*args, **keywords)
             except TypeError:
                 pass
             else:
                 if defaults:
-                    fit.apply_defaults()
+                    bound.apply_defaults()
                 given: dict[str, str] = {}
-                for key, value in fit.arguments.items():
+                for key, value in bound.arguments.items():
                     many = isinstance(value, dict)
                     given |= value if many else {key: value if isinstance(value, str) else
                                                  f"*({', '.join(value)})"}
@@ -92,26 +91,26 @@ class Signatures:
         return f"{name}({', '.join([*args, *named])})"
 
 
-def _signature(arguments: ast.arguments, left_out: int) -> inspect.Signature:
-    """The parameters with their defaults as text, without the first ones."""
+def _signature(arguments: ast.arguments, skipped: int) -> inspect.Signature:
+    """The parameters with their defaults as text, without the first `skipped` ones."""
     kinds = inspect.Parameter
     positional = [*arguments.posonlyargs, *arguments.args]
-    bare = len(positional) - len(arguments.defaults)
-    defaults: list[ast.expr | None] = [*[None] * bare, *arguments.defaults]
-    made = [
+    required = len(positional) - len(arguments.defaults)
+    defaults: list[ast.expr | None] = [*[None] * required, *arguments.defaults]
+    parameters = [
         kinds(one.arg, kinds.POSITIONAL_ONLY if place < len(arguments.posonlyargs)
               else kinds.POSITIONAL_OR_KEYWORD, default=_default(default))
         for place, (one, default) in enumerate(zip(positional, defaults, strict=True))
-    ][left_out:]
+    ][skipped:]
     if arguments.vararg:
-        made.append(kinds(arguments.vararg.arg, kinds.VAR_POSITIONAL))
-    made += [
+        parameters.append(kinds(arguments.vararg.arg, kinds.VAR_POSITIONAL))
+    parameters += [
         kinds(one.arg, kinds.KEYWORD_ONLY, default=_default(default))
         for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     ]
     if arguments.kwarg:
-        made.append(kinds(arguments.kwarg.arg, kinds.VAR_KEYWORD))
-    return inspect.Signature(made)
+        parameters.append(kinds(arguments.kwarg.arg, kinds.VAR_KEYWORD))
+    return inspect.Signature(parameters)
 
 
 def _default(node: ast.expr | None) -> object:
@@ -123,16 +122,18 @@ def _default(node: ast.expr | None) -> object:
 
 @lru_cache(maxsize=8)
 def signatures(program: str) -> Signatures:
-    """The program's, read once."""
     return Signatures(program)
 
 
 def imported(
     body: Sequence[ast.stmt], stem: str, names: Collection[str]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """The names by which a test's code calls the program's own (its module is ""), and the names
-    that come from elsewhere or are the test's own. `names` are the program's, which may have a
-    function `solution`."""
+    """How the code of a test refers to the program, whose module is `stem`.
+
+    Returns:
+        The test's names for names of the program ("" is its module), and all names that the test
+        defines itself or imports from elsewhere.
+    """
     def is_own(module: str) -> bool:
         return module.rpartition(".")[2] in (stem, "solution")
 
@@ -150,9 +151,9 @@ def imported(
 
 
 def target(node: ast.expr, own: Mapping[str, str], names: Collection[str]) -> str:
-    """The one of the program's `names` that an expression means; empty for none.
+    """The one of the program's `names` to which an expression refers; empty if to none.
 
-    `own` is what `imported` says of the test's code.
+    `own` is the first result of `imported`.
     """
     match node:
         case ast.Name(id=name) if own.get(name, name) in names:
@@ -163,20 +164,20 @@ def target(node: ast.expr, own: Mapping[str, str], names: Collection[str]) -> st
 
 
 MAX_STEPS = 3_000
-"""Statements of one test's code that are looked at, those in loops once for each turn."""
+"""Statements of a test that are read; those in unrolled loops count once per turn."""
 MAX_TURNS = 300
-"""Turns of a loop over literals that is taken apart."""
+"""Turns of a loop over literals that is unrolled."""
 LONGEST_HISTORY = 500
-"""Characters."""
+"""Characters of an object's history, above which it is hashed."""
 _CALLING = frozenset({"assertRaises", "assertWarns", "raises", "warns"})
-"""Checks that make a call by themselves: `assertRaises(ValueError, f, 3)` calls `f(3)`."""
+"""Checks that make a call: `assertRaises(ValueError, f, 3)` calls `f(3)`."""
 
 
 def calls_made(test: TestCase, program: Solution) -> frozenset[str]:
-    """What a test asks the program: its calls, and the attributes of its objects; where there are
-    none, the names it reads, among them `output`, what the program prints when it is run.
+    """The calls of the program in a test, and the attributes of its objects that it reads.
 
-    A test of a file asks all that the file asks, since whoever sees the test sees the file.
+    Without any, the names that the test reads, such as `output`, the program's standard output. A
+    test of a file has all calls of the file, because a model that sees the test sees the file.
     """
     code = test.call if test.kind == "example" else test.code
     try:
@@ -186,7 +187,7 @@ def calls_made(test: TestCase, program: Solution) -> frozenset[str]:
 
 
 def makes_new_calls(test: TestCase, others: Iterable[TestCase], program: Solution) -> bool:
-    """Whether a test asks something that none of the others asks."""
+    """Whether a test makes a call that none of the other tests makes."""
     known = frozenset[str]().union(*(calls_made(other, program) for other in others))
     return not calls_made(test, program) <= known
 
@@ -203,7 +204,7 @@ def _calls_made(code: str, program: str, stem: str) -> frozenset[str]:
 
 
 class _CallReader:
-    """Goes through a test's statements in order and notes the program's calls."""
+    """Reads the statements of a test in order and records the calls of the program."""
 
     def __init__(
         self, body: Sequence[ast.stmt], known: Signatures, stem: str, stateful: bool
@@ -215,12 +216,12 @@ class _CallReader:
             one.arg for node in body for one in ast.walk(node) if isinstance(one, ast.arg)
         }
         self._others = foreign | names - self.own.keys()
-        """Names that are not the program's, here."""
+        """Names that do not refer to the program."""
         self._stateful = stateful
         self._before = ""
-        """The calls made earlier in the same test, where the program remembers them."""
+        """The earlier calls in the same test, if the program keeps state."""
         self._holds: dict[str, str] = {}
-        """What a name of the test's own holds, in words."""
+        """The values of the test's variables, as text."""
         self._steps = 0
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
@@ -267,7 +268,7 @@ class _CallReader:
                     self._child(child)
 
     def _child(self, node: ast.AST) -> None:
-        """An expression or a block of a compound statement."""
+        """Reads an expression or block of a compound statement."""
         if isinstance(node, ast.expr):
             self.text(node)
         elif isinstance(node, ast.stmt):
@@ -277,7 +278,7 @@ class _CallReader:
                 self._child(child)
 
     def _rows(self, node: FunctionNode) -> list[tuple[ast.expr, ast.expr]]:
-        """The arguments of each turn of a parametrized test; one empty row for any other."""
+        """The parameters and each row of a parametrized test; one empty row for other tests."""
         for decorator in node.decorator_list:
             match decorator:
                 case ast.Call(args=[ast.Constant(value=str(names)), rows, *_]) if (
@@ -290,7 +291,7 @@ class _CallReader:
         return [(nothing, nothing)]
 
     def _turns(self, items: ast.expr) -> Sequence[ast.expr] | None:
-        """What a loop over literals goes through, in order; `None` where it is not known."""
+        """The items of a loop over literals, in order; `None` if they are unknown."""
         match items:
             case ast.Name(id=name):
                 held = expression(self._holds.get(name, "")) or items
@@ -305,7 +306,7 @@ class _CallReader:
         return None
 
     def _bind(self, aim: ast.expr, value: ast.expr, *, of_many: bool = False) -> None:
-        """Tells names by what they hold; where it is not known which part of it, by all of it."""
+        """Binds names to their values, or to the whole value if their part of it is unknown."""
         if isinstance(value, ast.Name) and not isinstance(aim, ast.Name):
             value = expression(self._holds.get(value.id, "")) or value
         match aim, value:
@@ -322,8 +323,10 @@ class _CallReader:
                     self._holds[name] = f"{name} of {shown}"
 
     def program_name(self, name: str) -> str:
-        """The program's name for a name; empty where it is none. One that nobody binds may be the
-        program's once it is repaired."""
+        """The name of the program to which a name refers; empty if to none.
+
+        An unbound name may belong to the repaired program.
+        """
         if name in self.own:
             return self.own[name]
         free = name in self.known.names or name not in BUILTIN_NAMES
@@ -335,7 +338,7 @@ class _CallReader:
         return target(node, self.own, self.known.names)
 
     def text(self, node: ast.expr) -> str:
-        """An expression in words, and a note of each call of the program in it."""
+        """The normalised text of an expression; records each call of the program in it."""
         value = literal(node)
         if value is not None:
             return literal_source(value[0])
@@ -352,7 +355,7 @@ class _CallReader:
         return self._shown(node)
 
     def _shown(self, node: ast.AST) -> str:
-        """The kind of an expression, and its parts in words."""
+        """The kind of an expression and its normalised parts."""
         parts = [
             self.text(child) if isinstance(child, ast.expr) else self._shown(child)
             for child in ast.iter_child_nodes(node)
@@ -367,17 +370,17 @@ class _CallReader:
         named = {one.arg or "**": self.text(one.value) for one in node.keywords}
         name = self._target(node.func)
         if name:
-            return self._noted(self.known.bound(name, given, named))
+            return self._recorded(self.known.bound(name, given, named))
         match node.func:
             case ast.Attribute(value=owner, attr=name) if name in self.known.methods:
                 shown = self.text(owner)
                 call = self.known.bound(name, given, named, method=True)
                 if isinstance(owner, ast.Name) and owner.id in self._holds:
                     self._holds[owner.id] = _short(f"({shown} after {call})")
-                return self._noted(f"{shown}.{call}")
+                return self._recorded(f"{shown}.{call}")
         return f"{self.text(node.func)}({', '.join([*given, *map(str, named.items())])})"
 
-    def _noted(self, call: str) -> str:
+    def _recorded(self, call: str) -> str:
         self.found.setdefault(f"{self._before}{call}")
         if self._stateful:
             self._before = _short(f"{self._before}{call}, then ")
@@ -385,5 +388,5 @@ class _CallReader:
 
 
 def _short(text: str) -> str:
-    """What is told of a long history: its address, since each call makes it longer."""
+    """The hash of a history that is too long, since each call extends it; else the text."""
     return text if len(text) <= LONGEST_HISTORY else f"{address(text)}, then "

@@ -1,4 +1,4 @@
-"""Whether a test says which value an answer is, or only what it is like."""
+"""Decides whether a test specifies the value of a result, or only a property of it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ _LOOSE_METHODS = frozenset({
     "assertGreater", "assertGreaterEqual", "assertIsInstance", "assertIsNot", "assertIsNotNone",
     "assertLess", "assertLessEqual", "assertNotEqual", "assertNotIn", "assertNotIsInstance",
 })
-"""Those of unittest after which it is open which value an answer is."""
-_LOOKING = frozenset({"isinstance", "issubclass", "callable", "hasattr", "bool", "type", "len"})
-"""Builtins that look at what a value is like and not at which it is."""
+"""Methods of unittest that do not specify a value."""
+_PROPERTIES = frozenset({"isinstance", "issubclass", "callable", "hasattr", "bool", "type", "len"})
+"""Builtins that return a property of a value."""
 _DISTANCES = ("abs", "math.fabs", "fabs")
 _OF_A_TYPE = ("__class__", "__name__")
 MAX_INLINED = 3
-"""Names that stand for expressions with names that stand for others."""
+"""How deeply names in the values of names are replaced."""
 _ANY_EXCEPTION = frozenset({"Exception", "BaseException"})
 
 
 def fixes_a_value(test: TestCase) -> bool:
-    """Whether a test says which value an answer is: that it equals one, is true, is false or
-    raises. What is not understood is taken to."""
+    """Whether a test specifies a result: equal to a value, true, false or an exception.
+
+    Unknown forms of checks count as specifying.
+    """
     if test.kind == "example":
         return True
     if test.kind == "raises":
@@ -45,15 +47,14 @@ def fixes_a_value(test: TestCase) -> bool:
     inlining = _Inlining(statements)
     claims = [inlining.done(found) for node in statements if (found := asserted(node)) is not None]
     methods = any(_called_method(node) in _LOOSE_METHODS for node in statements)
-    # `assert False` stands where an exception should have been raised.
+    # `assert False` marks the place where an exception should have been raised.
     return not (claims or methods) or any(
-        isinstance(one, ast.Constant) or _tells(one) for one in claims
+        isinstance(one, ast.Constant) or _specifies(one) for one in claims
     )
 
 
 def _checks_otherwise(node: ast.stmt) -> bool:
-    """Whether a statement checks by a helper, a `with raises` or a method of unittest that may fix
-    a value."""
+    """Whether a statement is a `with`, or a helper or unittest method that may specify a value."""
     if isinstance(node, ast.With | ast.AsyncWith):
         return True
     name = _called_method(node)
@@ -61,12 +62,12 @@ def _checks_otherwise(node: ast.stmt) -> bool:
 
 
 def _called_method(node: ast.stmt) -> str:
-    """The last name of what a statement calls and does nothing else; empty for any other."""
+    """The last name of the callee of a call statement; empty for other statements."""
     return called_name(node.value).rpartition(".")[2] if isinstance(node, ast.Expr) else ""
 
 
 class _Inlining(ast.NodeTransformer):
-    """Puts what is assigned to a name, once, in place of the name."""
+    """Replaces names that are assigned once by their values."""
 
     def __init__(self, body: Sequence[ast.stmt]) -> None:
         found: dict[str, list[ast.expr]] = {}
@@ -77,7 +78,7 @@ class _Inlining(ast.NodeTransformer):
         self._values = {name: values[0] for name, values in found.items() if len(values) == 1}
 
     def done(self, node: ast.expr) -> ast.expr:
-        """The expression with its names replaced, and those in what replaces them."""
+        """The expression with its names replaced, repeatedly."""
         for _ in range(MAX_INLINED):
             node = self.visit(deepcopy(node))
         return node
@@ -86,38 +87,40 @@ class _Inlining(ast.NodeTransformer):
         return self._values.get(node.id, node)
 
 
-def _tells(node: ast.expr) -> bool:
-    """Whether an expression that is known, or is known to be true, tells which value an answer is:
-    not by a type, a length or what the answer is not. What is not understood is taken to."""
+def _specifies(node: ast.expr) -> bool:
+    """Whether an asserted expression specifies a value, and not only a type, length or inequality.
+
+    Unknown forms count as specifying.
+    """
     match node:
         case ast.BoolOp(op=kind, values=values):
-            return (any if isinstance(kind, ast.And) else all)(map(_tells, values))
+            return (any if isinstance(kind, ast.And) else all)(map(_specifies, values))
         case ast.Compare(left=left, ops=ops, comparators=others):
-            return any(map(_pair_tells, [left, *others], ops, others))
+            return any(map(_pair_specifies, [left, *others], ops, others))
         case ast.Call(func=ast.Name(id=name), args=args) if name in BUILTIN_NAMES and args:
-            return name not in _LOOKING and any(map(_tells, args))
+            return name not in _PROPERTIES and any(map(_specifies, args))
         case ast.Attribute(attr=name):
             return name not in _OF_A_TYPE
         case ast.Call() | ast.Subscript() | ast.Name() | ast.Await():
             return True
-    return any(_tells(one) for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr))
+    return any(_specifies(one) for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr))
 
 
-def _pair_tells(left: ast.expr, kind: ast.cmpop, right: ast.expr) -> bool:
-    """Whether a comparison of two sides says which value an answer is."""
+def _pair_specifies(left: ast.expr, kind: ast.cmpop, right: ast.expr) -> bool:
     match kind:
         case ast.NotEq() | ast.IsNot() | ast.NotIn():
             return False
-        # A distance below a bound fixes the value but for rounding.
+        # A distance below a bound specifies the value except for rounding.
         case ast.Lt() | ast.LtE():
             return called_name(left) in _DISTANCES
         case ast.Gt() | ast.GtE():
             return called_name(right) in _DISTANCES
-    return not any(map(_is_likeness, (left, right))) and (_tells(left) or _tells(right))
+    return not any(map(_is_type_or_length, (left, right))) and (
+        _specifies(left) or _specifies(right)
+    )
 
 
-def _is_likeness(node: ast.expr) -> bool:
-    """A type or a length."""
+def _is_type_or_length(node: ast.expr) -> bool:
     return called_name(node) in ("type", "len") or (
         isinstance(node, ast.Attribute) and node.attr in _OF_A_TYPE
     )

@@ -1,8 +1,8 @@
-"""A pytest file without one of its tests, for whoever must not see that test.
+"""Removes a held-out test from a pytest file, so that the repair cannot see it.
 
-What only that test uses goes with it: tables, fixtures and helpers, comments right above. Every
-other line keeps its number. Where the test cannot be parted cleanly from the others there is no
-such file, and the test is not held out: a table that others use too would tell what it expects.
+Tables, fixtures, helpers and comments that only this test uses are removed too. All other lines
+keep their numbers. A test that cannot be separated cleanly is not held out, because a shared table
+would reveal what it expects.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agent.core.trees import is_legible, parse, tree_of
 from agent.target.parsing import Definition, FunctionNode, lines_of, names_in
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-"""A line as Python counts them, with its end; `str.splitlines` knows more ends."""
+"""A line with its end, as Python counts lines; `str.splitlines` knows more line ends."""
 _CALLED_BY_PYTEST = re.compile(
     r"__|pytestmark$|pytest_|(?:setup|teardown)(?:_module|_function|_class|_method)?$|"
     r"(?:setUp|tearDown)(?:Class|Module)?$"
@@ -24,22 +24,26 @@ _CALLED_BY_PYTEST = re.compile(
 
 
 def file_without_test(code: str, node: str) -> str | None:
-    """The file without the test of this node, a pytest node id without the file's name; `None`
-    where it cannot be parted from the others."""
+    """The file without a test; `None` if the test cannot be separated from the others.
+
+    `node` is a pytest node id without the file name.
+    """
     body = _parsed(code)
     place = _place(body, node.split("::"))
-    gone = None if place is None else _with_what_it_uses(body, *place)
-    return None if gone is None else _blanked(code, gone)
+    removed = None if place is None else _with_its_helpers(body, *place)
+    return None if removed is None else _blanked(code, removed)
 
 
 def contains_test(code: str, node: str, text: str) -> bool:
-    """Whether the test of this node stands in a text, however it is spaced. Without a node, or
-    where there is no such test, all of the code must."""
+    """Whether a text contains the test of a node, ignoring white space.
+
+    Without such a test it must contain the whole code.
+    """
     return "".join(text_of_test(code, node).split()) in "".join(text.split())
 
 
 def text_of_test(code: str, node: str) -> str:
-    """The text of the test of this node; all of the code where there is no such test."""
+    """The text of the test of a node, or the whole code if there is no such test."""
     place = _place(_parsed(code), node.split("::"))
     if place is None:
         return code
@@ -48,21 +52,21 @@ def text_of_test(code: str, node: str) -> str:
 
 
 def _parsed(code: str) -> list[ast.stmt]:
-    """Its statements, shared with other readers; none where it is no Python."""
+    """The shared statements of a text; empty if it does not parse."""
     return tree_of(code).body if is_legible(code) else []
 
 
 def _place(
     body: Sequence[ast.stmt], path: Sequence[str]
 ) -> tuple[Definition, Sequence[ast.ClassDef]] | None:
-    """A test, or its class where nothing else is tested there, and the classes around that stay."""
+    """A test, or its class if it has no other test, and the enclosing classes that stay."""
     owners: list[ast.ClassDef] = []
     scope = body
     found: Definition | None = None
     for name in path:
         named = [one for one in scope if isinstance(one, Definition) and one.name == name]
         if len(named) != 1:
-            return None  # inherited, made under a condition, or made twice
+            return None  # inherited, defined under a condition, or defined twice
         found = named[0]
         if isinstance(found, ast.ClassDef):
             owners.append(found)
@@ -79,10 +83,10 @@ def _place(
     return test, owners
 
 
-def _with_what_it_uses(
+def _with_its_helpers(
     body: Sequence[ast.stmt], test: Definition, owners: Sequence[ast.ClassDef]
 ) -> list[ast.stmt] | None:
-    """The test and the definitions that serve it alone; `None` where that is not clear."""
+    """The test and the definitions that only it uses; `None` if that is not clear."""
     units = [
         _Unit(one) for scope in (body, *(owner.body for owner in owners)) for one in scope
         if one not in (test, *owners)
@@ -91,22 +95,22 @@ def _with_what_it_uses(
         part for owner in owners
         for part in (*owner.bases, *owner.keywords, *owner.decorator_list)
     )
-    serving = _closure(units, _words([test]))
-    alone = [one for one in serving if one.can_go]
+    used = _closure(units, _words([test]))
+    removed = [one for one in used if one.is_removable]
     while True:
-        rest = heads.union(*(one.words for one in units if one not in alone))
-        if not any(one.binds & rest for one in alone):
+        rest = heads.union(*(one.words for one in units if one not in removed))
+        if not any(one.binds & rest for one in removed):
             break
-        alone = [one for one in alone if not one.binds & rest]
+        removed = [one for one in removed if not one.binds & rest]
     if {test.name, *(one.name for one in owners)} & rest:
         return None
-    if any(one.holds_values for one in serving if one not in alone):
+    if any(one.holds_values for one in used if one not in removed):
         return None
-    return [test, *(one.node for one in alone)]
+    return [test, *(one.node for one in removed)]
 
 
 class _Unit:
-    """A statement, the names it defines, and the words it uses."""
+    """A statement, the names that it defines, and the words that it uses."""
 
     def __init__(self, node: ast.stmt) -> None:
         self.node = node
@@ -114,8 +118,8 @@ class _Unit:
         self.words = _words([node])
 
     @property
-    def can_go(self) -> bool:
-        """Whether nothing but its names is of use to anyone."""
+    def is_removable(self) -> bool:
+        """Whether the statement has no effect except to define its names."""
         return not (
             any(map(_CALLED_BY_PYTEST.match, self.binds)) or _is_test(self.node)
             or "autouse" in self.words
@@ -123,7 +127,7 @@ class _Unit:
 
     @property
     def holds_values(self) -> bool:
-        """A table: what stands in it may be what a test expects."""
+        """Whether it is a table of values, which may contain expected results."""
         if not isinstance(self.node, ast.Assign | ast.AnnAssign):
             return False
         return any(
@@ -134,8 +138,10 @@ class _Unit:
 
 
 def _words(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """All words by which these may mean something: names, parameters, by which pytest gives
-    fixtures, and strings, by which they are asked for and names are patched."""
+    """All words by which nodes may refer to definitions.
+
+    These are names, parameters (fixtures) and words in strings (fixtures and patched names).
+    """
     found: set[str] = set()
     for node in (inner for one in nodes for inner in ast.walk(one)):
         match node:
@@ -151,7 +157,7 @@ def _words(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def _closure(units: Sequence[_Unit], wanted: frozenset[str]) -> list[_Unit]:
-    """Definitions of these names, and of those that they use."""
+    """The definitions of these names and, transitively, of the names that they use."""
     found: list[_Unit] = []
     while True:
         more = [one for one in units if one not in found and one.binds & wanted]
@@ -162,7 +168,7 @@ def _closure(units: Sequence[_Unit], wanted: frozenset[str]) -> list[_Unit]:
 
 
 def _bound(node: ast.stmt) -> frozenset[str]:
-    """Names that a statement defines, where it does nothing else."""
+    """The names that a statement defines, if it does nothing else."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return frozenset({name})
@@ -175,23 +181,22 @@ def _bound(node: ast.stmt) -> frozenset[str]:
 
 
 def _is_test(node: ast.stmt) -> bool:
-    """Whether pytest may find a test in a definition."""
+    """Whether pytest may collect a test from a definition."""
     if isinstance(node, ast.ClassDef):
         return node.name.startswith("Test") or any(map(_is_test, node.body))
     return isinstance(node, FunctionNode) and node.name.startswith("test")
 
 
-def _blanked(code: str, gone: Sequence[ast.stmt]) -> str | None:
-    """The text with these statements taken out; `None` where anything else would change, or a
-    class be empty."""
+def _blanked(code: str, removed: Sequence[ast.stmt]) -> str | None:
+    """The text with these statements blanked; `None` if that changes anything else."""
     lines = _LINE.findall(code)
-    for node in gone:
+    for node in removed:
         for number in range(_first_line(node, lines), node.end_lineno or node.lineno):
             lines[number] = lines[number][len(lines[number].rstrip("\r\n")) :]
     text = "".join(lines)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        wanted = _Without(gone).visit(parse(code))  # a tree of its own, as it is changed
+        wanted = _Without(removed).visit(parse(code))  # a new tree, because it is changed
     try:
         return text if ast.dump(tree_of(text)) == ast.dump(wanted) else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -199,18 +204,18 @@ def _blanked(code: str, gone: Sequence[ast.stmt]) -> str | None:
 
 
 class _Without(ast.NodeTransformer):
-    """Takes statements out of a tree of the same text."""
+    """Removes statements from another tree of the same text."""
 
-    def __init__(self, gone: Iterable[ast.stmt]) -> None:
-        self._places = {(one.lineno, one.col_offset) for one in gone}
+    def __init__(self, removed: Iterable[ast.stmt]) -> None:
+        self._places = {(one.lineno, one.col_offset) for one in removed}
 
     def generic_visit(self, node: ast.AST) -> ast.AST | None:  # type: ignore[override]
-        gone = isinstance(node, ast.stmt) and (node.lineno, node.col_offset) in self._places
-        return None if gone else super().generic_visit(node)
+        is_removed = isinstance(node, ast.stmt) and (node.lineno, node.col_offset) in self._places
+        return None if is_removed else super().generic_visit(node)
 
 
 def _first_line(node: ast.stmt, lines: Sequence[str], *, comments: bool = True) -> int:
-    """Where a statement begins, with its decorators, and the comments right above."""
+    """The index of the first line of a statement, its decorators and the comments above it."""
     first = lines_of(node).start - 1
     while comments and first and lines[first - 1].lstrip().startswith("#"):
         first -= 1

@@ -1,13 +1,11 @@
-"""Tests that no program can be judged by, seen from their text: contradictory and vacuous ones.
+"""Finds contradictory and vacuous tests by their text.
 
-Tests contradict each other where no program that answers alike each time passes them all. Only
-what is certain is reported: two tests give different answers of one call of the program with
-literal arguments. Nothing is reported where a class of the program may decide itself what its
-objects equal.
+Two tests contradict each other if no deterministic program passes both. Only certain cases are
+reported: different results of the same call with literal arguments. Programs whose classes may
+define equality are exempt.
 
-Snippets that ask the program nothing are vacuous: the judge would believe their passes. A check
-that is never reached, or whose failure is caught, the judge sees to be vacuous by itself, and so
-does it of all tests of a pytest file.
+Snippets without a check, or that never use the program, are vacuous. Checks that are never reached
+or whose failure is caught, and all tests of pytest files, are examined when they run.
 """
 
 from __future__ import annotations
@@ -37,35 +35,39 @@ from agent.target.parsing import (
 from agent.target.test_analysis.calls import imported, signatures, target
 
 _RAISES = object()
-"""Stands for the answer of a call that must raise."""
+"""The result of a call that must raise."""
 _REACHING_MODULES = frozenset({"importlib", "runpy", "subprocess", "sys", "os"})
 _REACHING_BUILTINS = frozenset({"__import__", "exec", "eval", "globals", "locals", "vars"})
-_APART = (
+_UNRELATED = (
     sys.stdlib_module_names | {"pytest", "hypothesis", "numpy"}
 ) - _REACHING_MODULES
-"""Modules that neither check by themselves nor lead to the program."""
+"""Modules that contain no checks and do not load the program."""
 
 
 def contradiction(
     tests: Iterable[TestCase], program: str = "", stem: str = "solution"
 ) -> tuple[str, str] | None:
-    """Two tests in words of which at most one can pass, or `None` where none are known. `stem` is
-    the program's module."""
+    """Two tests, as text, of which at most one can pass; `None` if there are none.
+
+    `stem` is the program's module name.
+    """
     if _classes_decide(program):
         return None
     before: dict[str, tuple[object, str]] = {}
     for test in tests:
-        call, answer, shown = _read(test, program, stem)
-        other, known = before.setdefault(call, (answer, shown)) if call else (answer, shown)
-        if other != answer:
+        call, result, shown = _read(test, program, stem)
+        other, known = before.setdefault(call, (result, shown)) if call else (result, shown)
+        if other != result:
             return known, shown
     return None
 
 
 def unwritten(tests: Iterable[TestCase]) -> str:
-    """What stands for a program that is still to be written: the functions that tests call by
-    their bare names. One that is called without arguments may count, and a name with a capital is
-    a class, whose objects may equal anything: of those nothing is said."""
+    """Stubs of an unwritten program: the functions that tests call by their bare names.
+
+    Functions called without arguments are left out, because they may keep state, and so are
+    capitalised names, because objects of a class may equal anything.
+    """
     calls = [
         node for test in tests for one in statements_of(test.code) for node in ast.walk(one)
         if isinstance(node, ast.Call)
@@ -81,8 +83,7 @@ def unwritten(tests: Iterable[TestCase]) -> str:
 
 
 def _classes_decide(program: str) -> bool:
-    """Whether a class of the program may say what its objects equal: an answer of such a class
-    can equal 4 and 5."""
+    """Whether a class of the program may define equality, so that a result equals 4 and 5."""
     classes = [
         one for node in statements_of(program) for one in ast.walk(node)
         if isinstance(one, ast.ClassDef)
@@ -94,17 +95,19 @@ def _classes_decide(program: str) -> bool:
 
 
 def _read(test: TestCase, program: str, stem: str) -> tuple[str, object, str]:
-    """The one call of a test that does nothing but compare it, what it must answer, and the test
-    in words; no call where a test does more."""
+    """The only call of a test, its expected result, and the test as text.
+
+    The call is empty if the test does more than compare one call.
+    """
     nothing = "", None, ""
     if test.kind == "property" or (test.kind == "script" and test.node):
-        return nothing  # what stands in a pytest file is between its author and pytest
+        return nothing  # tests of pytest files are not examined by their text
     if test.kind == "raises":
         call = _call(expression(test.call), (), program, stem)
         return call, _RAISES, f"{test.call} raises {test.exception}"
     whole = statements_of(test.code)
     body = [node for node in whole if not is_import(node)]
-    # A call before may change what the next one answers, unless the program keeps nothing.
+    # An earlier call may change the result of the next one, unless the program keeps no state.
     if not body or (len(body) > 1 and (may_keep_state(program) or not all(
         isinstance(node, ast.Expr) and _call(node.value, whole, program, stem)
         for node in body[:-1]
@@ -112,17 +115,17 @@ def _read(test: TestCase, program: str, stem: str) -> tuple[str, object, str]:
         return nothing
     match asserted(body[-1]):
         case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right]):
-            asked, value = (left, right) if isinstance(left, ast.Call) else (right, left)
+            called, value = (left, right) if isinstance(left, ast.Call) else (right, left)
             known = literal(value)
             if known:
-                return _call(asked, whole, program, stem), known[0], ast.unparse(body[-1])
+                return _call(called, whole, program, stem), known[0], ast.unparse(body[-1])
     return nothing
 
 
 def _call(
     node: ast.expr | None, body: Iterable[ast.stmt], program: str, stem: str
 ) -> str:
-    """A call of the program's own function by the values of its arguments; empty for others."""
+    """A call of a program function with literal arguments, normalised; empty for other nodes."""
     known = signatures(program)
     own, foreign = imported([*body], stem, known.names)
     if not isinstance(node, ast.Call) or dotted(node.func) in foreign:
@@ -142,11 +145,10 @@ def vacuous(
     tests: Sequence[TestCase], program: str = "", stem: str = "solution",
     lines: Mapping[str, int] | None = None,
 ) -> dict[str, str]:
-    """Test name to a sentence saying why it tests nothing, for those that do not.
+    """The vacuous tests by name, with the reason.
 
-    `program` is the text under test, `stem` its module's name. `lines` gives, by test name,
-    the line of a snippet's check in the text it was taken from; without, lines count in the
-    test's own code.
+    `program` is the text under test, `stem` its module name. `lines` are the lines of the checks in
+    the submitted text; by default lines count in the test's own code.
     """
     own = frozenset({stem, "solution"})
     names = visible_names(program) | _REACHING_BUILTINS
@@ -161,25 +163,27 @@ def vacuous(
 def _reason(
     body: Sequence[ast.stmt], own: frozenset[str], names: frozenset[str], line: int | None
 ) -> str:
-    """Why these statements test nothing; empty where they may test something. `own` are names of
-    the program's module, `names` those by which it is reached without an import."""
+    """Why these statements test nothing; empty if they may test something.
+
+    `own` are names of the program's module, `names` those that reach it without an import.
+    """
     modules = frozenset(one.top for one in imports(*body))
-    if modules - _APART - own:
-        return ""  # what comes from elsewhere may check, and use the program
+    if modules - _UNRELATED - own:
+        return ""  # other modules may contain checks and use the program
     helpers = checking_helpers(body)
     found = [node for node in body if not isinstance(node, Definition) and checks(node, helpers)]
     if not found:
         uncalled = sorted(helpers)
         return (
-            f"{uncalled[0]} holds the checks, but nothing calls it" if uncalled
-            else "it checks nothing: there is no assert"
+            f"{uncalled[0]} contains the checks, but nothing calls it" if uncalled
+            else "it checks nothing, because there is no assert"
         )
     first = found[0]
     shown = f"`{shortened(ast.unparse(first))}` (line {first.lineno if line is None else line})"
     if all(isinstance(node, ast.Assert) and _is_true(node.test) for node in found):
         if isinstance(first, ast.Assert) and isinstance(first.test, ast.Tuple):
             return (
-                f"{shown} is always true, since a tuple is; write the message after a comma, "
+                f"{shown} is always true, because a tuple is; write the message after a comma, "
                 "without brackets"
             )
         return f"{shown} is always true"
@@ -190,7 +194,7 @@ def _reason(
 
 
 def _is_true(node: ast.expr) -> bool:
-    """Whether an expression is true by its text alone."""
+    """Whether an expression is always true, judging by its text."""
     match node:
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             return bool(parts)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agent.core import events as e
 from agent.log.spending import (
-    LONGEST_TOLD,
+    LONGEST_LOGGED,
     Said,
     event_of,
     ledger,
@@ -156,7 +156,7 @@ def test_a_call_that_never_was_costs_nothing_even_at_an_unknown_price() -> None:
 
 
 def test_a_log_holds_both_ends_of_a_long_question_and_of_its_answer() -> None:
-    long = "begin" + "x" * LONGEST_TOLD + "end"
+    long = "begin" + "x" * LONGEST_LOGGED + "end"
     started = event_of(
         CallStarted(0, "critic", "p", "m", "h", 1, 0.0, (("user", long),)), 0, str, kept
     )
@@ -166,7 +166,7 @@ def test_a_log_holds_both_ends_of_a_long_question_and_of_its_answer() -> None:
     ((_, asked),) = started.asked
     assert asked == ended.answer
     assert (asked[:5], asked[-3:], "8 " in asked) == ("begin", "end", True)
-    assert len(asked) < LONGEST_TOLD + 100
+    assert len(asked) < LONGEST_LOGGED + 100
 
 
 def test_an_open_charge_stands_with_the_most_it_can_come_to() -> None:

@@ -127,8 +127,8 @@ def test_the_headline_of_an_end_names_outcome_proof_means_cost_and_time() -> Non
     ended = Result(outcome="healed", proof="E1", strategy="search", iterations=1, candidates=9,
                    seconds=1.24)
     assert w.headline(ended) == ("HEALED", (
-        "proof E1", "your tests pass", "by search, no model, $0.00", "1 try", "9 candidates",
-        "1.2 s",
+        "proof E1", "your tests pass", "by search, no model, $0.00", "1 iteration",
+        "9 candidates", "1.2 s",
     ))
 
 

@@ -45,9 +45,9 @@ def seen(
 
 
 OUTSIDE = {
-    "setup: fixture 'spam' not found": "the fixture spam is not here",
+    "setup: fixture 'spam' not found": "the fixture spam is not available",
     "file tests/test_a.py, line 4\n  def test_a(spam):\nE       fixture 'spam' not found\n> x":
-        "the fixture spam is not here",
+        "the fixture spam is not available",
     "Failed: async def functions are not natively supported. at line 177": "coroutines",
     "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>":
         "allows no network",
@@ -62,7 +62,7 @@ OUTSIDE = {
     f"PermissionError: [Errno 13] Permission denied: '/etc/passwd'{JAIL}": "opens no file",
     "OSError: [Errno 30] Read-only file system: '/etc/x' at line 2 (test_it.py)": "opens no file",
     "ModuleNotFoundError: No module named 'polars' at line 3 (test_it.py)": "polars is not",
-    "it did not run": "a fault of ours",
+    "it did not run": "internal error",
 }
 
 
@@ -110,7 +110,7 @@ def test_what_is_set_aside_neither_fails_nor_passes() -> None:
 
     assert report.passed and not report.failing and report.score == (1, 1)
     words = outside_failure_words(report)
-    assert words.startswith("`test_a` is set aside: the fixture a is not here")
+    assert words.startswith("`test_a` is excluded: the fixture a is not available")
 
 
 def test_nothing_goes_by_what_is_set_aside() -> None:

@@ -56,8 +56,7 @@ def test_the_run_says_that_names_were_lent() -> None:
     submitted = from_page(FACT, "def test_a():\n    assert fact(1) == 1\n")
 
     assert submitted.notices == (
-        "The tests do not import the program: the program's names are there, as if by "
-        "`from solution import *`.",
+        "The tests do not import the program, so `from solution import *` was added.",
     )
 
 

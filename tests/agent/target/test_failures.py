@@ -48,7 +48,7 @@ REFUSED = Ending(
     kind="raised", exception="PermissionError", message="[Errno 13] Permission denied", line=2,
     refused=(NO_NETWORK,),
 )
-DELIBERATE = "The program ends itself at line "
+DELIBERATE = "The program exits deliberately at line "
 
 # Program, what was seen, and the category with words of the cause.
 NOT_FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
@@ -111,7 +111,7 @@ NOT_FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
     "a refusal that names no file": (
         task("import subprocess\ndef f():\n    return subprocess.run(['ls'])\n"),
         failed("PermissionError: [Errno 1] Operation not permitted at line 3 (a.py)", "error"),
-        "environment", ("no second process", "needs what it cannot have"),
+        "environment", ("no second process", "needs what the sandbox does not allow"),
     ),
     "what the jail refused": (
         task(SOCKET), Report(solution="s", ending=REFUSED), "environment", (NO_NETWORK,),
@@ -211,7 +211,7 @@ FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
     "an exit that tests speak against": (
         task("import sys\nREADY = []\nif not READY:\n    sys.exit('not ready')\n", tests=(TEST,)),
         failed("SystemExit: not ready at line 4 (main.py)", "error"), "deliberate_exit",
-        (DELIBERATE + "4: not ready, before the test has its answer",),
+        ("The program exits at line 4: not ready before the test has its result",),
     ),
     "a recursion": (
         task("def f(): f()\nf()\n"), ended("RecursionError", "maximum depth"), "endless", (),
@@ -255,7 +255,7 @@ def test_a_diagnosis_is_told_with_what_was_seen():
 
     assert classify(report, task("import sys\nprint(sys.argv[1])\n")) == Diagnosis(
         category="environment", fixable=False, confidence=0.85,
-        cause="The program asks for arguments, and none were given. Give them after --.",
+        cause="The program asks for arguments, and none were given. Provide them after --.",
         evidence=("IndexError: list index out of range at line 2",),
     )
 

@@ -110,7 +110,7 @@ def test_a_missing_file_names_one_like_it(tmp_path):
 
     with pytest.raises(BadInput, match=r"does not exist.*Did you mean .*stack\.py"):
         read_source(tmp_path / "stak.py")
-    with pytest.raises(BadInput, match="no folder"):
+    with pytest.raises(BadInput, match=r"folder .* does not exist either"):
         read_source(tmp_path / "none" / "a.py")
 
 

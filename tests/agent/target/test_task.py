@@ -183,7 +183,7 @@ def test_files_that_are_not_there_are_bad_input(tmp_path, asked):
 def test_an_end_that_no_import_survives_is_a_notice(end):
     (notice,) = make_task(f"{ADD}{end}\n", tests=[TestText("assert add(1, 2) == 3")]).notices
 
-    assert "ends itself at line 3 whenever it is imported" in notice
+    assert "exits at line 3 whenever it is imported" in notice
     guarded = f"{ADD}if __name__ == '__main__':\n    {end}\n"
     assert make_task(guarded, tests=[TestText("assert add(1, 2) == 3")]).notices == ()
 
