@@ -11,7 +11,7 @@ from typing import cast, get_args
 
 from agent.core.domain import Integrity, ProofLevel
 from agent.core.settings import Autonomy, Settings
-from agent.interfaces.project.upload import MAX_SENT, SentFile
+from agent.interfaces.project.upload import MAX_UPLOAD, UploadedFile
 from agent.interfaces.request import HealRequest
 from agent.target.errors import BadInput
 from demo.browser_state import OPTIONS
@@ -141,16 +141,16 @@ def _arguments(typed: str) -> tuple[str, ...]:
     return found
 
 
-def _files(given: object) -> tuple[SentFile, ...]:
+def _files(given: object) -> tuple[UploadedFile, ...]:
     if not given:
         return ()
     if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):
         raise BadInput("Files are given as one object: each name, and its bytes in base64.")
-    if sum(len(one) for one in given.values()) > MAX_SENT * 3 // 2:
-        raise BadInput(f"What was sent is larger than {MAX_SENT // 1_000_000} MB. Send less.")
+    if sum(len(one) for one in given.values()) > MAX_UPLOAD * 3 // 2:
+        raise BadInput(f"What was sent is larger than {MAX_UPLOAD // 1_000_000} MB. Send less.")
     try:
         return tuple(
-            SentFile(str(name), base64.b64decode(text, validate=True))
+            UploadedFile(str(name), base64.b64decode(text, validate=True))
             for name, text in given.items()
         )
     except (binascii.Error, ValueError):

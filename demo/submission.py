@@ -14,8 +14,8 @@ from pathlib import Path
 from agent.core.domain import Script, Task
 from agent.core.settings import Settings
 from agent.interfaces.preparation import Prepared
-from agent.interfaces.project.discovery import look
-from agent.interfaces.project.upload import Sent, SentFile, received
+from agent.interfaces.project.discovery import inspect_project
+from agent.interfaces.project.upload import Upload, UploadedFile, read_upload
 from agent.interfaces.request import HealRequest
 from agent.log.history import LONGEST_TITLE
 from agent.target.errors import BadInput, NotFixable
@@ -73,7 +73,7 @@ async def prepared(
             from_page, code, tests, words, (), False, request.stdin, request.args
         )
         return _of(found)
-    sent = await asyncio.to_thread(received, request.files)
+    sent = await asyncio.to_thread(read_upload, request.files)
     if code.strip():
         raise BadInput("Code is pasted and files are chosen: clear one of the two.")
     if sent.program is not None:
@@ -103,7 +103,7 @@ def as_typed(task: Task) -> dict[str, str]:
 
 
 def _module(
-    sent: Sent, module: SentFile, tests: str, words: str, request: HealRequest
+    sent: Upload, module: UploadedFile, tests: str, words: str, request: HealRequest
 ) -> Prepared:
     """One module under its own name, with a file of tests, or tests that were typed."""
     texts = [TestText(tests)] if tests.strip() else []
@@ -122,7 +122,7 @@ def _of(found: PreparedTask) -> Prepared:
     return Prepared(_title(found.task)[:LONGEST_TITLE], found, notices=found.notices)
 
 
-async def _project(sent: Sent, settings: Settings) -> Prepared:
+async def _project(sent: Upload, settings: Settings) -> Prepared:
     """Files of a project, laid into a folder of their own for as long as they are read."""
     notes = [*sent.notices]
     with tempfile.TemporaryDirectory(prefix="heal-sent-") as folder:
@@ -131,11 +131,11 @@ async def _project(sent: Sent, settings: Settings) -> Prepared:
         await asyncio.to_thread(sent.lay, top)
         try:
             async with asyncio.timeout(LOOK_S):
-                seen = await look(
+                inspected = await inspect_project(
                     HealRequest(str(top), alone=True, test_timeout=TEST_S), settings,
                     lambda text, _: notes.append(_without_folder(text, top).removeprefix(_NOTE)),
                 )
-            found = Prepared(seen=seen, notices=tuple(notes))
+            found = Prepared(inspected=inspected, notices=tuple(notes))
             task = found.task  # refused here, where it names the folder
             return replace(found, title=_title(task)[:LONGEST_TITLE]) if task else found
         except BadInput as error:

@@ -69,7 +69,7 @@ def healed_project(task: Task, result: Result) -> Mapping[str, str]:
     return {**{one.path: one.text for one in task.support}, **dict(result.files)}
 
 
-def unkept(result: Result) -> str:
+def rejection(result: Result) -> str:
     """What that patch is where it is no repair that was kept; empty where it is."""
     if result.last_diff or result.partial is None:
         return ""
@@ -78,7 +78,7 @@ def unkept(result: Result) -> str:
 
 def patch(result: Result) -> bytes:
     """That patch as a file, with a comment where it was not kept."""
-    said = unkept(result) and result.partial and " ".join(partial_words(result.partial).split())
+    said = rejection(result) and result.partial and " ".join(partial_words(result.partial).split())
     head = f"# {said}\n" if said else ""
     return f"{head}{patch_of(result)}".encode("utf-8", "surrogateescape")
 

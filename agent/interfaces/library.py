@@ -40,7 +40,7 @@ from llm import ModelPlan, NoProvider
 
 if TYPE_CHECKING:
     from agent.interfaces.plan_execution import PlanResult
-    from agent.interfaces.project.discovery import Seen
+    from agent.interfaces.project.discovery import Inspection
     from agent.loop.session import Session
     from agent.planning.running import ApproveStep, Mode
     from agent.tools.workspace import Workspace
@@ -137,33 +137,33 @@ KEYS: dict[str, str] = {
 class ProjectResult(HealResult):
     """The result for a project; `diff` applies in `root`, `files` are its modules."""
 
-    seen: Seen | None = None
+    inspected: Inspection | None = None
     """The project before; `None` where its suite could not be run."""
     notes: tuple[str, ...] = ()
 
     @property
     def root(self) -> str:
         """The top of the project; empty where none was found."""
-        return self.seen.project.root if self.seen is not None else ""
+        return self.inspected.project.root if self.inspected is not None else ""
 
     @property
     def failed_before(self) -> tuple[str, ...]:
         """The tests that failed before any edit."""
-        return tuple(self.seen.run.failing) if self.seen is not None else ()
+        return tuple(self.inspected.run.failing) if self.inspected is not None else ()
 
     @property
     def markdown(self) -> str:
         """The heal for the readers of a pull request, or why there was none."""
-        if self.seen is None:
+        if self.inspected is None:
             return f"{self.reason}\n"
         from agent.interfaces.project.reports import markdown
 
-        return markdown(self, self.seen.project.name, self.seen)
+        return markdown(self, self.inspected.project.name, self.inspected)
 
     @property
     def document(self) -> dict[str, object]:
         """What `run --json` prints."""
-        return Prepared(seen=self.seen).document(self)
+        return Prepared(inspected=self.inspected).document(self)
 
 
 class SelfHealingAgent:
@@ -363,7 +363,7 @@ class SelfHealingAgent:
             log = (await self.logged(settings, task))[0] if task is not None else ()
         except NotFixable as error:
             return prepared, Result(outcome="not_fixable", reason=str(error))
-        result = prepared.concluded(log)
+        result = prepared.heal_result(log)
         if result.error:
             raise RunFault(result.error)
         return prepared, result
@@ -430,7 +430,7 @@ async def aheal_project(
     notes: list[str] = []
     prepared, result = await agent.healed(request, lambda text, style: notes.append(text))
     return ProjectResult(
-        **vars(result), max_iterations=agent.settings().max_iterations, seen=prepared.seen,
+        **vars(result), max_iterations=agent.settings().max_iterations, inspected=prepared.inspected,
         notes=tuple(notes),
     )
 

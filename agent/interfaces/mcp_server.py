@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.types import CallToolResult
 
-MAX_KEPT = 50
-TOLD = (
+MAX_REPORTS = 50
+HEAL_KEYS = (
     "run_id", "outcome", "confidence", "unsure", "proof", "integrity", "integrity_reason", "reason",
     "diff", "strategy", "candidates", "cost_usd", "seconds", "suspects", "not_a_fix", "best",
     "project",
 )
 """What of a heal's document is returned at once; the rest is in its report."""
-CHECKED = ("outcome", "proof", "integrity", "integrity_reason", "reason", "sandbox", "project")
+CHECK_KEYS = ("outcome", "proof", "integrity", "integrity_reason", "reason", "sandbox", "project")
 INSTRUCTIONS = """Heals failing Python tests, and says how far each repair is proven.
 
 `heal` and `check` read the folder {root} as it is on disk now. Code is run in a jail, without a
@@ -97,11 +97,11 @@ class FolderTools:
             request = self._request(path, tests, only, deselect)
             agent = SelfHealingAgent(open_session=self._opener)
             prepared, result = await agent.healed(request, lambda text, _: notes.append(text))
-            result = self._from_the_top(prepared, result)
+            result = self._from_root(prepared, result)
             found = prepared.document(result)
-            seen = prepared.seen
-            report = found if seen is None else markdown(result, seen.project.name, seen)
-            return self._kept(found, report) | {"notes": notes}
+            inspected = prepared.inspected
+            report = found if inspected is None else markdown(result, inspected.project.name, inspected)
+            return self._saved(found, report) | {"notes": notes}
 
     async def check(
         self, path: str = ".", tests: str = "", deselect: Sequence[str] = ()
@@ -176,7 +176,7 @@ class FolderTools:
         request.refuse_contradictions()
         return request
 
-    def _from_the_top(self, prepared: Prepared, result: Result) -> Result:
+    def _from_root(self, prepared: Prepared, result: Result) -> Result:
         """The result with its patch as `git apply` takes it in the folder."""
         source = prepared.submitted.source if prepared.submitted is not None else None
         if not result.diff or source is None or source.path is None:
@@ -184,17 +184,17 @@ class FolderTools:
         name = source.path.relative_to(self.root).as_posix()
         return replace(result, diff=unified(name, source.text, result.code))
 
-    def _kept(self, found: dict[str, object], report: object) -> dict[str, object]:
+    def _saved(self, found: dict[str, object], report: object) -> dict[str, object]:
         if found["run_id"]:
             self._reports[str(found["run_id"])] = report
-            while len(self._reports) > MAX_KEPT:
+            while len(self._reports) > MAX_REPORTS:
                 del self._reports[next(iter(self._reports))]
-        return {key: found[key] for key in TOLD}
+        return {key: found[key] for key in HEAL_KEYS}
 
 
 def _checked(found: dict[str, object]) -> dict[str, object]:
     tests: list[dict[str, object]] = found["tests"]  # type: ignore[assignment] # as it writes them
-    return {key: found.get(key) for key in CHECKED} | {"tests": [
+    return {key: found.get(key) for key in CHECK_KEYS} | {"tests": [
         one for one in tests if one["status"] != "passed" or one["doubt"] or one["vacuous"]
     ]}
 
@@ -232,9 +232,9 @@ def serve(root: Path, opener: OpenSession) -> int:
     async def until_closed() -> None:
         calls = Calls(tools)
         server = served(tools, calls)
-        leaving: list[asyncio.Task[NoReturn]] = []
+        exiting: list[asyncio.Task[NoReturn]] = []
         asyncio.get_running_loop().add_signal_handler(
-            signal.SIGINT, lambda: leaving.append(asyncio.create_task(_leave(calls)))
+            signal.SIGINT, lambda: exiting.append(asyncio.create_task(_exit(calls)))
         )
         try:
             # While it is open whatever else prints goes to standard error.
@@ -247,7 +247,7 @@ def serve(root: Path, opener: OpenSession) -> int:
     return HEALED
 
 
-async def _leave(calls: Calls) -> NoReturn:
+async def _exit(calls: Calls) -> NoReturn:
     """Ends the process: the SDK would wait for another line."""
     await calls.ended()
     os._exit(INTERRUPTED)

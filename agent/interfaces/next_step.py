@@ -13,7 +13,7 @@ from agent.report.result import Result
 from agent.report.words import advice_words
 
 if TYPE_CHECKING:
-    from agent.interfaces.project.discovery import Seen
+    from agent.interfaces.project.discovery import Inspection
 
 Words = Mapping[str, str]
 
@@ -136,35 +136,35 @@ LONGER = 5
 """Factor for the time of a search that was cut short."""
 
 
-def next_steps(result: Result, seen: Seen | None = None) -> list[str]:
+def next_steps(result: Result, inspected: Inspection | None = None) -> list[str]:
     """What to do next at a terminal, a line each, unless the reason says it; of a project that was
     not healed all that may help."""
     step = step_of(result, USUAL)
-    if seen is not None and result.outcome in UNHEALED and step not in ("no answer", "disbelieved"):
-        return ["Next, any of these:", *(f"  - {one}" for one in _helping(result, seen))]
+    if inspected is not None and result.outcome in UNHEALED and step not in ("no answer", "disbelieved"):
+        return ["Next, any of these:", *(f"  - {one}" for one in _helping(result, inspected))]
     said = next_step(result, TERMINAL)
     if not said or result.outcome == "proposed" or said.rstrip(".") in result.reason:
         return []
     return [f"Next: {said}"]
 
 
-def _helping(result: Result, seen: Seen) -> Iterator[str]:
-    request, root = seen.request, seen.project.root
-    others = len(seen.run.failing) - len(seen.wanted)
+def _helping(result: Result, inspected: Inspection) -> Iterator[str]:
+    request, root = inspected.request, inspected.project.root
+    others = len(inspected.run.failing) - len(inspected.wanted)
     failure = result.smallest_failure
     if result.cut_after is not None or result.stopped == "time":
-        given = result.start.limit_s if result.start is not None else seen.settings.budget_s
+        given = result.start.limit_s if result.start is not None else inspected.settings.budget_s
         longer = LONGER * given
         yield f"give it more time: --timeout {longer:g} (it was cut short)"
     if others > 0:
         more = counted(others, "more test fails", "more tests fail")
         yield f"heal all that fails, as {more}: `{COMMAND} run {root}`"
-    if len(seen.wanted) > 1 and failure is not None:
+    if len(inspected.wanted) > 1 and failure is not None:
         yield f"heal one test alone, if the causes differ: `{COMMAND} run '{failure.name}'`"
-    if not (request.since or seen.project.changed or seen.project.command):
+    if not (request.since or inspected.project.changed or inspected.project.command):
         yield "say since which commit it fails: --since REV; what changed since is searched first"
-    likely = [*dict(seen.project.changed), *(one.file for one in result.suspects)]
-    if likely and not request.only and len(seen.project.editable) > 1:
+    likely = [*dict(inspected.project.changed), *(one.file for one in result.suspects)]
+    if likely and not request.only and len(inspected.project.editable) > 1:
         yield f"name the file, where you know it: --only {likely[0]}"
     yield "read the places above, and mend it by hand; or add a failing test of a smaller part"
     if result.provider == "mock":

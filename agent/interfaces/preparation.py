@@ -20,7 +20,7 @@ from agent.target.errors import NotFixable
 
 if TYPE_CHECKING:
     from agent.interfaces.project.branch import Committed
-    from agent.interfaces.project.discovery import Seen
+    from agent.interfaces.project.discovery import Inspection
     from agent.loop.session import Session
     from agent.target.task import PreparedTask
 
@@ -39,46 +39,46 @@ class Prepared:
 
     title: str = ""
     submitted: PreparedTask | None = None
-    seen: Seen | None = None
+    inspected: Inspection | None = None
     notices: tuple[str, ...] = ()
     """What was reported where nobody was shown it."""
 
     @property
     def task(self) -> Task | None:
         """The task of a run; `None` for a project without failures. Raises: NotFixable."""
-        if self.seen is None:
+        if self.inspected is None:
             return self.submitted.task if self.submitted is not None else None
         from agent.interfaces.project.discovery import task_to_heal
 
-        return task_to_heal(self.seen) if self.seen.is_red else None
+        return task_to_heal(self.inspected) if self.inspected.is_red else None
 
-    def concluded(self, log: Sequence[Stamped]) -> Result:
+    def heal_result(self, log: Sequence[Stamped]) -> Result:
         """What a heal came to, by the log of its run; without one there was nothing to heal."""
-        if self.seen is None:
+        if self.inspected is None:
             return fold(log)
-        from agent.interfaces.project.discovery import concluded
+        from agent.interfaces.project.discovery import heal_result
 
-        return concluded(self.seen, log)
+        return heal_result(self.inspected, log)
 
     def document(self, result: Result, commits: Sequence[Committed] = ()) -> dict[str, Any]:
         """A result of this as one JSON document."""
-        if self.seen is None:
+        if self.inspected is None:
             return document(result)
         from agent.interfaces.project.reports import project_document
 
-        return project_document(result, self.seen, commits)
+        return project_document(result, self.inspected, commits)
 
 
 NOTHING = Prepared()
 
 
-async def standing(prepared: Prepared, integrity: Integrity | None) -> Result:
+async def suite_result(prepared: Prepared, integrity: Integrity | None) -> Result:
     """The result of a project as it is, with its integrity where required."""
-    from agent.interfaces.project.discovery import as_it_stands, believed_report
+    from agent.interfaces.project.discovery import result_without_edit, believed_report
 
-    assert prepared.seen is not None, "of a file a session says it"
-    asks = integrity is not None and not prepared.seen.broken
-    return as_it_stands(prepared.seen, await believed_report(prepared.seen) if asks else None)
+    assert prepared.inspected is not None, "of a file a session says it"
+    asks = integrity is not None and not prepared.inspected.broken
+    return result_without_edit(prepared.inspected, await believed_report(prepared.inspected) if asks else None)
 
 
 async def checked(
@@ -86,8 +86,8 @@ async def checked(
 ) -> tuple[Prepared, Result]:
     """What its tests say of a program or a project as it is; raises as `prepare` and `judged`."""
     prepared = await prepare(request, settings, say)
-    if prepared.seen is not None:
-        return prepared, await standing(prepared, request.require_integrity)
+    if prepared.inspected is not None:
+        return prepared, await suite_result(prepared, request.require_integrity)
     async with opener(settings) as session:
         return prepared, await judged(session, prepared.task, prepared.title, say)
 
@@ -149,13 +149,13 @@ async def prepare(request: HealRequest, settings: Settings, say: Say) -> Prepare
         for notice in submitted.notices:
             say(f"note: {notice}", NOTE)
         return Prepared(request.title, submitted)
-    from agent.interfaces.project.discovery import look
+    from agent.interfaces.project.discovery import inspect_project
 
-    seen = await look(request, settings, say)
-    if request.failed_outside and not seen.is_red:
+    inspected = await inspect_project(request, settings, say)
+    if request.failed_outside and not inspected.is_red:
         raise NotFixable(
             "environment", "what failed just now passes in the jail: the cause is none of the "
             "project's files (where modules are found, a variable, a file that is ignored or left "
             "out, the order of tests, the time)",
         )
-    return Prepared(seen.project.name, seen=seen)
+    return Prepared(inspected.project.name, inspected=inspected)

@@ -17,7 +17,7 @@ from llm.plan import parse_roles
 
 if TYPE_CHECKING:
     from agent.core.domain import Integrity, ProofLevel
-    from agent.interfaces.project.upload import SentFile
+    from agent.interfaces.project.upload import UploadedFile
     from agent.loop.run import RunRequest
     from llm.budget import Caps
 
@@ -52,7 +52,7 @@ class HealRequest(Inputs):
     grant: bool = False
     means_project: bool = False
     """`path` is part of a project, whatever it is."""
-    files: tuple[SentFile, ...] = ()
+    files: tuple[UploadedFile, ...] = ()
     """Submitted files, in place of a path."""
     failed_outside: bool = False
     """These tests failed just now, outside of the jail."""

@@ -1,4 +1,4 @@
-"""Puts a healed program back, whole or not at all, with a backup; `NotWritten` where it cannot."""
+"""Puts a after program back, whole or not at all, with a backup; `NotWritten` where it cannot."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class NotWritten(Exception):
     """Nothing was written; the message is for people."""
 
 
-def write_back(path: Path, seen: bytes, healed: bytes, folder: Path | None = None) -> Path:
-    """Replaces a file by `healed` and returns its backup, in `folder` or beside it. Refuses one
-    that is not as `seen`; links and permissions stay. Raises: NotWritten."""
+def write_back(path: Path, before: bytes, after: bytes, folder: Path | None = None) -> Path:
+    """Replaces a file by `after` and returns its backup, in `folder` or beside it. Refuses one
+    that is not as `before`; links and permissions stay. Raises: NotWritten."""
     target = path.resolve()
     _refuse_read_only(path, target)
     try:
@@ -29,14 +29,14 @@ def write_back(path: Path, seen: bytes, healed: bytes, folder: Path | None = Non
     except OSError as error:
         raise NotWritten(f"{path} cannot be read any more ({error.strerror}); nothing was "
                       "written") from error
-    if now != seen:
+    if now != before:
         raise NotWritten(
-            f"{path} changed on disk while it was being healed; nothing was written. "
+            f"{path} changed on disk while it was being after; nothing was written. "
             "Run the command again."
         )
     try:
-        backup = _back_up(target, seen, folder or target.parent)
-        _replace(target, healed)
+        backup = _back_up(target, before, folder or target.parent)
+        _replace(target, after)
     except OSError as error:
         raise NotWritten(
             f"{path} was not changed: {error.strerror} ({error.filename or target.parent})"
@@ -46,11 +46,11 @@ def write_back(path: Path, seen: bytes, healed: bytes, folder: Path | None = Non
 
 @dataclass(frozen=True)
 class Change:
-    """A file, what it held when it was read, what it is to hold, and where that is kept."""
+    """A file, what it locks when it was read, what it is to hold, and where that is kept."""
 
     path: Path
-    seen: bytes
-    healed: bytes
+    before: bytes
+    after: bytes
     backups: Path
     within: Path
     """Nothing is written outside of this folder."""
@@ -58,9 +58,9 @@ class Change:
 
 def write_all_back(changes: Sequence[Change]) -> dict[Path, Path]:
     """Replaces all of the files or none, and returns their backups. Raises: NotWritten."""
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as locks:
         for folder in dict.fromkeys(one.within for one in changes):
-            held.enter_context(_held(folder))
+            locks.enter_context(_locked(folder))
         return _write_all(changes)
 
 
@@ -73,19 +73,19 @@ def _write_all(changes: Sequence[Change]) -> dict[Path, Path]:
             )
     try:
         for one in changes:
-            done[one.path] = write_back(one.path, one.seen, one.healed, one.backups)
+            done[one.path] = write_back(one.path, one.before, one.after, one.backups)
     except NotWritten as error:
-        _take_back(changes[: len(done)], done, error)
+        _restore(changes[: len(done)], done, error)
         raise
     return done
 
 
-def _take_back(changes: Sequence[Change], backups: Mapping[Path, Path], why: NotWritten) -> None:
+def _restore(changes: Sequence[Change], backups: Mapping[Path, Path], why: NotWritten) -> None:
     """Restores files; raises `NotWritten` with the backups of those that cannot be."""
     left = []
     for one in changes:
         try:
-            _replace(one.path.resolve(), one.seen)
+            _replace(one.path.resolve(), one.before)
         except OSError:
             left.append(f"{one.path} holds the repair, and what it was is in {backups[one.path]}")
     if left:
@@ -93,7 +93,7 @@ def _take_back(changes: Sequence[Change], backups: Mapping[Path, Path], why: Not
 
 
 @contextlib.contextmanager
-def _held(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:

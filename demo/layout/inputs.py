@@ -6,7 +6,7 @@ import gradio as gr
 import yaml
 
 from agent.core.settings import Autonomy
-from agent.interfaces.project.upload import MAX_SENT
+from agent.interfaces.project.upload import MAX_UPLOAD
 from agent.propose.drafts import DRAFTS_FILE, read_drafts
 from demo.browser_state import TYPED
 from demo.layout.parts import Parts
@@ -30,7 +30,7 @@ FILES = (
     '<button type="button" class="unsend" hidden>Clear files</button>'
 )
 SENDS = f"""
-const MOST = {MAX_SENT};
+const MOST = {MAX_UPLOAD};
 const input = element.querySelector("input"), said = element.querySelector(".sent");
 const clear = element.querySelector(".unsend");
 const base64 = async (file) => {{

@@ -23,7 +23,7 @@ from agent.interfaces.bundle import (
     packed,
     patch,
     regression_tests,
-    unkept,
+    rejection,
 )
 from agent.report.result import fold
 from demo.panels.replay import moments
@@ -55,7 +55,7 @@ def made(what: str, task: Task, log: tuple[Stamped, ...]) -> tuple[str, bytes]:
     result = fold(log)
     match what:
         case "patch":
-            return f"{unkept(result).replace(' ', '-')}.patch", patch(result)
+            return f"{rejection(result).replace(' ', '-')}.patch", patch(result)
         case "log":
             return ".jsonl", to_jsonl(log).encode("utf-8", "surrogatepass")
         case "tests":  # several of them in a zip

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.core.settings import Settings
-from agent.interfaces.project.upload import MAX_SENT
+from agent.interfaces.project.upload import MAX_UPLOAD
 from demo.serving import visitors
 from demo.serving.access import is_loopback
 from demo.serving.limits import MINUTE_S, Rate, TooMuch
@@ -42,7 +42,7 @@ MAX_STREAMS = 100
 ROOM = 16
 """Bytes of a request for each character that may be brought: it is told twice, and a character can
 take six."""
-LEAST_BODY = 2 * MAX_SENT
+LEAST_BODY = 2 * MAX_UPLOAD
 """Files come as values of their field."""
 PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" '

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agent.interfaces.bundle import patch_of, patched, unkept
+from agent.interfaces.bundle import patch_of, patched, rejection
 from agent.report.result import Result
 from agent.report.words import (
     INTEGRITY_SHORT,
@@ -208,7 +208,7 @@ def _downloads(result: Result) -> str:
 
     of = patched(result)
     named = f" of {escaped(of, 60)}" if of != PASTED else ""
-    apart = f", {unkept(result)}" if unkept(result) else ""
+    apart = f", {rejection(result)}" if rejection(result) else ""
     parts = (
         _taken_over(result, file),
         file("patch", f"Patch{named}{apart}") if patch_of(result) else "",

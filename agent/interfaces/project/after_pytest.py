@@ -74,13 +74,13 @@ class PytestEnd:
 
 
 def heal_pytest(
-    opener: OpenSession, request: HealRequest, face: Display
+    opener: OpenSession, request: HealRequest, display: Display
 ) -> int:
     """Runs the pytest of the project around this folder outside of any jail, and heals what
     fails."""
     layout = find_layout(Path.cwd())
     interpreter = find_interpreter(layout.root, request.python or "")
-    ran = run_pytest(interpreter.executable, request.args, quiet=face.json)
+    ran = run_pytest(interpreter.executable, request.args, quiet=display.json)
     if ran.code == NO_PYTEST:
         raise NotFixable(
             "missing_package", f"{interpreter.words} has no pytest: install it there, or "
@@ -91,12 +91,12 @@ def heal_pytest(
     if ran.code not in (GREEN, RED, STOPPED):
         raise BadInput(f"pytest did not run: it ended with exit code {ran.code}")
     if ran.code == GREEN:
-        return _green(face)
-    face.terminal.say(_red_words(ran), "bold")
+        return _green(display)
+    display.terminal.say(_red_words(ran), "bold")
     kept = carried(request.args, layout, Path.cwd())
     return run(opener, replace(
         request, path=str(layout.root), args=[*ran.failed, *ran.left, *kept], failed_outside=True
-    ), face)
+    ), display)
 
 
 def _red_words(ran: PytestEnd) -> str:
@@ -106,12 +106,12 @@ def _red_words(ran: PytestEnd) -> str:
     return f"{said}, and what fails of the {counted(len(ran.left), 'test')} it did not come to."
 
 
-def _green(face: Display) -> int:
+def _green(display: Display) -> int:
     from agent.report.result import Result, document
 
-    if face.json:
-        face.data(document(Result(outcome="healthy", reason="pytest passes")))
-    face.terminal.say("pytest ended with exit code 0: nothing to heal", "bold green")
+    if display.json:
+        display.data(document(Result(outcome="healthy", reason="pytest passes")))
+    display.terminal.say("pytest ended with exit code 0: nothing to heal", "bold green")
     return HEALED
 
 

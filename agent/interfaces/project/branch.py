@@ -23,8 +23,8 @@ class Edited:
     """A file of the project, what it held when it was read, and what it is to hold."""
 
     path: str
-    seen: bytes
-    healed: bytes
+    before: bytes
+    after: bytes
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def commit_edits(root: Path, edits: Sequence[Edited], message: str) -> Committed
         own = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
         repository.git("read-tree", base, environment=own)
         for (mode, path), one in zip(entries, edits, strict=True):
-            blob = repository.git("hash-object", "-w", "--stdin", stdin=one.healed)
+            blob = repository.git("hash-object", "-w", "--stdin", stdin=one.after)
             repository.git(
                 "update-index", "--cacheinfo", f"{mode},{blob},{path}", environment=own,
             )
@@ -112,7 +112,7 @@ class _Repository:
                 f"nothing was committed: {edit.path} is staged otherwise than HEAD has it; commit "
                 "or unstage it first."
             )
-        if self.git("hash-object", "--stdin", stdin=edit.seen) != blob:
+        if self.git("hash-object", "--stdin", stdin=edit.before) != blob:
             raise NotWritten(
                 f"nothing was committed: {edit.path} is not as HEAD has it (changed, or stored "
                 "through a filter or with other line ends); commit it first, or take the patch "

@@ -17,7 +17,7 @@ from agent.interfaces.project.obstacles import (
     broken_by,
     left_out_words,
     refuse_what_does_not_run,
-    unread_words,
+    unreadable_words,
     unreadable,
     waiting_words,
 )
@@ -42,7 +42,7 @@ BY_UNITTEST = "its test files are named as unittest has them (test*.py), and pyt
 
 
 @dataclass(frozen=True)
-class Seen:
+class Inspection:
     """A project and how its suite comes out."""
 
     tree: ProjectTree
@@ -61,7 +61,7 @@ class Seen:
         return bool(self.wanted or self.broken)
 
 
-async def look(request: HealRequest, settings: Settings, say: Say = silent) -> Seen:
+async def inspect_project(request: HealRequest, settings: Settings, say: Say = silent) -> Inspection:
     """Finds the project and runs its suite once. Raises: BadInput, NotFixable."""
     started = time.monotonic()
     tree, interpreter = await asyncio.to_thread(_found, request)
@@ -94,34 +94,34 @@ async def look(request: HealRequest, settings: Settings, say: Say = silent) -> S
     if asked.opening:
         words = "its tests are given" if request.grant else "with --grant its tests would be given"
         say(f"note: {words} {asked.opening}", NOTE)
-    jailed = open_sandbox(settings.sandbox, settings.environment or None)
+    sandbox = open_sandbox(settings.sandbox, settings.environment or None)
     run = await run_suite(
-        {**tree.files}, project, interpreter.sites, jailed,
+        {**tree.files}, project, interpreter.sites, sandbox,
         watch=lambda what, seconds: say(
             waiting_words(what, seconds, project.test_s or TEST_S), NOTE
         ),
     )
-    unread = unreadable(tree) if run.problems or run.failing else []
-    broken = broken_by(unread, run.problems, interpreter)
+    unreadable_files = unreadable(tree) if run.problems or run.failing else []
+    broken = broken_by(unreadable_files, run.problems, interpreter)
     if not broken:
         refuse_what_does_not_run(run, tree, interpreter.words, request.test_cmd)
     wanted = chosen(run.failing, [*run.rows], request, layout) if not broken else []
     if request.keyword and wanted:
-        wanted = await _matching(request.keyword, wanted, tree, project, interpreter, jailed)
-    left = [path for path in unread if path not in broken]
+        wanted = await _matching(request.keyword, wanted, tree, project, interpreter, sandbox)
+    left = [path for path in unreadable_files if path not in broken]
     for path in left[:MAX_NOTICES]:
-        say(f"note: {unread_words(path, interpreter)}", NOTE)
+        say(f"note: {unreadable_words(path, interpreter)}", NOTE)
     if run.left_out:
         say(f"note: {left_out_words(run.left_out)}", NOTE)
     say(_uncompiled(broken) if broken else suite_words(run, wanted, request.test_cmd), "")
     tree = tree.without(left)
-    seen = Seen(
+    inspected = Inspection(
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
         settings, run, wanted, broken, time.monotonic() - started, request,
     )
     if broken or request.alone:  # of a stranger's files git and this machine say nothing
-        return seen
-    return await asyncio.to_thread(_with_recency, seen, request, given, say)
+        return inspected
+    return await asyncio.to_thread(_with_recency, inspected, request, given, say)
 
 
 def _found(request: HealRequest) -> tuple[ProjectTree, Interpreter]:
@@ -134,19 +134,19 @@ def _uncompiled(broken: Sequence[str]) -> str:
     return f"{broken[0]} does not compile: no test that needs it can run"
 
 
-def _with_recency(seen: Seen, request: HealRequest, given: Grants, say: Say) -> Seen:
+def _with_recency(inspected: Inspection, request: HealRequest, given: Grants, say: Say) -> Inspection:
     """Adds what changed lately, where a test is to be healed, and reports missing grants."""
-    failing = [one for one in verdicts(seen.run, [rest_of_suite()], seen.project) if one.fails]
+    failing = [one for one in verdicts(inspected.run, [rest_of_suite()], inspected.project) if one.fails]
     for hint in hints([(one.name, one.message) for one in failing], given, os.environ):
         say(f"note: {hint}", NOTE)
-    if not seen.wanted:
-        return seen
+    if not inspected.wanted:
+        return inspected
     changed = changed_lines(
-        seen.tree.layout.root, seen.tree.files, seen.project.editable, request.since
+        inspected.tree.layout.root, inspected.tree.files, inspected.project.editable, request.since
     )
     if changed:
         say(changed_words([*changed], request.since), "")
-    return replace(seen, project=seen.project.model_copy(
+    return replace(inspected, project=inspected.project.model_copy(
         update={"changed": tuple(sorted(changed.items()))}
     ))
 
@@ -180,26 +180,26 @@ def _command(request: HealRequest) -> tuple[str, ...]:
 
 async def _matching(
     keyword: str, wanted: Sequence[str], tree: ProjectTree, project: Project,
-    interpreter: Interpreter, jailed: Sandbox,
+    interpreter: Interpreter, sandbox: Sandbox,
 ) -> list[str]:
     picked = project.model_copy(update={
         "arguments": (*project.arguments, "--collect-only", "-k", keyword)
     })
-    run = await run_suite({**tree.files}, picked, interpreter.sites, jailed)
+    run = await run_suite({**tree.files}, picked, interpreter.sites, sandbox)
     if not run.collected and run.problems:
         raise NotFixable("invalid_tests", f"-k {keyword!r}: {run.problems[0]}")
     return [node for node in wanted if node in {*run.collected}]
 
 
-def task_to_heal(seen: Seen) -> Task:
+def task_to_heal(inspected: Inspection) -> Task:
     """The task to heal the failing tests that are wanted, or a file that does not compile; the rest
     of the suite stays as it is. Raises: NotFixable: nothing may be edited."""
-    if not seen.tree.editable:
+    if not inspected.tree.editable:
         raise NotFixable(
-            "environment", f"there is no module in {seen.project.root} that may be edited: tests "
+            "environment", f"there is no module in {inspected.project.root} that may be edited: tests "
             "and settings never are; name modules with --only",
         )
-    tree, wanted = seen.tree, seen.wanted
+    tree, wanted = inspected.tree, inspected.wanted
     tests = [
         Script(
             name=node, origin="user", code=tree.files.get(node.partition("::")[0], ""), node=node,
@@ -208,11 +208,11 @@ def task_to_heal(seen: Seen) -> Task:
         for node in wanted
     ]
     program = tuple(File(path=path, text=tree.files[path]) for path in sorted(tree.editable))
-    entry = seen.broken[0] if seen.broken else _entry(tree, seen.run, wanted)
+    entry = inspected.broken[0] if inspected.broken else _entry(tree, inspected.run, wanted)
     return Task(
         solution=Solution(files=program, entry=entry), tests=(*tests, rest_of_suite(wanted)),
         support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
-        sites=seen.interpreter.sites, project=_left_alone(seen),
+        sites=inspected.interpreter.sites, project=_with_excluded(inspected),
     )
 
 
@@ -230,50 +230,50 @@ def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
     return min(tree.editable, key=lambda path: (path.endswith("__init__.py"), path))
 
 
-def concluded(seen: Seen, log: Sequence[Stamped]) -> Result:
+def heal_result(inspected: Inspection, log: Sequence[Stamped]) -> Result:
     """What a heal came to, by the log of its run; without one there was nothing to heal."""
     if not log:
-        return as_it_stands(seen)
+        return result_without_edit(inspected)
     result = fold(log)
     if result.outcome in ("healed", "proposed"):
-        judged = judged_words(seen.project.command_words)
+        judged = judged_words(inspected.project.command_words)
         return replace(result, reason=f"{result.reason}; {judged}")
     return result
 
 
-async def believed_report(seen: Seen) -> Report:
+async def believed_report(inspected: Inspection) -> Report:
     """The suite's report of the project as it is, its passes asked whether they can be believed."""
-    files = tuple(File(path=path, text=text) for path, text in seen.tree.files.items())
-    project = _left_alone(seen)
-    task = Task(support=files, sites=seen.interpreter.sites, project=project)
-    jailed = open_sandbox(seen.settings.sandbox, seen.settings.environment or None)
+    files = tuple(File(path=path, text=text) for path, text in inspected.tree.files.items())
+    project = _with_excluded(inspected)
+    task = Task(support=files, sites=inspected.interpreter.sites, project=project)
+    sandbox = open_sandbox(inspected.settings.sandbox, inspected.settings.environment or None)
     nothing = Solution(files=(), entry="")
-    return await check(nothing, [rest_of_suite()], task, jailed)
+    return await check(nothing, [rest_of_suite()], task, sandbox)
 
 
-def as_it_stands(seen: Seen, believed: Report | None = None) -> Result:
+def result_without_edit(inspected: Inspection, believed: Report | None = None) -> Result:
     """What the suite says of the project before any edit; `believed` where that was asked."""
-    others = [node for node in seen.run.failing if node not in {*seen.wanted}]
+    others = [node for node in inspected.run.failing if node not in {*inspected.wanted}]
     report = believed or Report(
-        solution="", verdicts=tuple(verdicts(seen.run, [rest_of_suite()], _left_alone(seen)))
+        solution="", verdicts=tuple(verdicts(inspected.run, [rest_of_suite()], _with_excluded(inspected)))
     )
     fail = "fails" if len(others) == 1 else "fail"
     left = f"; {counted(len(others), 'other')} {fail}, not asked for" if others else ""
-    asked = "" if believed or report.integrity or seen.is_red else "; integrity not asked"
+    asked = "" if believed or report.integrity or inspected.is_red else "; integrity not asked"
     said = f"{tally(report.verdicts)}{left}{asked}"
     shown = any(one.passed for one in report.verdicts)
-    is_red = seen.is_red or bool(report.failing)
+    is_red = inspected.is_red or bool(report.failing)
     return Result(
-        title=seen.project.name, outcome="unresolved" if is_red else "healthy",
+        title=inspected.project.name, outcome="unresolved" if is_red else "healthy",
         proof=None if is_red else "E1" if shown else "E0",
-        reason=_uncompiled(seen.broken) if seen.broken else said if is_red
+        reason=_uncompiled(inspected.broken) if inspected.broken else said if is_red
         else f"nothing to heal: {said}",
-        report=report, seconds=seen.seconds, sandbox=seen.run.jail.words if seen.run.jail else "",
-        level=seen.run.jail.level if seen.run.jail else "",
+        report=report, seconds=inspected.seconds, sandbox=inspected.run.jail.words if inspected.run.jail else "",
+        level=inspected.run.jail.level if inspected.run.jail else "",
     )
 
 
-def _left_alone(seen: Seen) -> Project:
+def _with_excluded(inspected: Inspection) -> Project:
     """The project, with failures excluded that are not to be healed."""
-    others = tuple(node for node in seen.run.failing if node not in {*seen.wanted})
-    return seen.project.model_copy(update={"aside": others, "tests": tuple(seen.run.rows)})
+    others = tuple(node for node in inspected.run.failing if node not in {*inspected.wanted})
+    return inspected.project.model_copy(update={"aside": others, "tests": tuple(inspected.run.rows)})

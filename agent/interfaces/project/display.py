@@ -15,7 +15,7 @@ from agent.target.repository.tree import ProjectTree, is_collected, is_unittest
 from agent.verify.project.suite_run import SuiteRun, verdicts
 
 if TYPE_CHECKING:
-    from agent.interfaces.project.discovery import Seen
+    from agent.interfaces.project.discovery import Inspection
 
 MAX_TOLD = 3
 SUBJECT = 72
@@ -25,7 +25,7 @@ MAX_CHANGED = 3
 def judged_words(command: str = "") -> str:
     """Who judged a project, for people."""
     if command:
-        return f"judged by a fresh run of `{command}` in the jail, of which the exit code is seen"
+        return f"judged by a fresh run of `{command}` in the jail, of which the exit code is inspected"
     return "judged by the project's own pytest in a fresh run of its whole suite, in the jail"
 
 
@@ -71,21 +71,21 @@ def suite_words(run: SuiteRun, wanted: Sequence[str], command: str = "") -> str:
     return f"{said}{failing} {'fails' if failing == 1 else 'fail'}{left}"
 
 
-def show_failing(seen: Seen, face: Display) -> None:
+def show_failing(inspected: Inspection, display: Display) -> None:
     """Lists the first tests that are to be healed, without those that no edit could mend."""
     from agent.interfaces.project.discovery import rest_of_suite, task_to_heal
 
     failing = [
-        one for one in verdicts(seen.run, [rest_of_suite()], seen.project)
-        if one.fails and one.name in {*seen.wanted}
+        one for one in verdicts(inspected.run, [rest_of_suite()], inspected.project)
+        if one.fails and one.name in {*inspected.wanted}
     ]
-    if failing and seen.tree.editable:
+    if failing and inspected.tree.editable:
         report = Report(solution="", verdicts=tuple(failing))
-        failing = [*with_outside_failures(report, task_to_heal(seen)).failing] or failing
+        failing = [*with_outside_failures(report, task_to_heal(inspected)).failing] or failing
     for one in failing[:MAX_TOLD]:
-        face.terminal.verdict(one, face.terminal.talk)
+        display.terminal.verdict(one, display.terminal.talk)
     if len(failing) > MAX_TOLD:
-        face.terminal.say(f"  and {len(failing) - MAX_TOLD} more")
+        display.terminal.say(f"  and {len(failing) - MAX_TOLD} more")
 
 
 def commit_message(

@@ -47,7 +47,7 @@ def refuse_what_does_not_run(
             raise NotFixable("invalid_tests", _unending(*ended.groups()))
     if run.problems:
         raise NotFixable(
-            "invalid_tests", f"not all of the suite runs: {told(run.problems)}. Mend that first, "
+            "invalid_tests", f"not all of the suite runs: {first_few(run.problems)}. Mend that first, "
             "or leave the file out (-- --ignore=FILE): a repair is judged by the whole suite",
         )
 
@@ -61,14 +61,14 @@ def unreadable(tree: ProjectTree) -> list[str]:
 
 
 def broken_by(
-    unread: Sequence[str], problems: Sequence[str], interpreter: Interpreter
+    unreadable_files: Sequence[str], problems: Sequence[str], interpreter: Interpreter
 ) -> list[str]:
     """Which of these keep the suite from running."""
-    named = [path for path in unread if any(f" at {path}:" in one for one in problems)]
-    return named or ([*unread] if problems and not interpreter.python else [])
+    named = [path for path in unreadable_files if any(f" at {path}:" in one for one in problems)]
+    return named or ([*unreadable_files] if problems and not interpreter.python else [])
 
 
-def unread_words(path: str, interpreter: Interpreter) -> str:
+def unreadable_words(path: str, interpreter: Interpreter) -> str:
     """Why a file is left as it is."""
     ours = ".".join(map(str, sys.version_info[:2]))
     if interpreter.version > sys.version_info[:2]:
@@ -95,7 +95,7 @@ def left_out_words(options: Sequence[str]) -> str:
     )
 
 
-def told(problems: Sequence[str]) -> str:
+def first_few(problems: Sequence[str]) -> str:
     """The first few of them."""
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return "; ".join(problems[:3]) + more

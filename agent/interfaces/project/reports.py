@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from agent.core.domain import Report, Verdict, counted
 from agent.core.settings import GENERATOR
 from agent.interfaces.next_step import UNHEALED, next_steps
-from agent.interfaces.project.discovery import Seen, task_to_heal
+from agent.interfaces.project.discovery import Inspection, task_to_heal
 from agent.interfaces.project.display import judged_words
 from agent.interfaces.terminal.display import competing_words, edits, evidence_words, suspect_words
 from agent.iteration.context import PROMPTS
@@ -36,15 +36,15 @@ MESSAGE = 300
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def markdown(result: Result, name: str, seen: Seen | None = None, patch: Path | None = None) -> str:
+def markdown(result: Result, name: str, inspected: Inspection | None = None, patch: Path | None = None) -> str:
     """A heal as Markdown for a pull request; of a project with its failures, next steps, and how to
     reproduce."""
-    before = seen.tree.files if seen is not None else {}
+    before = inspected.tree.files if inspected is not None else {}
     judged = "the verdicts, each in a jail"
     parts = [f"# {name}: {headline(result)[0]}"]
-    if seen is not None:
-        judged = judged_words(seen.project.command_words)
-        parts += _failed(seen.run, seen.wanted)
+    if inspected is not None:
+        judged = judged_words(inspected.project.command_words)
+        parts += _failed(inspected.run, inspected.wanted)
     parts += _why(result)
     if result.diff:
         places = ", ".join(f"{path}, line {line}" for path, line in edits(before, result))
@@ -54,30 +54,30 @@ def markdown(result: Result, name: str, seen: Seen | None = None, patch: Path | 
     parts += ["## What was tried", *_tried(result)]
     if result.proof is not None:
         parts += ["## How far it is shown", *_shown(result, judged)]
-    if seen is not None:
-        steps, asked = next_steps(result, seen), question(result, seen)
-        command = seen.project.command_words
+    if inspected is not None:
+        steps, asked = next_steps(result, inspected), question(result, inspected)
+        command = inspected.project.command_words
         parts += ["## What to do next", "\n".join(steps)] if steps else []
-        parts += ["## How to reproduce", *_again(result, seen.wanted, command, str(patch or ""))]
+        parts += ["## How to reproduce", *_again(result, inspected.wanted, command, str(patch or ""))]
         parts += ["## What a model would be asked", _fenced(asked, "")] if asked else []
     return "\n\n".join(parts) + "\n"
 
 
 def project_document(
-    result: Result, seen: Seen, commits: Sequence[Committed] = ()
+    result: Result, inspected: Inspection, commits: Sequence[Committed] = ()
 ) -> dict[str, object]:
     """The result's document, with what only a project has."""
     return document(result) | {"project": {
-        "root": seen.project.root, "name": seen.project.name,
-        "python": str(seen.interpreter.executable),
-        "settings": seen.tree.layout.configuration or None,
-        "test_command": seen.project.command_words or None,
-        "failed_before": [*seen.run.failing],
+        "root": inspected.project.root, "name": inspected.project.name,
+        "python": str(inspected.interpreter.executable),
+        "settings": inspected.tree.layout.configuration or None,
+        "test_command": inspected.project.command_words or None,
+        "failed_before": [*inspected.run.failing],
         "changed": [
-            {"file": path, "line": line} for path, line in edits(seen.tree.files, result)
+            {"file": path, "line": line} for path, line in edits(inspected.tree.files, result)
         ],
-        "next": next_steps(result, seen),
-        "model_question": question(result, seen) or None,
+        "next": next_steps(result, inspected),
+        "model_question": question(result, inspected) or None,
         "commit": vars(commits[0]) if commits else None,
     }}
 
@@ -158,11 +158,11 @@ def _fenced(text: str, kind: str) -> str:
     return f"{ticks}{kind}\n{text}{ticks}"
 
 
-def question(result: Result, seen: Seen) -> str:
+def question(result: Result, inspected: Inspection) -> str:
     """What a model would be asked of a project that was not healed; else empty."""
-    if result.outcome not in UNHEALED or result.report is None or not seen.is_red:
+    if result.outcome not in UNHEALED or result.report is None or not inspected.is_red:
         return ""
-    task = task_to_heal(seen)
+    task = task_to_heal(inspected)
     assert task.solution is not None
     seen_of_it = result.of_submitted.diagnosis
     found = diagnosis(seen_of_it) if seen_of_it is not None else ""

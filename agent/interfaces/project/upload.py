@@ -18,7 +18,7 @@ from agent.target.interpreter import ENVIRONMENTS
 from agent.target.repository.layout import TEST_FILES
 from agent.target.repository.tree import is_collected
 
-MAX_SENT = 2_000_000  # bytes
+MAX_UPLOAD = 2_000_000  # bytes
 MAX_BYTES = 8_000_000  # bytes, unpacked
 MAX_FILES = 500
 LONGEST_PATH = 200
@@ -28,7 +28,7 @@ _SMALLER = "Send the modules and tests that the failure needs, or heal it where 
 
 
 @dataclass(frozen=True)
-class SentFile:
+class UploadedFile:
     """A file by the name that its sender gives it."""
 
     name: str
@@ -36,31 +36,31 @@ class SentFile:
 
 
 @dataclass(frozen=True)
-class Sent:
+class Upload:
     """Files by their paths from the top of what was sent."""
 
-    files: tuple[SentFile, ...]
+    files: tuple[UploadedFile, ...]
     notices: tuple[str, ...] = ()
 
     @property
-    def program(self) -> SentFile | None:
+    def program(self) -> UploadedFile | None:
         """The one module that they are, with one file of tests at most; `None` for a project."""
-        tests, modules = self._parted()
+        tests, modules = self._split()
         alone = len(modules) == 1 and len(tests) < 2 and len(self.files) == 1 + len(tests)
         return modules[0] if alone and "/" not in modules[0].name else None
 
     @property
-    def tests(self) -> SentFile | None:
+    def tests(self) -> UploadedFile | None:
         """The one file of tests, where there is one."""
-        tests, _ = self._parted()
+        tests, _ = self._split()
         return tests[0] if len(tests) == 1 else None
 
-    def _parted(self) -> tuple[list[SentFile], list[SentFile]]:
+    def _split(self) -> tuple[list[UploadedFile], list[UploadedFile]]:
         python = [one for one in self.files if one.name.endswith(".py")]
         tests = [one for one in python if is_collected(one.name, TEST_FILES)]
         return tests, [one for one in python if one not in tests]
 
-    def lay(self, folder: Path) -> None:
+    def write_to(self, folder: Path) -> None:
         """Writes them into an empty folder."""
         for one in self.files:
             place = folder / one.name
@@ -69,10 +69,10 @@ class Sent:
                 file.write(one.content)
 
 
-def received(files: Sequence[SentFile]) -> Sent:
+def read_upload(files: Sequence[UploadedFile]) -> Upload:
     """What was sent, a zip unpacked; raises `BadInput` saying what is refused and what to do."""
-    if sum(len(one.content) for one in files) > MAX_SENT:
-        raise BadInput(f"What was sent is larger than {MAX_SENT // 1_000_000} MB. {_SMALLER}.")
+    if sum(len(one.content) for one in files) > MAX_UPLOAD:
+        raise BadInput(f"What was sent is larger than {MAX_UPLOAD // 1_000_000} MB. {_SMALLER}.")
     if len(files) > MAX_FILES:
         many = f"These are {len(files):,} files, and {MAX_FILES} are the most."
         raise BadInput(f"{many} {_SMALLER}.")
@@ -86,7 +86,7 @@ def received(files: Sequence[SentFile]) -> Sent:
         if _is_left_out(path):
             left += 1
         else:
-            wanted.append(SentFile(path.as_posix(), one.content))
+            wanted.append(UploadedFile(path.as_posix(), one.content))
     wanted = _from_the_top(wanted)
     counts = Counter(one.name for one in wanted)
     twice = next((name for name, count in counts.items() if count > 1), "")
@@ -100,10 +100,10 @@ def received(files: Sequence[SentFile]) -> Sent:
     if not any(name.endswith(".py") for name in counts):
         raise BadInput("There is no Python file in what was sent. Send .py files, or a zip.")
     said = f"{left} files were left out: caches, environments, hidden folders." if left else ""
-    return Sent(tuple(wanted), tuple(filter(None, [said])))
+    return Upload(tuple(wanted), tuple(filter(None, [said])))
 
 
-def _unpacked(sent: SentFile) -> Iterator[SentFile]:
+def _unpacked(sent: UploadedFile) -> Iterator[UploadedFile]:
     """The files of a zip; its stated sizes are not trusted."""
     total = 0
     try:
@@ -125,7 +125,7 @@ def _unpacked(sent: SentFile) -> Iterator[SentFile]:
                     raise ValueError("packed in an unusual way")  # the others may take any memory
                 path = _safe(entry.filename)
                 if _is_left_out(path):
-                    yield SentFile(path.as_posix(), b"")
+                    yield UploadedFile(path.as_posix(), b"")
                     continue
                 count += 1
                 content = _read(archive, entry, MAX_BYTES - total)
@@ -135,7 +135,7 @@ def _unpacked(sent: SentFile) -> Iterator[SentFile]:
                         f"{sent.name} holds more than {MAX_FILES} files or "
                         f"{MAX_BYTES // 1_000_000} MB. {_SMALLER}."
                     )
-                yield SentFile(path.as_posix(), content)
+                yield UploadedFile(path.as_posix(), content)
     except (
         zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, OSError,
         OverflowError, RuntimeError, ValueError,
@@ -176,7 +176,7 @@ def _is_left_out(path: PurePosixPath) -> bool:
     )
 
 
-def _from_the_top(files: Sequence[SentFile]) -> list[SentFile]:
+def _from_the_top(files: Sequence[UploadedFile]) -> list[UploadedFile]:
     """Without the one folder that has them all, unless it is a package."""
     tops = {one.name.partition("/")[0] for one in files}
     if len(tops) != 1 or any("/" not in one.name for one in files):
@@ -184,7 +184,7 @@ def _from_the_top(files: Sequence[SentFile]) -> list[SentFile]:
     top = tops.pop()
     if any(one.name == f"{top}/__init__.py" for one in files):
         return [*files]
-    return [SentFile(one.name.removeprefix(f"{top}/"), one.content) for one in files]
+    return [UploadedFile(one.name.removeprefix(f"{top}/"), one.content) for one in files]
 
 
 def _shown(name: str) -> str:
