@@ -1,4 +1,4 @@
-"""What a project is found to be, how its suite comes out, and the task to heal what fails of it."""
+"""Finds a project, runs its suite, and builds the task to heal its failing tests."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from agent.interfaces.project.obstacles import (
     broken_by,
     left_out_words,
     refuse_what_does_not_run,
-    unreadable_words,
     unreadable,
+    unreadable_words,
     waiting_words,
 )
 from agent.interfaces.project.selection import UNITTEST, chosen, named_for_unittest, node_at
@@ -38,12 +38,12 @@ from sandbox import Sandbox, open_sandbox
 
 THE_REST = "the rest of the suite"
 MAX_NOTICES = 5
-BY_UNITTEST = "its test files are named as unittest has them (test*.py), and pytest is told so"
+BY_UNITTEST = "its test files have unittest names (test*.py), so pytest collects these"
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """A project and how its suite comes out."""
+    """A project and the result of its suite."""
 
     tree: ProjectTree
     project: Project
@@ -57,22 +57,24 @@ class Inspection:
 
     @property
     def is_red(self) -> bool:
-        """Whether there is something to heal."""
+        """Whether there is a failing test or broken file to heal."""
         return bool(self.wanted or self.broken)
 
 
-async def inspect_project(request: HealRequest, settings: Settings, say: Say = silent) -> Inspection:
+async def inspect_project(
+    request: HealRequest, settings: Settings, say: Say = silent
+) -> Inspection:
     """Finds the project and runs its suite once. Raises: BadInput, NotFixable."""
     started = time.monotonic()
     tree, interpreter = await asyncio.to_thread(_found, request)
     layout = tree.layout
-    asked = Grants() if request.alone else grants_of(layout.settings, layout.root)
-    given = asked if request.grant else asked.harmless
+    requested = Grants() if request.alone else grants_of(layout.settings, layout.root)
+    granted = requested if request.grant else requested.harmless
     command = _command(request)
-    # What a test command starts is test code, whatever it is called.
+    # Files that a test command starts are test code, whatever their name.
     tree = replace(tree, exclude=(*tree.exclude, *named_in(command, tree.files)))
     by_unittest = not command and named_for_unittest(tree)
-    # Tests of unittest ask for no pytest; ours runs them, on our own Python.
+    # unittest tests need no pytest in the project; that of this package runs them.
     if not command and not (by_unittest and not interpreter.python):
         refuse_without_pytest(interpreter)
     project = Project(
@@ -82,8 +84,8 @@ async def inspect_project(request: HealRequest, settings: Settings, say: Say = s
             *(f"--deselect={node_at(one, layout)}" for one in request.deselect),
         ),
         editable=tuple(sorted(tree.editable)), python=interpreter.python,
-        loopback=given.loopback, environment=given.environment, readable=given.read,
-        test_s=request.test_timeout or given.timeout_s, command=command,
+        loopback=granted.loopback, environment=granted.environment, readable=granted.read,
+        test_s=request.test_timeout or granted.timeout_s, command=command,
         command_words=request.test_cmd,
     )
     say(found_words(tree, interpreter.words, request.test_cmd), "")
@@ -91,9 +93,9 @@ async def inspect_project(request: HealRequest, settings: Settings, say: Say = s
         say(f"note: {BY_UNITTEST}", NOTE)
     for notice in tree.notices[:MAX_NOTICES]:
         say(f"note: {notice}", NOTE)
-    if asked.opening:
-        words = "its tests are given" if request.grant else "with --grant its tests would be given"
-        say(f"note: {words} {asked.opening}", NOTE)
+    if requested.opening:
+        words = "its tests get" if request.grant else "with --grant its tests would get"
+        say(f"note: {words} {requested.opening}", NOTE)
     sandbox = open_sandbox(settings.sandbox, settings.environment or None)
     run = await run_suite(
         {**tree.files}, project, interpreter.sites, sandbox,
@@ -119,9 +121,9 @@ async def inspect_project(request: HealRequest, settings: Settings, say: Say = s
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
         settings, run, wanted, broken, time.monotonic() - started, request,
     )
-    if broken or request.alone:  # of a stranger's files git and this machine say nothing
+    if broken or request.alone:  # an upload has no git history and no grants
         return inspected
-    return await asyncio.to_thread(_with_recency, inspected, request, given, say)
+    return await asyncio.to_thread(_with_recency, inspected, request, granted, say)
 
 
 def _found(request: HealRequest) -> tuple[ProjectTree, Interpreter]:
@@ -131,13 +133,16 @@ def _found(request: HealRequest) -> tuple[ProjectTree, Interpreter]:
 
 
 def _uncompiled(broken: Sequence[str]) -> str:
-    return f"{broken[0]} does not compile: no test that needs it can run"
+    return f"{broken[0]} does not compile, so the tests that need it cannot run"
 
 
-def _with_recency(inspected: Inspection, request: HealRequest, given: Grants, say: Say) -> Inspection:
-    """Adds what changed lately, where a test is to be healed, and reports missing grants."""
-    failing = [one for one in verdicts(inspected.run, [rest_of_suite()], inspected.project) if one.fails]
-    for hint in hints([(one.name, one.message) for one in failing], given, os.environ):
+def _with_recency(
+    inspected: Inspection, request: HealRequest, granted: Grants, say: Say
+) -> Inspection:
+    """Adds recently changed lines if there is a test to heal, and reports missing grants."""
+    found = verdicts(inspected.run, [rest_of_suite()], inspected.project)
+    failures = [(one.name, one.message) for one in found if one.fails]
+    for hint in hints(failures, granted, os.environ):
         say(f"note: {hint}", NOTE)
     if not inspected.wanted:
         return inspected
@@ -152,7 +157,7 @@ def _with_recency(inspected: Inspection, request: HealRequest, given: Grants, sa
 
 
 def named_in(command: Sequence[str], files: Collection[str]) -> list[str]:
-    """Files that a command names, as paths or as modules."""
+    """Returns the files that a command names, as paths or as modules."""
     return [
         path for path in files
         if {path, path.removesuffix(".py").replace("/", ".")} & {*command}
@@ -168,14 +173,14 @@ def _command(request: HealRequest) -> tuple[str, ...]:
         or request.arguments
     ):
         raise BadInput(
-            "--test-cmd is one test, whose verdict is its exit code: no tests are chosen from it, "
-            "and nothing is given to pytest"
+            "--test-cmd cannot be combined with test names, -k, --lf, --deselect or pytest "
+            "arguments, because the command counts as a single test"
         )
     try:
         return tuple(python_arguments(request.test_cmd))
     except ToolError as error:
         why = error.why if isinstance(error, NoPython) else error
-        raise BadInput(f"--test-cmd takes `python …` or `pytest …`: {why}") from error
+        raise BadInput(f"--test-cmd must be `python …` or `pytest …`: {why}") from error
 
 
 async def _matching(
@@ -192,12 +197,12 @@ async def _matching(
 
 
 def task_to_heal(inspected: Inspection) -> Task:
-    """The task to heal the failing tests that are wanted, or a file that does not compile; the rest
-    of the suite stays as it is. Raises: NotFixable: nothing may be edited."""
+    """Returns the task to heal the requested failing tests, or a file that does not compile.
+    Raises: NotFixable: There is no editable file."""
     if not inspected.tree.editable:
         raise NotFixable(
-            "environment", f"there is no module in {inspected.project.root} that may be edited: tests "
-            "and settings never are; name modules with --only",
+            "environment", f"there is no editable module in {inspected.project.root}; tests and "
+            "settings are never edited. Name modules with --only",
         )
     tree, wanted = inspected.tree, inspected.wanted
     tests = [
@@ -217,12 +222,12 @@ def task_to_heal(inspected: Inspection) -> Task:
 
 
 def rest_of_suite(without: Sequence[str] = ()) -> Script:
-    """All tests of the suite but these, as one."""
+    """Returns all tests of the suite except these, as a single test."""
     return Script(name=THE_REST, origin="user", code="", node=REST, without=tuple(without))
 
 
 def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
-    """The innermost editable file where a test fails."""
+    """Returns the innermost editable file in the traceback of a failing test."""
     for node in wanted:
         file = str(run.rows[node].get("file", ""))
         if file in tree.editable:
@@ -231,7 +236,7 @@ def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
 
 
 def heal_result(inspected: Inspection, log: Sequence[Stamped]) -> Result:
-    """What a heal came to, by the log of its run; without one there was nothing to heal."""
+    """Returns the result of a run from its log; an empty log means nothing was to heal."""
     if not log:
         return result_without_edit(inspected)
     result = fold(log)
@@ -242,7 +247,8 @@ def heal_result(inspected: Inspection, log: Sequence[Stamped]) -> Result:
 
 
 async def believed_report(inspected: Inspection) -> Report:
-    """The suite's report of the project as it is, its passes asked whether they can be believed."""
+    """Returns the suite's report of the unchanged project, with an integrity check of its
+    passes."""
     files = tuple(File(path=path, text=text) for path, text in inspected.tree.files.items())
     project = _with_excluded(inspected)
     task = Task(support=files, sites=inspected.interpreter.sites, project=project)
@@ -252,28 +258,34 @@ async def believed_report(inspected: Inspection) -> Report:
 
 
 def result_without_edit(inspected: Inspection, believed: Report | None = None) -> Result:
-    """What the suite says of the project before any edit; `believed` where that was asked."""
+    """Returns the result of the suite before any edit.
+
+    Args:
+        believed: The report with an integrity check, if one was made.
+    """
     others = [node for node in inspected.run.failing if node not in {*inspected.wanted}]
-    report = believed or Report(
-        solution="", verdicts=tuple(verdicts(inspected.run, [rest_of_suite()], _with_excluded(inspected)))
-    )
+    report = believed or Report(solution="", verdicts=tuple(
+        verdicts(inspected.run, [rest_of_suite()], _with_excluded(inspected))
+    ))
     fail = "fails" if len(others) == 1 else "fail"
-    left = f"; {counted(len(others), 'other')} {fail}, not asked for" if others else ""
-    asked = "" if believed or report.integrity or inspected.is_red else "; integrity not asked"
-    said = f"{tally(report.verdicts)}{left}{asked}"
+    left = f"; {counted(len(others), 'other')} {fail}, not selected" if others else ""
+    is_unchecked = not (believed or report.integrity or inspected.is_red)
+    summary = f"{tally(report.verdicts)}{left}{'; integrity not checked' if is_unchecked else ''}"
     shown = any(one.passed for one in report.verdicts)
     is_red = inspected.is_red or bool(report.failing)
+    jail = inspected.run.jail
     return Result(
         title=inspected.project.name, outcome="unresolved" if is_red else "healthy",
         proof=None if is_red else "E1" if shown else "E0",
-        reason=_uncompiled(inspected.broken) if inspected.broken else said if is_red
-        else f"nothing to heal: {said}",
-        report=report, seconds=inspected.seconds, sandbox=inspected.run.jail.words if inspected.run.jail else "",
-        level=inspected.run.jail.level if inspected.run.jail else "",
+        reason=_uncompiled(inspected.broken) if inspected.broken else summary if is_red
+        else f"nothing to heal: {summary}",
+        report=report, seconds=inspected.seconds, sandbox=jail.words if jail else "",
+        level=jail.level if jail else "",
     )
 
 
 def _with_excluded(inspected: Inspection) -> Project:
-    """The project, with failures excluded that are not to be healed."""
-    others = tuple(node for node in inspected.run.failing if node not in {*inspected.wanted})
-    return inspected.project.model_copy(update={"aside": others, "tests": tuple(inspected.run.rows)})
+    """Returns the project, excluding failures that are not to be healed."""
+    run, wanted = inspected.run, {*inspected.wanted}
+    others = tuple(node for node in run.failing if node not in wanted)
+    return inspected.project.model_copy(update={"aside": others, "tests": tuple(run.rows)})

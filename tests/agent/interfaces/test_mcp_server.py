@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agent.interfaces.mcp_server import Calls, FolderTools, served
+from agent.interfaces.mcp_server import Calls, FolderTools, build_server
 from agent.interfaces.terminal.cli import app
 from tests.agent.interfaces.conftest import BROKEN, REPAIRED, ReplayedSession, started
 from tests.agent.search.project.small_project import FAILING, laid
 
 ROOT = Path(__file__).parents[3]
 TEST = "assert add(2, 3) == 5"
-OWN = {"heal", "check", "read_report", "copy_diff", "copy_anew"}
+OWN = {"heal", "check", "read_report", "copy_diff", "fresh_copy"}
 NOISY = """
 import os, sys
 from agent.interfaces import mcp_server
@@ -150,7 +150,7 @@ async def test_a_call_that_is_cancelled_ends_its_run(folder: Path) -> None:
     session = ReplayedSession([started()], hangs=True)
     tools = FolderTools(folder, session.open)
     calls = Calls(tools)
-    async with mcp.Client(served(tools, calls)) as client:
+    async with mcp.Client(build_server(tools, calls)) as client:
         call = asyncio.create_task(client.call_tool("heal", {"path": "sum.py", "tests": TEST}))
         while not session.started:
             await asyncio.sleep(0.01)
@@ -161,7 +161,7 @@ async def test_a_call_that_is_cancelled_ends_its_run(folder: Path) -> None:
         assert (await client.call_tool("file_read", {"path": "sum.py"})).content[0].text == BROKEN
         while not session.cancelled:
             await asyncio.sleep(0.01)
-    await calls.ended()
+    await calls.cancel_all()
     assert session.cancelled == ["r1"]
 
 
@@ -225,7 +225,7 @@ def test_the_copy_is_apart_from_the_folder_and_is_taken_anew(
     assert "+    return a + b" in str(tools.registry.execute("copy_diff").output)
     assert texts(folder) == before
     (folder / "new.py").write_text("x = 1\n")
-    tools.registry.execute("copy_anew")
+    tools.registry.execute("fresh_copy")
     assert tools.registry.execute("copy_diff").output == ""
     assert tools.registry.execute("file_read", path="new.py").output == "x = 1\n"
 

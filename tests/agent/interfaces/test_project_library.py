@@ -126,7 +126,7 @@ def test_a_project_is_judged_and_left_as_it_is(project: Path) -> None:
 def test_the_guides_table_has_the_servers_own_tools(project: Path) -> None:
     told = dict(re.findall(r"^\| `(\w+)\((.*?)\)` \|", GUIDE, re.MULTILINE))
     schemas = FolderTools(project, ReplayedSession().open).registry.get_schemas()
-    own = {"heal", "check", "read_report", "copy_diff", "copy_anew"}
+    own = {"heal", "check", "read_report", "copy_diff", "fresh_copy"}
     assert told == {
         one["name"]: ", ".join(
             f"{key}={json.dumps(value['default'])}" if "default" in value else key

@@ -88,14 +88,18 @@ def test_a_misspelt_module_of_a_project_is_answered_with_what_may_be_meant(
         refuse_what_does_not_run(SuiteRun(problems=[problem]), inspected.tree, "Python 3")
 
 
-def test_where_the_reason_says_what_to_do_nothing_is_added(inspected: Inspection, unhealed: Result) -> None:
+def test_where_the_reason_says_what_to_do_nothing_is_added(
+    inspected: Inspection, unhealed: Result
+) -> None:
     for outcome in ("healed", "healthy", "not_fixable"):
         assert next_steps(replace(unhealed, outcome=outcome, proof="E1"), inspected) == []
     (told,) = next_steps(replace(unhealed, unanswered="the key is refused."), inspected)
     assert "the key is refused." in told
 
 
-def test_a_models_question_is_in_the_report_and_the_document(inspected: Inspection, unhealed: Result) -> None:
+def test_a_models_question_is_in_the_report_and_the_document(
+    inspected: Inspection, unhealed: Result
+) -> None:
     asked = question(unhealed, inspected)
     for part in (
         f"FILE {MONEY}\n{FILES[MONEY]}", "FILE tests/test_money.py\n", f"{SPLIT}: assert 1",
@@ -107,7 +111,8 @@ def test_a_models_question_is_in_the_report_and_the_document(inspected: Inspecti
     assert isinstance(told, dict) and told["model_question"] == asked
     assert told["next"] == next_steps(unhealed, inspected)
     healed = replace(unhealed, outcome="healed")
-    assert question(healed, inspected) == "" and "<<<<<<< SEARCH" not in markdown(healed, "till", inspected)
+    assert question(healed, inspected) == ""
+    assert "<<<<<<< SEARCH" not in markdown(healed, "till", inspected)
 
 
 def test_a_report_of_what_was_not_healed_says_so_and_shows_the_best_patch_as_none(

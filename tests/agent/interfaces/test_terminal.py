@@ -150,7 +150,7 @@ BLAMED = SuspiciousLine(line=3, suspicion=1, text="return a - b", values=(("a", 
     (Proved(level="E1", why="w", evidence=Evidence(
         siblings=3, equivalent=1, survivors=("a became b",),
     )), [], ["proof E1; w", "  no test notices: a became b",
-             "  variations of the repair tried: 3", "  slips of no effect left out: 1"]),
+             "  patch variants tried: 3", "  mutations without effect, left out: 1"]),
 ])
 def test_details_are_for_those_who_want_them(
     event: Event, usual: list[str], details: list[str]
