@@ -71,7 +71,7 @@ def typed(*command: str) -> Interface:
 def from_python(**asked: float) -> Interface:
     def interface(session: ReplayedSession) -> None:
         agent = SelfHealingAgent(open_session=session.open, **asked)  # type: ignore[arg-type]
-        agent.loop(code=BROKEN, tests=TEST)
+        agent.run(code=BROKEN, tests=TEST)
 
     return interface
 

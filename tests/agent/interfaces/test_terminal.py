@@ -41,7 +41,7 @@ from agent.interfaces.terminal.display import (
     STYLES,
     Terminal,
     printable,
-    seen_lines,
+    detail_lines,
     shown_lines,
     status_line,
     verdict_line,
@@ -120,14 +120,14 @@ def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
         (verdict("passed", integrity=None, doubt="it looks into frames", message="x"),
          ("it looks into frames",)),
     ):
-        assert all(fact in "".join(seen_lines(one)) for fact in facts)
+        assert all(fact in "".join(detail_lines(one)) for fact in facts)
     plain, other_type = (
         verdict("failed", integrity=None, got="3", type_differs=differs)
         for differs in (False, True)
     )
-    assert seen_lines(plain) != seen_lines(other_type)
-    assert seen_lines(verdict("passed", expected="3", got="3")) == []
-    (long,) = seen_lines(verdict(message="x" * 300))
+    assert detail_lines(plain) != detail_lines(other_type)
+    assert detail_lines(verdict("passed", expected="3", got="3")) == []
+    (long,) = detail_lines(verdict(message="x" * 300))
     assert len(long) == len("    ") + 201
 
 
