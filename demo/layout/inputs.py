@@ -74,7 +74,7 @@ clear.addEventListener("click", (event) => {{
 that program and words make room for them."""
 
 
-def lay_inputs(
+def add_inputs(
     parts: Parts, *, public: bool, max_iterations: int, autonomy: Autonomy
 ) -> None:
     """What a visitor brings, and who is to answer."""
@@ -88,8 +88,8 @@ def lay_inputs(
         label="Or a task in words, with examples", lines=2, max_lines=3,
         placeholder="Write double(n). double(4) returns 8.",
     ))
-    with gr.Column(elem_id="foreseen"):
-        parts.add("wordless", gr.HTML(""))
+    with gr.Column(elem_id="forecast"):
+        parts.add("needs-model", gr.HTML(""))
         parts.add("spending", gr.HTML(""))
     with gr.Row(elem_id="actions"):
         # Enabled on arrival: a click before it would be undone by what arrives.
@@ -116,7 +116,7 @@ def lay_inputs(
             placeholder="debugger=anthropic, generator=groq/MODEL",
         ))
         with gr.Row(elem_classes="pair"):
-            parts.add("whose", gr.Dropdown(
+            parts.add("key-provider", gr.Dropdown(
                 list(keyed(public=public)), label="Key for", min_width=120,
             ))
             parts.add("key", gr.Textbox(
@@ -127,8 +127,8 @@ def lay_inputs(
             for name, label in (("use-key", "Use this key"), ("test-key", "Test key"),
                                 ("forget-keys", "Forget my keys")):
                 parts.add(name, gr.Button(label, min_width=80, size="sm"))
-        parts.add("at-hand", gr.HTML(""))
-        parts.add("came", gr.HTML(""))
+        parts.add("available-keys", gr.HTML(""))
+        parts.add("key-message", gr.HTML(""))
     with parts.later("options", "Options"):
         _lay_options(parts, max_iterations=max_iterations, autonomy=autonomy)
 
@@ -206,7 +206,7 @@ def examples() -> list[tuple[str, str, dict[str, str]]]:
     ]
 
 
-def lay_chips(parts: Parts) -> None:
+def add_chips(parts: Parts) -> None:
     """The first examples, one line above the editors."""
     chips = "".join(
         f'<button type="button" class="chip" data-example="{place}">{escaped(title)}</button>'
@@ -215,7 +215,7 @@ def lay_chips(parts: Parts) -> None:
     parts.add("chips", gr.HTML(f"<p>Try</p>{chips}", js_on_load=CHOOSES))
 
 
-def lay_examples(parts: Parts) -> None:
+def add_examples(parts: Parts) -> None:
     """A card for each of the others."""
     cards = "".join(
         f'<button type="button" class="card" data-example="{place}"><b>{escaped(title)}</b>'

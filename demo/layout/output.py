@@ -22,7 +22,7 @@ CHIP = 0
 FIRST_SCREEN = example(fold(from_jsonl(EXAMPLE.read_text(encoding="utf-8"))), LEAD, CHIP)
 
 
-def lay_output(parts: Parts) -> None:
+def add_output(parts: Parts) -> None:
     """What is asked of a visitor, above the workbench."""
     with parts.add("review", gr.Column(visible=False, elem_id="review")):
         parts.add("reviewed", gr.HTML(""))

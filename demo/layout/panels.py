@@ -29,12 +29,12 @@ element.addEventListener("click", (event) => {
 COMPARE = '<button type="button" data-act="compare">Compare two</button>'
 
 
-def lay_runs(parts: Parts) -> None:
+def add_runs(parts: Parts) -> None:
     """What the visitor has run."""
     parts.add("runs-search", gr.Textbox(
         "", label="Runs with these words", placeholder="healed late_fee", max_lines=1,
     ))
-    parts.add("runs-told", gr.HTML(""))
+    parts.add("runs-message", gr.HTML(""))
     parts.add("runs-list", gr.HTML("", html_template=f"${{value}}{COMPARE}", js_on_load=ACTS))
     parts.add("runs-go", gr.Textbox("", visible=False))
     parts.add("replay-at", gr.Slider(
@@ -43,15 +43,15 @@ def lay_runs(parts: Parts) -> None:
     parts.add("replayed", gr.HTML(""))
 
 
-def lay_memory(parts: Parts) -> None:
+def add_memory(parts: Parts) -> None:
     """What is remembered of the visitor's runs."""
     parts.add("memory-search", gr.Textbox(
         "", label="Fixes and lessons with these words", max_lines=1, placeholder="IndexError",
     ))
-    parts.add("memory-told", gr.HTML(""))
+    parts.add("memory-message", gr.HTML(""))
     parts.add("memory-list", gr.HTML("", js_on_load=ACTS))
 
 
-def lay_benchmarks(parts: Parts) -> None:
+def add_benchmarks(parts: Parts) -> None:
     """What was measured on this machine."""
     parts.add("benchmarks-list", gr.HTML(""))

@@ -31,7 +31,7 @@ STREAMED: dict[str, Any] = {
     "concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private",
     **MULTIPLE,
 }
-TOLD_IN = ("said", "runs-told", "memory-told", "benchmarks-list")
+MESSAGE_PARTS = ("said", "runs-message", "memory-message", "benchmarks-list")
 """The parts that say why an act could not be."""
 AS_SENT: dict[str, Any] = {"preprocess": False}
 """A value that no field has, as a program may send, is refused in words, or cleaned, by who reads
@@ -118,7 +118,7 @@ class Parts:
         acting = streaming if inspect.isasyncgenfunction(act) else once
         return event(acting, self.of(*given), self.of(*told), **how, **AS_SENT)
 
-    def on_told(
+    def on_button(
         self, name: str, act: Callable[..., Any], given: tuple[str, ...], changed: tuple[str, ...]
     ) -> Any:
         """Has `act` change some parts by what a button inside of a part tells of itself, and by
@@ -174,7 +174,7 @@ class Parts:
 
 def lacking(lack: Unavailable, changed: tuple[str, ...]) -> Update:
     """Why the engine does not work, in the first of the changed parts that says something."""
-    told = [name for name in changed if name in TOLD_IN]
+    told = [name for name in changed if name in MESSAGE_PARTS]
     return {name: sentence(str(lack)) for name in told[:1]}
 
 

@@ -25,7 +25,7 @@ from llm import LlmError, ModelPlan, NoProvider
 TESTS_A_MINUTE = 20
 """Keys that a public page tests in a minute for all of its visitors."""
 SHOWN_MODELS = 5
-SHOWN = ("plan", "spending", "at-hand", "wordless")
+SHOWN = ("plan", "spending", "available-keys", "needs-model")
 """The parts that say who would answer."""
 
 KeyAction = Literal["use", "test", "forget"]
@@ -80,17 +80,17 @@ class Panel:
             plan = await self.plan(visit)
         except (NoProvider, BadModelChoice) as error:
             missing = plans.missing_plan_html(str(error), running.jail)
-            return {"plan": missing, "spending": "", "at-hand": keys, "wordless": ""}
+            return {"plan": missing, "spending": "", "available-keys": keys, "needs-model": ""}
         cost = plans.cost_html(
             session.models.settings.caps, session.predicted(plan, "\n".join(filter(None, typed)))
         )
         doing = await session.models.local_status(plan, visitor)
         return {
             "plan": plans.chosen_plan_html(plan, running.jail, doing), "spending": cost,
-            "at-hand": keys, "wordless": "" if plan.of(GENERATOR) else plans.WORDLESS,
+            "available-keys": keys, "needs-model": "" if plan.of(GENERATOR) else plans.NEEDS_MODEL,
         }
 
-    async def want(self, visit: Visit, *typed: Typed) -> Update:
+    async def choose_models(self, visit: Visit, *typed: Typed) -> Update:
         """Keeps who is to answer, and shows what becomes of the plan; leaves a key that is being
         typed alone."""
         visit = self.known(visit)
@@ -99,7 +99,7 @@ class Panel:
             await self.plan(visit)
         except (NoProvider, BadModelChoice, Unavailable) as error:
             said = sentence(str(error))
-        return await self._told(visit, typed, said)
+        return await self._updated(visit, typed, said)
 
     # Keys.
 
@@ -115,27 +115,27 @@ class Panel:
             models = session.models
             if action == "forget":
                 models.forget(self.visitor(visit))
-                came = "The keys you gave are forgotten."
+                message = "The keys you gave are forgotten."
             elif action == "use":
-                came = self._used(models, visit, provider or "", key or "")
+                message = self._add_key(models, visit, provider or "", key or "")
             else:
-                came = await self._tried(models, visit, provider or "", key or "")
-            said = sentence(came, "status")
+                message = await self._test_key(models, visit, provider or "", key or "")
+            said = sentence(message, "status")
         except (BadKey, Unavailable) as error:
             said = sentence(str(error))
-        return {**await self._told(visit, typed, said), "key": ""}
+        return {**await self._updated(visit, typed, said), "key": ""}
 
-    def _used(self, models: Models, visit: Visit, name: str, key: str) -> str:
+    def _add_key(self, models: Models, visit: Visit, name: str, key: str) -> str:
         variable = self._variable(name)
         if not key.strip():
             raise BadKey("There is no key yet: paste one.")
         models.add_key(self.visitor(visit), variable, key)
         return f"The key for {name} is used now. It is kept in memory only, until you forget it."
 
-    async def _tried(self, models: Models, visit: Visit, name: str, key: str) -> str:
+    async def _test_key(self, models: Models, visit: Visit, name: str, key: str) -> str:
         """What a provider answers to the visitor's key, the typed one if there is one."""
         if key.strip():
-            self._used(models, visit, name, key)
+            self._add_key(models, visit, name, key)
         if self._variable(name) not in models.available_keys(self.visitor(visit)):
             raise BadKey(f"There is no key for {name} yet: paste one.")
         self._count_test()
@@ -162,9 +162,9 @@ class Panel:
             raise BadKey("Many keys were tested here just now: try again in a minute.")
         self._tested.count("")
 
-    async def _told(self, visit: Visit, typed: tuple[Typed, ...], said: str) -> Update:
+    async def _updated(self, visit: Visit, typed: tuple[Typed, ...], said: str) -> Update:
         try:
             shown = await self.shown(visit, *typed)
         except Unavailable:  # which is said already
             shown = dict.fromkeys(SHOWN, "")
-        return {"visit": visit, "came": said, **shown}
+        return {"visit": visit, "key-message": said, **shown}

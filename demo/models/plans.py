@@ -14,7 +14,7 @@ from llm.plan import Choice
 from llm.provider import MOCK, PROVIDERS, named
 from sandbox.levels import SAFE_FOR_PUBLIC
 
-WORDLESS = (
+NEEDS_MODEL = (
     '<p class="hint">Words of your own need a model: see “Models and keys”. Code needs none.</p>'
 )
 """Beside the field for words, where no model could write the program."""

@@ -22,7 +22,7 @@ from demo.views.escape import sentence
 from llm import LlmError
 
 NOT_YOURS = "That run is not yours, or is not kept any more."
-Told = Mapping[str, Any]
+Action = Mapping[str, Any]
 """What a button tells of itself: its act, the key of its row, and what was typed."""
 
 
@@ -43,16 +43,16 @@ class Panels:
         listed = history.runs(views.MAX_RUNS)
         return {"runs-list": views.runs(listed, search or "")}
 
-    async def run_act(self, told: Told, visit: Visit, search: str) -> Update:
+    async def run_act(self, action: Action, visit: Visit, search: str) -> Update:
         """What a button of a run asks for."""
-        return await self._listed("runs", self._run_act(told, visit), self.runs(visit, search))
+        return await self._listed("runs", self._run_act(action, visit), self.runs(visit, search))
 
-    async def _run_act(self, told: Told, visit: Visit) -> Update:
+    async def _run_act(self, action: Action, visit: Visit) -> Update:
         session, visitor = await self._host.session(), self._panel.visitor(visit)
-        history, key = session.history(visitor), _text(told, "key")
-        match told.get("act"):
+        history, key = session.history(visitor), _text(action, "key")
+        match action.get("act"):
             case "rename":
-                history.rename(key, _text(told, "value"))
+                history.rename(key, _text(action, "value"))
             case "delete":
                 await session.delete(history.named(key))
                 return {"replayed": "", "replay-at": gr.update(visible=False)}
@@ -64,7 +64,7 @@ class Panels:
             case "replay":
                 return self._replay(history, key)
             case "compare":
-                return await self._compare(history, told.get("picked"))
+                return await self._compare(history, action.get("picked"))
         return {}
 
     def _replay(self, history: History, key: str) -> Update:
@@ -109,23 +109,23 @@ class Panels:
         try:
             known = memory.fixes(), memory.lessons(), search or ""
         except MemoryFault as fault:
-            return {"memory-list": "", "memory-told": sentence(str(fault))}
+            return {"memory-list": "", "memory-message": sentence(str(fault))}
         return {"memory-list": await asyncio.to_thread(views.memory, *known)}
 
-    async def memory_act(self, told: Told, visit: Visit, search: str) -> Update:
+    async def memory_act(self, action: Action, visit: Visit, search: str) -> Update:
         """What a button of a memory asks for."""
         return await self._listed(
-            "memory", self._memory_act(told, visit), self.memory(visit, search)
+            "memory", self._memory_act(action, visit), self.memory(visit, search)
         )
 
-    async def _memory_act(self, told: Told, visit: Visit) -> Update:
+    async def _memory_act(self, action: Action, visit: Visit) -> Update:
         from agent.memory.fixes import UnknownEntry
 
         memory = (await self._host.session()).memory(self._panel.visitor(visit))
-        match told.get("act"):
+        match action.get("act"):
             case "forget":
                 with suppress(UnknownEntry):  # in another tab it was forgotten already
-                    memory.forget(*memory.named([_text(told, "key")]))
+                    memory.forget(*memory.named([_text(action, "key")]))
             case "forget-all":
                 memory.forget_all()
         return {}
@@ -151,11 +151,11 @@ class Panels:
         try:
             done = await act
         except UnknownRun:
-            done = {f"{place}-told": sentence(NOT_YOURS)}
+            done = {f"{place}-message": sentence(NOT_YOURS)}
         except (Unavailable, LlmError, BadModelChoice, MemoryFault, TooMuch) as refusal:
-            done = {f"{place}-told": sentence(str(refusal))}
-        return {f"{place}-told": "", **await lists, **done}
+            done = {f"{place}-message": sentence(str(refusal))}
+        return {f"{place}-message": "", **await lists, **done}
 
 
-def _text(told: Told, name: str) -> str:
-    return str(told.get(name) or "")[:200]
+def _text(action: Action, name: str) -> str:
+    return str(action.get(name) or "")[:200]

@@ -30,7 +30,7 @@ NOTHING_KNOWN = (
 )
 
 
-def standing_words(one: Listed) -> str:
+def status_words(one: Listed) -> str:
     """How a run stands, in the words of its verdict."""
     if several := open_words(one.fitting):
         return several
@@ -47,7 +47,7 @@ def runs(listed: Sequence[Listed], search: str) -> str:
     found = [
         one for one in listed
         if all(
-            word in f"{one.title} {standing_words(one)} {one.standing} {one.id}".lower()
+            word in f"{one.title} {status_words(one)} {one.standing} {one.id}".lower()
             for word in words
         )
     ]
@@ -69,7 +69,7 @@ def _run(one: Listed, titles: Mapping[str, str]) -> str:
         f'<li class="kept-run"><label class="tick"><input type="checkbox" data-pick="{run}">'
         f'<span class="sr">Compare {title}</span></label>'
         f'<a class="name" href="?run={run}">{title}</a>'
-        f'<span class="standing is-{slug} at-{one.proof}">{escaped(standing_words(one))}{level}'
+        f'<span class="standing is-{slug} at-{one.proof}">{escaped(status_words(one))}{level}'
         "</span>"
         f"<small>{_when(one.created)}{parent}</small>"
         f'<span class="acts">{_act("replay", run, "Replay")}{_act("again", run, "Run again")}'

@@ -38,7 +38,7 @@ class Answering(gr.Blocks):
             )
 
 
-async def miscalled(request: Request, fault: Exception) -> Response:
+async def bad_call(request: Request, fault: Exception) -> Response:
     """What a call by names is told that names no endpoint, or not the values that one takes; our
     own faults are told in the log."""
     _, asks, name = request.url.path.rstrip("/").partition("/gradio_api/call/v2")
@@ -55,7 +55,7 @@ class BadValue(Exception):
     """A value of another kind than an endpoint takes; the message says of which it may be."""
 
 
-def _for_programs(verb: Callable[..., Any]) -> Callable[..., Any]:
+def _endpoint(verb: Callable[..., Any]) -> Callable[..., Any]:
     """A verb as Gradio calls it: with the request, which tells who asks. Its refusals reach them as
     their sentences."""
     told = inspect.signature(verb)
@@ -115,4 +115,4 @@ def offer(verbs: Verbs) -> None:
     """What programs may ask for, by its name."""
     for one in OFFERED:
         verb = getattr(verbs, one.__name__)
-        api(_for_programs(verb), api_name=verb.__name__, concurrency_limit=None)
+        api(_endpoint(verb), api_name=verb.__name__, concurrency_limit=None)

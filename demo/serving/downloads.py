@@ -31,7 +31,7 @@ from demo.serving.host import SessionHost, Unavailable
 
 
 def download_route(host: SessionHost) -> Route:
-    """The route `gradio_api/heal/<run>/<what>`, for each file that `made` makes."""
+    """The route `gradio_api/heal/<run>/<what>`, for each file that `file_of` makes."""
 
     async def download(request: Request) -> Response:
         run, what = request.path_params["run"], request.path_params["what"]
@@ -42,7 +42,7 @@ def download_route(host: SessionHost) -> Route:
             return PlainTextResponse(f"{fault}\n", status_code=503)
         except KeyError:
             return PlainTextResponse("There is no such run here.\n", status_code=404)
-        name, content = await asyncio.to_thread(made, what, task, log)
+        name, content = await asyncio.to_thread(file_of, what, task, log)
         if not content:
             return PlainTextResponse("This run has no such file.\n", status_code=404)
         return _file(content, f"heal-{run[:8]}{'-' if name[0] != '.' else ''}{name}")
@@ -50,7 +50,7 @@ def download_route(host: SessionHost) -> Route:
     return Route("/gradio_api/heal/{run}/{what}", download)
 
 
-def made(what: str, task: Task, log: tuple[Stamped, ...]) -> tuple[str, bytes]:
+def file_of(what: str, task: Task, log: tuple[Stamped, ...]) -> tuple[str, bytes]:
     """The end of a file's name, and what it holds; nothing where the run has none."""
     result = fold(log)
     match what:

@@ -45,11 +45,11 @@ class Verbs:
         each time that this changes, its outcome last; to cancel the call ends the run. options may
         hold iterations, autonomy, ask, learn, require_proof, require_integrity, usd, tokens, calls,
         seconds, stdin, args, and files: each name with its bytes in base64. A file may be a zip."""
-        from demo.submission import begun  # the session has imported what it needs
+        from demo.submission import start_run  # the session has imported what it needs
 
         visit: Visit = {**self._visit(visitor), "provider": provider, "model": model}
         run, session = str(uuid4()), await self._host.session()
-        submitted = await begun(
+        submitted = await start_run(
             self._host, self._panel, visit, run, (code, tests, words),
             {name.replace("_", "-"): value for name, value in (options or {}).items()},
             address=address, pauses=False,

@@ -99,10 +99,10 @@ class Gate:
         if not self._public:
             # A name that another site points here makes its page one of ours to a browser.
             if not is_loopback(re.sub(r":\d*$", "", headers.get("host", "").lower())):
-                return _said(403, "This page is for its own machine: open it as localhost. To "
+                return _refused(403, "This page is for its own machine: open it as localhost. To "
                                   "serve it by another name, set GRADIO_SERVER_NAME to that.")
             # Whoever asks is the owner, unless another site's page makes their browser ask.
-            return None if method in ("GET", "HEAD") or visitors.same_site(headers) else _said(
+            return None if method in ("GET", "HEAD") or visitors.same_site(headers) else _refused(
                 403, "This page is asked from itself only: open it, and ask there."
             )
         length = headers.get("content-length", "")
@@ -113,7 +113,7 @@ class Gate:
         wait_s = self._rate.full_for_s(address, self._settings.request_rate)
         if wait_s or (path.startswith(_STREAMS) and self._streams[address] >= MAX_STREAMS):
             wait_s = wait_s or MINUTE_S
-            return _said(
+            return _refused(
                 429, "There were too many requests from your address: wait "
                 f"{wait_s:.0f} seconds, then reload the page. Your runs go on.", wait_s,
             )
@@ -122,7 +122,7 @@ class Gate:
             try:
                 self._admit(visitors.word_of(headers), address)
             except TooMuch as full:
-                return _said(429, str(full), full.after_s or MINUTE_S)
+                return _refused(429, str(full), full.after_s or MINUTE_S)
         return None
 
     def _known(self, scope: Scope, headers: Headers, send: Send) -> Send:
@@ -141,26 +141,26 @@ class Gate:
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers, with a body no larger than may be, and counts the answers that go on."""
-        address, had, begun = _address(scope), 0, False
+        address, received, started = _address(scope), 0, False
 
         async def counted() -> Message:
-            nonlocal had
+            nonlocal received
             message = await receive()
-            had += len(message.get("body", b""))
-            if self._public and had > self._most:
+            received += len(message.get("body", b""))
+            if self._public and received > self._most:
                 raise TooLarge
             return message
 
         async def noted(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal started
+            started = True
             await send(message)
 
         self._streams[address] += 1
         try:
             await self._app(scope, counted, noted)
         except TooLarge:
-            if not begun:
+            if not started:
                 await self._too_large()(scope, receive, send)
         finally:
             self._streams[address] -= 1
@@ -168,7 +168,7 @@ class Gate:
                 del self._streams[address]
 
     def _too_large(self) -> JSONResponse:
-        return _said(413, (
+        return _refused(413, (
             f"That is more than this page takes, which is {self._settings.largest_input:,} "
             "characters: bring the part that fails."
         ))
@@ -182,12 +182,12 @@ def _address(scope: Scope) -> str:
 def _page(refusal: Response) -> Response:
     """A refusal as a browser shows it to a person."""
     body = bytes(refusal.body)
-    told = json.loads(body)["detail"] if isinstance(refusal, JSONResponse) else body.decode()
+    text = json.loads(body)["detail"] if isinstance(refusal, JSONResponse) else body.decode()
     headers = {name: refusal.headers[name] for name in ("retry-after",) if name in refusal.headers}
-    return HTMLResponse(PAGE.format(html.escape(told)), refusal.status_code, headers)
+    return HTMLResponse(PAGE.format(html.escape(text)), refusal.status_code, headers)
 
 
-def _said(status: int, text: str, after_s: float = 0.0) -> JSONResponse:
+def _refused(status: int, text: str, after_s: float = 0.0) -> JSONResponse:
     """A refusal as the page shows it and a program reads it."""
     headers = {"Retry-After": f"{after_s:.0f}"} if after_s else {}
     return JSONResponse({"detail": text, "error": text}, status, headers=headers)

@@ -27,7 +27,7 @@ from agent.iteration.models import visitor_of
 from agent.log.spending import CostEstimate
 from demo.serving.access import Access
 from demo.serving.limits import MAX_WAITING, TooMuch, VisitorLimits
-from demo.serving.viewers import Onlookers
+from demo.serving.viewers import Viewers
 from llm import LlmError, ModelPlan, NoProvider
 from sandbox import SandboxError
 
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 FAULTS = (BadSettings, LlmError, SandboxError)
 """What is raised where the surroundings lack something; the message is for people."""
-LEAVING = (
+ENDING_MESSAGE = (
     "This server is ending. Its page comes back by itself once it runs again, and so does each run."
 )
 TIDY_S = 3600.0
@@ -103,20 +103,20 @@ class SessionHost:
         """`open_session` may import the engine; it is called in a thread."""
         self.access = access
         self._open_session = open_session
-        self.onlookers = Onlookers()
+        self.viewers = Viewers()
         self._limits = VisitorLimits()
         self._opened: asyncio.Future[ServedSession] | None = None
-        self._keeping: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
         self._leave = asyncio.Event()
 
     @property
-    def standing(self) -> Literal["starting", "ready", "failed", "ending"]:
+    def status(self) -> Literal["starting", "ready", "failed", "ending"]:
         """Whether the engine works."""
         if self.leaving:
             return "ending"
         if self._opened is not None and self._opened.done():
             return "ready"
-        return "failed" if self._keeping is not None and self._keeping.done() else "starting"
+        return "failed" if self._task is not None and self._task.done() else "starting"
 
     @property
     def leaving(self) -> bool:
@@ -126,18 +126,18 @@ class SessionHost:
     async def close(self) -> None:
         """Closes the session, with every unfinished run left to be taken up."""
         self._leave.set()
-        if self._keeping is not None:
+        if self._task is not None:
             if self._opened is not None and not self._opened.done():
-                self._keeping.cancel()
-            await asyncio.wait({self._keeping})
+                self._task.cancel()
+            await asyncio.wait({self._task})
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
         """The life of the server; runs that a killed server left behind are taken up."""
         self._opened = asyncio.get_running_loop().create_future()
         self._leave.clear()
-        self._keeping = asyncio.create_task(self._keep(self._opened))
-        self._keeping.add_done_callback(partial(_told, "the engine does not work"))
+        self._task = asyncio.create_task(self._keep(self._opened))
+        self._task.add_done_callback(partial(_log_failure, "the engine does not work"))
         try:
             yield
         finally:
@@ -145,15 +145,15 @@ class SessionHost:
 
     async def running(self) -> ServedSession:
         """The open session with its jail; raises `Unavailable` where it cannot work."""
-        if self._opened is None or self._keeping is None:
+        if self._opened is None or self._task is None:
             raise Unavailable("The page is not being served.")
         either: tuple[asyncio.Future[ServedSession] | asyncio.Task[None], ...]
-        either = (self._opened, self._keeping)
+        either = (self._opened, self._task)
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if self.leaving:
-            raise Unavailable(LEAVING)
+            raise Unavailable(ENDING_MESSAGE)
         if not self._opened.done():
-            self._keeping.result()
+            self._task.result()
             raise Unavailable("The engine has ended.")
         return self._opened.result()
 
@@ -189,7 +189,7 @@ class SessionHost:
     def admit(self, word: str, address: str) -> None:
         """Raises `TooMuch` where whoever is known by that word, or asks from there, may not begin
         anything now, as far as that is known before it is read what."""
-        if self.access.public and self.standing == "ready" and self._opened is not None:
+        if self.access.public and self.status == "ready" and self._opened is not None:
             session = self._opened.result().session
             self._limits.admit(session.settings, session.going(), visitor_by(word), address)
 
@@ -217,13 +217,13 @@ class SessionHost:
                 if not running.refusal:
                     for run in await session.recover():
                         # Whoever began it looks again soon, or it waits for them.
-                        with self.onlookers.looking(run, session.settings.grace_s, session.pause):
+                        with self.viewers.viewing(run, session.settings.grace_s, session.pause):
                             pass
                 opened.set_result(running)
                 for notice in session.notices if self.access.public else ():
                     log.warning("%s", notice)  # no run of a visitor tells it
                 tidying = asyncio.create_task(_tidy(session))
-                tidying.add_done_callback(partial(_told, "nothing more is tidied up"))
+                tidying.add_done_callback(partial(_log_failure, "nothing more is tidied up"))
                 await self._leave.wait()
                 tidying.cancel()
                 await asyncio.wait({tidying})
@@ -253,6 +253,6 @@ async def _tidy(session: Session) -> None:
         await asyncio.sleep(TIDY_S)
 
 
-def _told(what: str, task: asyncio.Task[None]) -> None:
+def _log_failure(what: str, task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
         log.error("%s: %s", what, task.exception())

@@ -27,14 +27,14 @@ from starlette.routing import Route
 from agent.core.settings import Settings
 from demo.layout.theme import ASSETS, PageTheme
 from demo.serving.access import is_loopback
-from demo.serving.api import miscalled
+from demo.serving.api import bad_call
 from demo.serving.downloads import download_route
 from demo.serving.gate import Gate
 from demo.serving.host import SessionHost
 from demo.serving.sessions import Sessions
 
-_AS_SHIPPED = Settings()
-NOT_KEPT = {"Cache-Control": "no-store"}
+_DEFAULTS = Settings()
+NO_STORE = {"Cache-Control": "no-store"}
 DRAIN_S = 1.5
 """How long a server that has been sent a signal to end waits for its runs to be left in order:
 whoever sent it may kill the process soon after."""
@@ -42,7 +42,7 @@ whoever sent it may kill the process soon after."""
 
 def serve(
     ui: gr.Blocks, host: SessionHost, server_name: str, server_port: int, *, share: bool = False,
-    settings: Settings = _AS_SHIPPED,
+    settings: Settings = _DEFAULTS,
 ) -> NoReturn:
     """Serves the page until interrupted, which ends the process; with `share` at a link of
     gradio.live too.
@@ -84,7 +84,7 @@ def serve(
             js=(ASSETS / "page.js").read_text(encoding="utf-8"),
             app_kwargs={
                 "lifespan": lifespan,
-                "exception_handlers": {KeyError: miscalled, TypeError: miscalled},
+                "exception_handlers": {KeyError: bad_call, TypeError: bad_call},
                 "middleware": [Middleware(
                     Gate, public=host.access.public, settings=settings, admit=host.admit,
                 )],
@@ -93,7 +93,7 @@ def serve(
         # A signal that the system delivers to another thread is handled when this one wakes.
         while not received:
             time.sleep(0.25)
-    _leave(host, loops)
+    _exit(host, loops)
 
 
 def health_route(host: SessionHost) -> Route:
@@ -103,13 +103,13 @@ def health_route(host: SessionHost) -> Route:
     since = datetime.now(UTC).isoformat(timespec="milliseconds")
 
     async def health(_: Request) -> JSONResponse:
-        if host.standing != "ready":
-            return JSONResponse({"status": host.standing}, 503, headers=NOT_KEPT)
+        if host.status != "ready":
+            return JSONResponse({"status": host.status}, 503, headers=NO_STORE)
         here = await host.running()
         return JSONResponse({
             "status": "ready", "jail": here.jail.level, "runs_code": not here.refusal,
             "runs": len(here.session.going()), "since": since,
-        }, headers=NOT_KEPT)
+        }, headers=NO_STORE)
 
     return Route("/healthz", health)
 
@@ -153,7 +153,7 @@ def _end_signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _leave(host: SessionHost, loops: list[asyncio.AbstractEventLoop]) -> NoReturn:
+def _exit(host: SessionHost, loops: list[asyncio.AbstractEventLoop]) -> NoReturn:
     """Leaves every run to be taken up by the next server, and ends the process.
 
     Nobody is waited for: each open page holds a connection as long as it is looked at, and freeing

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 Left = Callable[[str], Coroutine[None, None, None]]
 
 
-class Onlookers:
+class Viewers:
     """Use from the serving event loop."""
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class Onlookers:
         self._leaving: set[asyncio.Task[None]] = set()
 
     @contextmanager
-    def looking(self, run: str, grace_s: float, left: Left) -> Iterator[None]:
+    def viewing(self, run: str, grace_s: float, left: Left) -> Iterator[None]:
         """Somebody looks at a run. `left` is called with it once nobody has for `grace_s`
         seconds; with 0 never."""
         timer = self._timers.pop(run, None)

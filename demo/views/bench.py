@@ -23,11 +23,11 @@ from demo.views.escape import escaped, prose, sentence
 from demo.views.findings import behaviours, learned, proof, smallest
 from demo.views.matrix import matrix
 from demo.views.panes import leading, pane, small
-from demo.views.programs import causes, changes, console, of_leading, scrubber
+from demo.views.programs import causes, changes, console, for_leading, scrubber
 from demo.views.required import next_words
 from demo.views.tabs import Tab, tabs
 from demo.views.timeline import steps, timeline
-from demo.views.trace import said_now, trace
+from demo.views.trace import trace, writing_now
 
 STATE_MARKS: dict[str, str] = {
     "healed": "✓", "proposed": "?", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗",
@@ -77,7 +77,7 @@ def _looked(result: Result, rivals: str, own: bool) -> str:
             "What is known of it",
             Tab("patch", "Diff", changes(result)),
             Tab("diagnosis", "Diagnosis", causes(result)),
-            Tab("proof", "Proof", of_leading(result, claimed)),
+            Tab("proof", "Proof", for_leading(result, claimed)),
             Tab("trace", "Trace", trace(result), len(result.talk)),
             Tab("lessons", "Lessons", learned(result), lessons),
             Tab("console", "Console", console(result)),
@@ -152,7 +152,7 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
     reason = "" if result.waiting is not None else result.why or result.reason
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
     if result.phase == "running":
-        line += said_now(result.talk)
+        line += writing_now(result.talk)
     seen = result.columns[0].diagnosis if result.columns else None
     if seen is not None and result.phase == "finished":
         line += f'<p class="was"><b>What was wrong:</b> {prose(seen.cause, 240)}</p>'

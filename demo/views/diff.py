@@ -21,7 +21,7 @@ _MAX_PAIRS = 2_000_000
 """Pairs of words that are held against each other in one diff, which takes a tenth of a second; the
 lines behind them are shown without marks."""
 
-Kind = Literal["file", "hunk", "same", "gone", "came", "note"]
+Kind = Literal["file", "hunk", "same", "removed", "added", "note"]
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ class DiffLine:
 
 
 def diff_lines(diff: str) -> tuple[DiffLine, ...]:
-    """The lines of a unified diff. Only where as many lines came as had gone are their words
+    """The lines of a unified diff. Only where as many lines added as had removed are their words
     compared."""
     left = _MAX_PAIRS
     groups = [list(group) for _, group in groupby(_read(diff), key=lambda line: line.kind)]
-    for gone, came in pairwise(groups):
-        if (gone[0].kind, came[0].kind, len(gone)) == ("gone", "came", len(came)):
-            for place, (before, after) in enumerate(zip(gone, came, strict=True)):
+    for removed, added in pairwise(groups):
+        if (removed[0].kind, added[0].kind, len(removed)) == ("removed", "added", len(added)):
+            for place, (before, after) in enumerate(zip(removed, added, strict=True)):
                 olds, news = _WORD.findall(before.text), _WORD.findall(after.text)
                 left -= len(olds) * len(news)
                 if left < 0:
                     break
                 if len(olds) + len(news) <= _MAX_WORDS:
-                    gone[place], came[place] = _compared(before, after, olds, news)
+                    removed[place], added[place] = _compared(before, after, olds, news)
     return tuple(line for group in groups for line in group)
 
 
@@ -71,15 +71,15 @@ def _read(diff: str) -> Iterator[DiffLine]:
     for line in diff.removesuffix("\n").split("\n"):
         inside = old < old_end or new < new_end
         if line.startswith("\\"):
-            # Inside, what came follows what had gone; of a line that stays it says no change.
+            # Inside, what added follows what had removed; of a line that stays it says no change.
             if not inside and before != " ":
                 yield DiffLine("note", None, None, (Piece(line),))
         elif inside:
             text = (Piece(line[1:]),)
             if line.startswith("-"):
-                yield DiffLine("gone", old, None, text)
+                yield DiffLine("removed", old, None, text)
             elif line.startswith("+"):
-                yield DiffLine("came", None, new, text)
+                yield DiffLine("added", None, new, text)
             else:
                 yield DiffLine("same", old, new, text)
             old += not line.startswith("+")
@@ -100,9 +100,9 @@ def _compared(
     if matcher.ratio() < _ALIKE:
         return before, after
     blocks = matcher.get_opcodes()
-    gone = (Piece("".join(olds[i:j]), tag != "equal") for tag, i, j, _, _ in blocks if j > i)
-    came = (Piece("".join(news[k:m]), tag != "equal") for tag, _, _, k, m in blocks if m > k)
-    return replace(before, pieces=tuple(gone)), replace(after, pieces=tuple(came))
+    removed = (Piece("".join(olds[i:j]), tag != "equal") for tag, i, j, _, _ in blocks if j > i)
+    added = (Piece("".join(news[k:m]), tag != "equal") for tag, _, _, k, m in blocks if m > k)
+    return replace(before, pieces=tuple(removed)), replace(after, pieces=tuple(added))
 
 
 DEEPEST = 4
@@ -120,7 +120,7 @@ def diff(text: str) -> str:
     return f'<div class="diff">{body}</div>{rest}'
 
 
-_INDICATORS = {"gone": ("\u2212", "removed"), "came": ("+", "added")}
+_INDICATORS = {"removed": ("\u2212", "removed"), "added": ("+", "added")}
 
 
 def _diff_line(line: DiffLine) -> str:

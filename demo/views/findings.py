@@ -38,7 +38,7 @@ def _rival(one: Behaviour, shown: str) -> str:
     )
 
 
-def seen_facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
+def verdict_facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """What was expected and what came; a message only where it says more."""
     if verdict.passed:
         return (("got", "as the test expects"),)
@@ -53,7 +53,7 @@ def smallest(result: Result) -> str:
     verdict = result.smallest_failure
     if verdict is None or result.outcome in (None, "healed", "proposed", "healthy"):
         return ""
-    facts, columns = fact_list(*seen_facts(verdict)), result.columns
+    facts, columns = fact_list(*verdict_facts(verdict)), result.columns
     whose = f" of “{columns[leading(result)].label}”" if len(columns) > 1 else ""
     return pane(
         "smallest", f"The smallest failing test{escaped(whose)}",

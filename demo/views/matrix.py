@@ -17,7 +17,7 @@ from agent.report.words import (
     verdict_words,
 )
 from demo.views.escape import escaped
-from demo.views.findings import seen_facts
+from demo.views.findings import verdict_facts
 from demo.views.panes import at_hand, fact_list, named, pane
 
 LONGEST_SEEN = 1_500
@@ -184,7 +184,7 @@ def _verdict(verdict: Verdict, column: Column) -> str:
     if verdict.standing == "error" and column.diagnosis is not None and column.diagnosis.blamed:
         notes.append("its lines are marked under “Diagnosis”")
     slug = verdict.standing.replace(" ", "-")
-    facts = fact_list(("call", verdict.call), *seen_facts(verdict), limit=LONGEST_SEEN)
+    facts = fact_list(("call", verdict.call), *verdict_facts(verdict), limit=LONGEST_SEEN)
     return (
         f'<div class="seen {slug}"><p><b>{mark}</b> {escaped(column.label)}: {word}'
         f"<small>{escaped('; '.join(notes), 600)}</small></p>{facts}</div>"

@@ -44,7 +44,7 @@ def _each(result: Result, show: Callable[[int], str]) -> str:
     )
 
 
-def of_leading(result: Result, shown: str) -> str:
+def for_leading(result: Result, shown: str) -> str:
     """What is shown of the leading program alone; the others say whose it is."""
     if len(result.columns) < 2:
         return shown
@@ -95,13 +95,13 @@ def _which(result: Result, place: int) -> str:
 def changes(result: Result) -> str:
     """What each program changes, and its text."""
     return (
-        _unjudged(result) + _against(result)
+        _untested_patch(result) + _against(result)
         + _each(result, lambda place: _program(result, place))
         + ("" if result.columns else _whole(result.shown_code, "code", final=True, shown=True))
     )
 
 
-def _unjudged(result: Result) -> str:
+def _untested_patch(result: Result) -> str:
     """A patch that belongs to no judged program: one under test, or the best partial one."""
     judged = [changed(result.columns, place, 0) for place in at_hand(result)[::-1]]
     if result.last_diff and result.last_diff not in judged:

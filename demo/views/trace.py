@@ -67,7 +67,7 @@ def _call(call: ModelQuestion, place: int, *, texts: bool) -> str:
     )
 
 
-def said_now(talk: Talk) -> str:
+def writing_now(talk: Talk) -> str:
     """Where the last lines of what a model is writing are seen without looking for them."""
     last = talk[-1] if talk else None
     if not isinstance(last, ModelQuestion) or last.asked is None or last.ended is not None:

@@ -23,7 +23,7 @@ from agent.report.result import fold
 from agent.report.waiting import read_answer
 from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, Visit
 from demo.handlers import MAX_STOPPED, Page
-from demo.layout.parts import ANSWERED, TOLD_IN
+from demo.layout.parts import ANSWERED, MESSAGE_PARTS
 from demo.serving.host import SessionHost
 from demo.serving.limits import MAX_FOLLOWED, MAX_WAITING
 from demo.views.bench import NOTHING, SHARED
@@ -368,7 +368,7 @@ async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -
                 continue
             told = [one async for one in answering] if hasattr(answering, "__aiter__") else [
                 await answering]
-            if parts & {*TOLD_IN, ANSWERED}:
+            if parts & {*MESSAGE_PARTS, ANSWERED}:
                 # Where an act has told it before, only the buttons are given back.
                 assert "install one" in str(told) or "'interactive': True" in str(told)
 

@@ -149,7 +149,7 @@ async def test_what_cannot_be_deleted_now_is_tried_again(
         await host.running()
         while kept.tried < 3:
             await asyncio.sleep(0)
-        assert host.standing == "ready"
+        assert host.status == "ready"
     first, second = (one.message for one in caplog.records)
     assert first == kept.notices[0] and "database is locked" in second
 
