@@ -66,17 +66,19 @@ if TYPE_CHECKING:
     from agent.loop.session import Session
 
 LONGEST_KEPT = 200_000
-"""Characters of input a browser is asked to keep; its storage is small."""
+"""Characters of input that are saved in the browser, whose storage is small."""
 MAX_STOPPED, MAX_STOPPED_NEAR = 1_000, 20
-"""Runs that were stopped early and never begun, which are remembered; and those of one address."""
+"""Stopped runs that never started which are remembered, in all and for one address."""
 LOST = (
-    "That run is not known here: it had not begun when the page was left, its address is wrong, or "
-    "its log was removed. Press Heal to start one."
+    "This run was not found: it did not start before the page was left, its link is wrong, or its "
+    "log was deleted. Press Heal to start a new run."
 )
+NOT_OWNER = "Only the visitor who started this run can "
+UNKNOWN_PROGRAM = "The selected program was not found in this run. Select another one."
 LONGEST_PLACE = 6
-"""Digits by which a program of a run is named, and one more."""
+"""Maximum digits of a program's number in a run, plus one."""
 DRAWN_AT_ONCE = 20_000
-"""Characters of a run's programs that are draw in the event loop."""
+"""Characters of a run's programs that are rendered in the event loop; more in a thread."""
 
 
 class Page:
@@ -576,11 +578,11 @@ class Page:
 
 
 async def draw(result: Result, *, own: bool) -> str:
-    """The workbench of a run, its clock where it is now. A large one is draw in a thread, to hold
-    up nobody else's page."""
+    """Renders the workbench of a run with its current time. A large one is rendered in a thread, so
+    that other pages are not blocked."""
     since_s = time.time() - result.told_at
     if result.phase == "running" and result.start is not None and (
-        0 < since_s < result.start.limit_s - result.worked_s  # nobody drives it where it is longer
+        0 < since_s < result.start.limit_s - result.worked_s  # else no process runs it
     ):
         result = replace(result, seconds=result.seconds + since_s)
     if sum(len(text_of(result, place)) for place in range(len(result.columns))) <= DRAWN_AT_ONCE:
