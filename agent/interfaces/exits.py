@@ -91,8 +91,13 @@ def shortfall(result: Result, least: Requirements) -> str:
         case "confidence":
             return f"The patch is not written, because {result.unsure}."
         case "proof":
-            level = result.proof or "E0"
-            return f"Proof {least.proof_of(result)} is required, but the result has only {level}."
+            from agent.report.words import PROOF_MEANING
+
+            required, level = least.proof_of(result), result.proof or "E0"
+            return (
+                f"Proof {required} is required ({PROOF_MEANING[required]}), but the result has "
+                f"only {level} ({PROOF_MEANING[level]})."
+            )
         case "integrity":
             found, reason = result.integrity, result.integrity_reason
             reached = f"the result has only {found}{f': {reason}' if reason else ''}"

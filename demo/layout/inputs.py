@@ -125,7 +125,7 @@ def add_inputs(
             ))
         with gr.Row(elem_classes="trio"):
             for name, label in (("use-key", "Use this key"), ("test-key", "Test key"),
-                                ("forget-keys", "Forget my keys")):
+                                ("forget-keys", "Delete my keys")):
                 parts.add(name, gr.Button(label, min_width=80, size="sm"))
         parts.add("available-keys", gr.HTML(""))
         parts.add("key-message", gr.HTML(""))

@@ -14,7 +14,13 @@ from agent.log.history import Listed
 from agent.memory import StoredFix, StoredLesson
 from agent.report.iterations import RunComparison
 from agent.report.result import Result
-from agent.report.words import OUTCOME_WORDS, headline, open_words, outcome_words
+from agent.report.words import (
+    OUTCOME_WORDS,
+    PROOF_MEANING,
+    headline,
+    open_words,
+    outcome_words,
+)
 from demo.panels.measured import BenchmarkTable, Share
 from demo.views.diff import diff
 from demo.views.escape import escaped, prose
@@ -64,7 +70,8 @@ def _run(one: Listed, titles: Mapping[str, str]) -> str:
     of = one.parent.run if one.parent is not None else ""
     parent = f" · fork of {escaped(titles.get(of) or of[:8], 60)}" if of else ""
     slug = "open" if one.fitting > 1 else one.standing.replace("_", "-")
-    level = f" <i>{one.proof}</i>" if one.proof is not None else ""
+    level = "" if one.proof is None else \
+        f' <i title="{escaped(PROOF_MEANING[one.proof])}">{one.proof}</i>'
     return (
         f'<li class="kept-run"><label class="tick"><input type="checkbox" data-pick="{run}">'
         f'<span class="sr">Compare {title}</span></label>'
@@ -173,7 +180,8 @@ def _fix(known: StoredFix) -> tuple[str, str]:
     of = f"<code>{escaped(names[0], 60)}</code>: " if names else ""
     return (
         f'<li><details><summary>{of}{prose(summary, 200)} '
-        f'<span class="level-{known.fix.proof}">{known.fix.proof}</span></summary>'
+        f'<span class="level-{known.fix.proof}" title="{escaped(PROOF_MEANING[known.fix.proof])}">'
+        f"{known.fix.proof}</span></summary>"
         f"{fact_list(*details)}{diff(patch_of(known))}"
         f'{_act("forget", str(known.number), "Delete this fix", sure="Delete it permanently?")}'
         "</details></li>", f"{text} {' '.join(names)}",

@@ -12,6 +12,7 @@ from agent.interfaces.terminal.display import age, table
 from agent.memory import FailureKey, StoredFix, StoredLesson
 from agent.memory.exchange import Imported
 from agent.memory.fixes import VerdictStatus
+from agent.report.words import PROOF_MEANING
 
 _UNPARSED_AT = re.compile(r" \([^()]*, line #\)$")
 
@@ -47,7 +48,8 @@ def facts(known: StoredFix) -> Iterator[tuple[str, str]]:
     if failure.place:
         yield "place", f"a {failure.place} statement"
     yield "repair", fix.note
-    yield "proof", f"before: {failure.passed or 'not recorded'}; after: {fix.proof}"
+    after = f"{fix.proof} ({PROOF_MEANING[fix.proof]})"
+    yield "proof", f"before: {failure.passed or 'not recorded'}; after: {after}"
     yield "others", STATUSES[fix.standing]
     yield "replays", _record(known.successes, known.failures)
     yield "elsewhere", _record(known.transfers, known.misfits)
