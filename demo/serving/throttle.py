@@ -1,4 +1,4 @@
-"""Slows a stream of batches to a rhythm that a page can follow."""
+"""Limits the rate of a stream of batches, so that a page can show it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ async def throttled(
     batches: AsyncIterator[tuple[T, ...]], every_s: float = 0.1, beat_s: float = 8.0,
     watched: Callable[[], object] = lambda: None,
 ) -> AsyncIterator[tuple[T, ...]]:
-    """Yields what came since the last time, at most once in `every_s`; nothing is lost.
+    """Yields the items since the last batch, at most once in `every_s` seconds.
 
-    The first batch is passed on at once. Between two, it yields an empty tuple where what
-    `watched` gives, as long as it gives anything, has changed, and after `beat_s` of silence: a
-    generator that never yields is never closed when its page goes away.
+    The first batch is yielded at once. Between batches it yields an empty tuple when the result of
+    `watched` changes, and after `beat_s` seconds without output, because a generator that never
+    yields is never closed when its page is closed.
     """
     loop = asyncio.get_running_loop()
     arrived = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Renders the tested programs of a run as HTML: their changes, diagnosis and output. Pure functions.
+"""Renders the tested programs of a run as HTML: changes, diagnosis and output. Pure functions.
 
 The page contains all programs and shows one of them, so that switching needs no request. Parts of a
 program have its place in `data-at`; `page.js` shows and hides them.
