@@ -56,7 +56,7 @@ def ended(page: Page, outcome: str) -> None:
 
 
 def review_wanted(page: Page) -> None:
-    """Has the page ask before a repair is kept."""
+    """Has the page ask before accepting a repair."""
     page.locator("#options button").first.click()
     page.locator("#autonomy input").click()
     page.get_by_role("option").nth(1).click()
@@ -325,10 +325,10 @@ def test_the_keyboard_alone_heals_and_approves(recorded_page: Any) -> None:
     tab_to(shown.get_by_role("button", name="Options"))
     keys.press("Enter")
     tab_to(shown.get_by_label("Ask me"))
-    expect(shown.get_by_role("option", name="before a repair is kept")).to_be_visible()
+    expect(shown.get_by_role("option", name="before accepting a repair")).to_be_visible()
     keys.press("ArrowDown")
     keys.press("Enter")
-    expect(shown.get_by_label("Ask me")).to_have_value("before a repair is kept")
+    expect(shown.get_by_label("Ask me")).to_have_value("before accepting a repair")
     tab_to(shown.locator("#tests .cm-content"))
     keys.press("Control+Enter")
     expect(shown.locator("#review")).to_be_visible()

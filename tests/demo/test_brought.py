@@ -91,7 +91,7 @@ async def test_a_green_project_is_said_to_be_and_begins_no_run() -> None:
     sent = zipped({"fee.py": right, "tax.py": b"", "test_fee.py": suite})
     found = await prepared("", "", "", HealRequest(files=(sent,)), HOST)
     assert found.task is None
-    assert found.concluded(()).outcome == "healthy"
+    assert found.heal_result(()).outcome == "healthy"
 
 
 async def test_a_module_keeps_its_name_and_takes_a_file_of_tests_or_typed_ones() -> None:
