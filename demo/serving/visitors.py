@@ -1,7 +1,7 @@
 """Identifies visitors by a random token in an HTTP-only cookie, and by their address.
 
 A browser without cookies, for example in a frame of another site, saves the token in its storage
-and sends it with requests, as programs do. Whoever knows a token acts as its visitor; on a local
+and sends it with requests, as programs do. Each holder of a token is its visitor; on a local
 page the only visitor is the owner. Pure functions.
 """
 
