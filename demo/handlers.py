@@ -379,7 +379,6 @@ class Page:
         return {**await self._typed(kept["run"], kept if own else NO_RUN), **used} if used else {}
 
     async def _typed(self, run: str, kept: BrowserRun) -> dict[str, str]:
-        """Returns the input of a run, from the browser's state or else from its task."""
         from demo.submission import as_typed  # already imported by the session
 
         typed = {"code": kept["code"], "tests": kept["tests"], "words": kept["words"]}
@@ -509,7 +508,6 @@ class Page:
             return await session.answer(run, interrupt, value)
 
     async def _refused_to(self, visit: Visit, run: str) -> str:
-        """Returns why a visitor may not answer a run's question; empty if they may."""
         refusal = (await self._host.running()).refusal
         if refusal or await self.panel.owns(run, visit):
             return refusal
@@ -548,7 +546,6 @@ class Page:
                     del self._newest[page]
 
     async def _back(self, kept: BrowserRun, visit: Visit, why: object) -> Update:
-        """Shows the previous run again after a refusal, and the reason."""
         run = kept["asked"] or kept["before"] or kept["run"]
         with suppress(Unavailable):
             if log := await self._log(run):
@@ -569,7 +566,6 @@ class Page:
         return await self._log(run)
 
     async def _log(self, run: str) -> tuple[Stamped, ...] | None:
-        """Returns the log of a run; `None` if it is unknown."""
         session = await self._host.session()
         try:
             return session.log(run)

@@ -21,7 +21,6 @@ CLOSED_QUESTION = "This question was already answered, or the run has ended. Rel
 
 
 def refused(why: object) -> Update:
-    """Shows that no run was started, and why."""
     return {"bench": NOTHING, "said": sentence(str(why))}
 
 
@@ -34,7 +33,6 @@ def buttons(*, running: bool, closed: bool = False, stops: bool | None = None) -
 
 
 def begun_page(kept: BrowserRun) -> Update:
-    """Shows the page at the start of a run."""
     return {
         "kept": kept, "said": "", "bench": STARTING, **buttons(running=True),
         **review_card(None), "written": "", "wrong": "", **question_row(None),
@@ -43,7 +41,6 @@ def begun_page(kept: BrowserRun) -> Update:
 
 
 def closed_page(kept: BrowserRun) -> Update:
-    """Shows that the answered question is closed."""
     unanswered = {**kept, "answer": ""}
     return {
         "kept": unanswered, "said": sentence(CLOSED_QUESTION), "written": "", "wrong": "",
@@ -54,7 +51,6 @@ def closed_page(kept: BrowserRun) -> Update:
 def question_row(
     rivals: CompetingPatches | None, *, waits: bool = False, own: bool = True
 ) -> Update:
-    """Shows or hides a question, with a button for each answer."""
     offered = [
         cards.choice(labels, answer, (
             (f"{one.label}: " if len(labels) > 1 else "") + (one.note or "the patch")

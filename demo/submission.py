@@ -105,7 +105,6 @@ def as_typed(task: Task) -> dict[str, str]:
 def _module(
     sent: Upload, module: UploadedFile, tests: str, words: str, request: HealRequest
 ) -> Prepared:
-    """Prepares one module under its own name, with a test file or typed tests."""
     texts = [TestText(tests)] if tests.strip() else []
     if sent.tests is not None:
         source = from_bytes(sent.tests.content, Path(sent.tests.name))
@@ -150,7 +149,6 @@ async def _project(sent: Upload, settings: Settings) -> Prepared:
 
 
 def _without_folder(words: str, folder: Path) -> str:
-    """Removes the path of the server's temporary folder from a message."""
     return words.replace(f"{folder}/", "").replace(str(folder), "the uploaded files")
 
 

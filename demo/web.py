@@ -111,7 +111,6 @@ def build(
 
 
 def _wire_panels(parts: Parts, panels: Panels) -> None:
-    """Connects the events of the panels."""
     latest: dict[str, Any] = {**QUICK, "trigger_mode": "always_last"}
     for name, listed, act, changed in (
         ("runs", panels.runs, panels.run_act,
@@ -138,7 +137,6 @@ def _opened(parts: Parts, name: str) -> Any:
 
 
 def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
-    """Connects the events of the workbench and its inputs."""
     on, guarded, state = parts.on, parts.guarded, ("kept", "visit")
 
     def followed(

@@ -107,7 +107,6 @@ def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:
-    """Returns a zip of these files, given by path."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in files.items():

@@ -43,7 +43,6 @@ class Requirements:
     accept_proposed: bool = False
 
     def proof_of(self, result: Result) -> ProofLevel:
-        """Returns the proof required of this result."""
         return self.proof or (result.start.require_proof if result.start is not None else "E1")
 
 

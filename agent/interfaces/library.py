@@ -387,7 +387,6 @@ class SelfHealingAgent:
             return await _to_its_end(session, run, ask, approve)
 
     def _plan(self, session: Session) -> ModelPlan:
-        """Returns the models to use. Raises: NoProvider."""
         plan = session.plan(model=self.model_name)
         if self.model_name is not None and not plan.has_model:
             raise NoProvider(

@@ -169,7 +169,6 @@ class FolderTools:
     def _request(
         self, path: str, tests: str, only: Sequence[str], deselect: Sequence[str]
     ) -> HealRequest:
-        """Raises: BadPath, UsageError."""
         real_path, name = self._inside(path)
         request = HealRequest(
             f"{real_path}{name}", tests=(tests,) if tests.strip() else (), only=only,
@@ -179,7 +178,6 @@ class FolderTools:
         return request
 
     def _from_root(self, prepared: Prepared, result: Result) -> Result:
-        """Returns the result with a patch whose paths are relative to the folder."""
         source = prepared.submitted.source if prepared.submitted is not None else None
         if not result.diff or source is None or source.path is None:
             return result
@@ -203,7 +201,6 @@ def _checked(found: dict[str, object]) -> dict[str, object]:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turns errors of the input or the run into tool errors."""
     try:
         yield
     except (BadInput, BadSettings, LlmError, NotFixable) as error:

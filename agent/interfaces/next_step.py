@@ -124,7 +124,6 @@ def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:
 
 
 def _more(result: Result) -> str:
-    """Returns which limit to raise after a run that reached one."""
     added = result.offered.model_dump(exclude={"kind"}) if result.offered is not None else {}
     unit = next((name for name, more in added.items() if more), "").replace("usd", "dollars")
     return f"more {unit} under “Options”, or " if unit else ""

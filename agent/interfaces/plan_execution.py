@@ -38,12 +38,10 @@ class PlanResult:
 
     @property
     def success(self) -> bool:
-        """Whether every step was done."""
         return self.plan.success
 
     @property
     def diff(self) -> str:
-        """The changes, as a patch for `git apply`."""
         return self.workspace.diff
 
     @property
@@ -137,7 +135,6 @@ def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-
 
 
 def _written(name: str, workspace: Workspace) -> Path:
-    """Writes the workspace into a folder, and returns its real path."""
     folder = Path(name).resolve()
     for path, text in workspace.files.items():
         target = folder / path

@@ -135,7 +135,6 @@ async def judged(
 
 
 def _unshown(report: Report) -> str:
-    """Returns why passing verdicts show nothing; empty if they do."""
     if report.weakest is not None:
         return ""
     if not report.verdicts:

@@ -121,12 +121,10 @@ class HealRequest(Inputs):
 
     @property
     def least(self) -> Requirements:
-        """The requirements for the result."""
         return Requirements(self.require_proof, self.require_integrity, self.accept_proposed)
 
     @property
     def writes(self) -> bool:
-        """Whether to write a repair."""
         return self.apply or self.commit or self.out is not None
 
     def asked(self, *, pauses: bool, asks: bool) -> RunRequest:

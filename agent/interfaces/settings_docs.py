@@ -41,7 +41,6 @@ ELSEWHERE = """
 
 
 def settings_table() -> str:
-    """Returns the settings as a Markdown table."""
     rows = ["| variable | in `AgentConfig` | default | what it does |", "|---|---|---|---|"]
     for one in table():
         if one.name == "HEAL_DATA_DIR":
@@ -112,12 +111,10 @@ def marked(text: str, name: str, table_text: str) -> str:
 
 
 def readme(text: str) -> str:
-    """Returns the README with updated tables."""
     return marked(marked(text, "providers", providers_table()), "settings", settings_table())
 
 
 def main() -> None:
-    """Writes both documents."""
     path = ROOT / "README.md"
     if not path.is_file():
         raise SystemExit(f"{ROOT} is not a source checkout, so the documents cannot be written.")

@@ -187,7 +187,6 @@ def _back_up(target: Path, text: bytes, folder: Path) -> Path:
 
 
 def _replace(target: Path, text: bytes) -> None:
-    """Replaces the content with one rename."""
     before = target.stat()
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:

@@ -76,7 +76,6 @@ clear.addEventListener("click", (event) => {{
 def add_inputs(
     parts: Parts, *, public: bool, max_iterations: int, autonomy: Autonomy
 ) -> None:
-    """Adds the fields for the input, the models and the options."""
     parts.add("code", gr.Code(
         label="Your Python", language="python", lines=12, max_lines=12, buttons=[],
     ))

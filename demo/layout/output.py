@@ -23,7 +23,6 @@ FIRST_SCREEN = example(fold(from_jsonl(EXAMPLE.read_text(encoding="utf-8"))), LE
 
 
 def add_output(parts: Parts) -> None:
-    """Adds the questions to a visitor, and the workbench."""
     with parts.add("review", gr.Column(visible=False, elem_id="review")):
         parts.add("reviewed", gr.HTML(""))
         with gr.Row(elem_classes="pair"):

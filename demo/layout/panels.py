@@ -30,7 +30,6 @@ COMPARE = '<button type="button" data-act="compare">Compare two runs</button>'
 
 
 def add_runs(parts: Parts) -> None:
-    """Adds the list of the visitor's runs."""
     parts.add("runs-search", gr.Textbox(
         "", label="Search runs", placeholder="healed late_fee", max_lines=1,
     ))
@@ -44,7 +43,6 @@ def add_runs(parts: Parts) -> None:
 
 
 def add_memory(parts: Parts) -> None:
-    """Adds the list of fixes and lessons from the visitor's runs."""
     parts.add("memory-search", gr.Textbox(
         "", label="Search fixes and lessons", max_lines=1, placeholder="IndexError",
     ))
@@ -53,5 +51,4 @@ def add_memory(parts: Parts) -> None:
 
 
 def add_benchmarks(parts: Parts) -> None:
-    """Adds the benchmark results of this machine."""
     parts.add("benchmarks-list", gr.HTML(""))

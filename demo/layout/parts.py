@@ -196,7 +196,6 @@ def in_order(update: Update, changed: tuple[str, ...], request: gr.Request) -> A
 def _read(
     request: gr.Request, given: tuple[str, ...], values: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Reads the values of the named parts; options are validated by `chosen`."""
     return tuple(
         value if name in OPTIONS else _READ.get(name, _text)(request, value)
         for name, value in zip(given, values, strict=True)
@@ -204,7 +203,6 @@ def _read(
 
 
 def _text(_: gr.Request, value: object) -> str:
-    """Reads a field; empty if the page is still loading."""
     return value if isinstance(value, str) else ""
 
 

@@ -50,7 +50,6 @@ def keyed(*, public: bool) -> dict[str, str]:
 
 
 def offered(*, public: bool) -> tuple[str, ...]:
-    """Returns the providers that a visitor may choose."""
     local = () if public else tuple(
         name for name in PROVIDERS if name not in keyed(public=False)
     )

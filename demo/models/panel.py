@@ -126,7 +126,6 @@ class Panel:
         return f"The key for {name} is now used. It stays in memory only, until you delete it."
 
     async def _test_key(self, models: Models, visit: Visit, name: str, key: str) -> str:
-        """Tests the typed key, or the visitor's saved one, with its provider."""
         if key.strip():
             self._add_key(models, visit, name, key)
         if self._variable(name) not in models.available_keys(self.visitor(visit)):
@@ -150,7 +149,6 @@ class Panel:
         return variables[name]
 
     def _count_test(self) -> None:
-        """Limits the requests that visitors of a public page can cause."""
         if self._host.access.public and self._tested.full_for_s("", TESTS_A_MINUTE):
             raise BadKey("Too many keys were tested in the last minute. Try again in a minute.")
         self._tested.count("")

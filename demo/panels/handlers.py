@@ -42,7 +42,6 @@ class Panels:
         return {"runs-list": views.runs(listed, search or "")}
 
     async def run_act(self, action: Action, visit: Visit, search: str) -> Update:
-        """Handles a button of the list of runs."""
         return await self._listed("runs", self._run_act(action, visit), self.runs(visit, search))
 
     async def _run_act(self, action: Action, visit: Visit) -> Update:
@@ -109,7 +108,6 @@ class Panels:
         return {"memory-list": await asyncio.to_thread(views.memory, *known)}
 
     async def memory_act(self, action: Action, visit: Visit, search: str) -> Update:
-        """Handles a button of the list of fixes and lessons."""
         return await self._listed(
             "memory", self._memory_act(action, visit), self.memory(visit, search)
         )
@@ -138,7 +136,6 @@ class Panels:
     async def _listed(
         self, place: str, act: Coroutine[None, None, Update], lists: Coroutine[None, None, Update]
     ) -> Update:
-        """Performs an action, and then updates the list."""
         from agent.log.store import UnknownRun
         from agent.memory import MemoryFault
 

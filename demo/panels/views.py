@@ -101,7 +101,6 @@ def _when(seconds: float) -> str:
 
 
 def title_of(run: str, listed: Iterable[Listed]) -> str:
-    """Returns the name and time of a run, as text."""
     found = next((one for one in listed if one.id == run), None)
     if found is None:
         return run[:8]
@@ -119,7 +118,6 @@ def replayed(run: str, count: int) -> str:
 
 
 def comparison(two: RunComparison, names: tuple[str, str]) -> str:
-    """Renders two runs side by side."""
     related = f'<p class="none">{escaped(two.related)}</p>' if two.related else ""
     rows = "".join(
         f"<tr><th scope=row>{escaped(one.name, 200)}</th><td>{one.left}</td>"
@@ -154,7 +152,6 @@ def _side(result: Result, place: str, name: str) -> str:
 
 
 def memory(fixes: Sequence[StoredFix], lessons: Sequence[StoredLesson], search: str) -> str:
-    """Renders the saved fixes and lessons that match a search."""
     words = search.lower().split()
     rows = [
         shown for shown, text in (*map(_fix, fixes), *map(_lesson, lessons))

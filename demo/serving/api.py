@@ -111,7 +111,6 @@ def refusals(*more: type[Exception]) -> tuple[type[Exception], ...]:
 
 
 def offer(verbs: Verbs) -> None:
-    """Registers the named endpoints."""
     for one in OFFERED:
         verb = getattr(verbs, one.__name__)
         api(_endpoint(verb), api_name=verb.__name__, concurrency_limit=None)

@@ -179,7 +179,6 @@ def _address(scope: Scope) -> str:
 
 
 def _page(refusal: Response) -> Response:
-    """Returns a refusal as HTML."""
     body = bytes(refusal.body)
     text = json.loads(body)["detail"] if isinstance(refusal, JSONResponse) else body.decode()
     headers = {name: refusal.headers[name] for name in ("retry-after",) if name in refusal.headers}
@@ -187,6 +186,5 @@ def _page(refusal: Response) -> Response:
 
 
 def _refused(status: int, text: str, after_s: float = 0.0) -> JSONResponse:
-    """Returns a refusal as JSON, for the page and for programs."""
     headers = {"Retry-After": f"{after_s:.0f}"} if after_s else {}
     return JSONResponse({"detail": text, "error": text}, status, headers=headers)

@@ -110,7 +110,6 @@ class SessionHost:
 
     @property
     def status(self) -> Literal["starting", "ready", "failed", "ending"]:
-        """The status of the engine."""
         if self.leaving:
             return "ending"
         if self._opened is not None and self._opened.done():
@@ -157,7 +156,6 @@ class SessionHost:
         return self._opened.result()
 
     async def session(self) -> Session | SavedRuns:
-        """Waits for the open session. Raises: Unavailable."""
         return (await self.running()).session
 
     def working(
@@ -226,7 +224,6 @@ class SessionHost:
             raise Unavailable(str(fault)) from fault
 
     async def _admitted(self, session: Session) -> ServedSession:
-        """Returns the session, or one that only shows saved runs if the jail is too weak."""
         try:
             jail = await session.jail()
         except FAULTS as fault:

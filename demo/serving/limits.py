@@ -50,7 +50,6 @@ class Rate:
         return max(1.0, math.ceil(recent[len(recent) - most] + MINUTE_S - now))
 
     def count(self, who: str) -> None:
-        """Records a request of `who`."""
         now = self._clock()
         asked = self._asked.setdefault(who, deque())
         asked.append(now)
@@ -106,7 +105,6 @@ class VisitorLimits:
 
     @contextmanager
     def following(self, visitor: str, address: str) -> Iterator[None]:
-        """Counts a followed run. Raises: TooMuch."""
         names = (f"visitor {visitor}", f"address {address}")
         for name, most in zip(names, (MAX_FOLLOWED, MAX_FOLLOWED * ADDRESS_SHARE), strict=True):
             if self._followed[name] >= most:

@@ -32,8 +32,6 @@ class Sessions(StateHolder):
 
 
 class _LightState(SessionState):
-    """The initial state of a session."""
-
     def __init__(self, blocks: Blocks) -> None:
         # Gradio serializes the parts in `blocks`.
         without_parts: Any = SimpleNamespace(default_config=blocks.default_config, blocks={})

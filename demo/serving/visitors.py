@@ -37,7 +37,6 @@ class VisitorRequest(Protocol):
 
 
 def new_word() -> str:
-    """Returns a new random token."""
     return secrets.token_urlsafe(24)
 
 
@@ -107,7 +106,6 @@ def visiting(request: VisitorRequest, value: object) -> Visit:
 
 
 def address_of(request: VisitorRequest) -> str:
-    """Returns the network of a request's sender."""
     return network(request.client.host) if request.client else ""
 
 

@@ -63,7 +63,6 @@ def workbench(result: Result, *, own: bool = True) -> str:
 
 
 def _programs(result: Result, rivals: str, own: bool) -> str:
-    """Renders the programs of the run, with tabs about the selected one."""
     if not (result.columns or result.talk or result.code or result.last_diff):
         return ""
     lessons = len(result.learned)
@@ -105,7 +104,6 @@ NOTHING = (
 
 
 def masthead(duplicate: str = "") -> str:
-    """Renders the head of the page, on a Space with the link to duplicate it."""
     link = (
         f'<a href="{escaped(duplicate)}" target="_blank" rel="noopener">Duplicate this Space</a>'
         if duplicate else ""
@@ -128,7 +126,6 @@ EXAMPLES_TITLE = (
 
 
 def _state(result: Result) -> str:
-    """Returns the outcome of a run, or its phase until it has one."""
     return result.outcome or result.phase
 
 
@@ -166,7 +163,6 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
 
 
 def _forked(result: Result) -> str:
-    """Renders the run and program that a fork starts from; empty for other runs."""
     parent = result.parent
     if parent is None:
         return ""
@@ -177,7 +173,6 @@ def _forked(result: Result) -> str:
 
 
 def _fact(fact: str, result: Result) -> str:
-    """Renders a fact next to the verdict; the proof has the colour of its level."""
     if fact == f"proof {result.claim}":
         tip = escaped(integrity_words(result), 600)
         return f'<b class="level-{result.proof}" title="{tip}">{_claimed(result)}</b>'
@@ -188,13 +183,11 @@ def _fact(fact: str, result: Result) -> str:
 
 
 def _claimed(result: Result) -> str:
-    """Returns proof and integrity in a few plain words."""
     how = "" if result.integrity is None else f" · {INTEGRITY_SHORT[result.integrity]}"
     return f"proof {result.proof}{how}"
 
 
 def _downloads(result: Result) -> str:
-    """Renders the buttons and downloads of a run; empty if it never started."""
     if not result.run_id or result.outcome == "needs_model":
         return ""
     share = '<button type="button" class="share">Share</button>'
@@ -219,7 +212,6 @@ def _downloads(result: Result) -> str:
 
 
 def _reuse(result: Result, file: Callable[[str, str], str]) -> str:
-    """Renders the buttons that use the result as the next input."""
     given = result.start.code if result.start else ""
     if result.of_project:
         use = '<button type="button" class="use-files">Use these files</button>'

@@ -12,7 +12,6 @@ from demo.views.escape import escaped
 
 
 def question(rivals: CompetingPatches | None, *, waits: bool = False, own: bool = True) -> str:
-    """Renders the question which of several repairs is right."""
     if rivals is None:
         return ""
     then = "The run waits for your answer." if waits else (
@@ -57,6 +56,5 @@ def paused(waiting: Waiting, *, own: bool) -> str:
 
 
 def asked(question: str, patch: str) -> str:
-    """Renders the question of a review, with its patch."""
     shown = f'<div class="proposed" tabindex="0">{diff(patch)}</div>' if patch else ""
     return f'<div class="question"><p>{escaped(question)}</p>{shown}</div>'

@@ -111,7 +111,6 @@ LONGEST_DIFF = 600
 
 
 def diff(text: str) -> str:
-    """Renders a unified diff with line numbers, and marks on changed words."""
     lines = diff_lines(text)
     body = "".join(_diff_line(line) for line in lines[:LONGEST_DIFF] if line.kind != "file")
     more = len(lines) - LONGEST_DIFF

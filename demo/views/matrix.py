@@ -81,7 +81,6 @@ def _group(title: str, columns: Sequence[Column], rows: Iterable[str]) -> str:
 
 
 def _legend(result: Result) -> str:
-    """Renders the meaning of the less obvious symbols in the table."""
     columns = result.columns
     verdicts = [verdict for column in columns for verdict in column.report.verdicts]
     statuses = {verdict.standing for verdict in verdicts}
@@ -131,7 +130,6 @@ def _line(
     key: str, name: str, contents: list[tuple[str, str]], details: list[str] | None,
     source: str = "",
 ) -> str:
-    """Renders a row of the table, and below it the details of its cells."""
     cells = "".join(
         f'<td><button type="button" class="cell {kind}" data-cell="{place}" tabindex="-1" '
         f'aria-expanded="false">{content}</button></td>' if details and details[place] else
@@ -153,7 +151,6 @@ def _line(
 
 
 def _cell(verdict: Verdict | None, regressed: bool) -> tuple[str, str]:
-    """Returns the class and the content of a cell."""
     if verdict is None:
         return "none", '·<i class="sr">not run</i>'
     mark, _, word = STATUS_SYMBOLS[verdict.standing]
@@ -193,7 +190,6 @@ def _verdict(verdict: Verdict, column: Column) -> str:
 def _endings(
     endings: tuple[Ending | None, ...], columns: tuple[Column, ...], places: range | None
 ) -> str:
-    """Renders the row for running the program as a script; its output is in the console."""
     contents, details = [], []
     for ending, column in zip(endings, columns, strict=True):
         if ending is None:

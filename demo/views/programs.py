@@ -34,7 +34,6 @@ def text_of(result: Result, place: int) -> str:
 
 
 def _each(result: Result, show: Callable[[int], str]) -> str:
-    """Renders a part for each program; only that of the leading one is visible."""
     first = leading(result)
     return "".join(
         f'<div data-at="{place}"{"" if place == first else " hidden"}>{show(place)}</div>'
@@ -92,7 +91,6 @@ def _which(result: Result, place: int) -> str:
 
 
 def changes(result: Result) -> str:
-    """Renders the changes of each program, and its text."""
     return (
         _untested_patch(result) + _against(result)
         + _each(result, lambda place: _program(result, place))
@@ -101,7 +99,6 @@ def changes(result: Result) -> str:
 
 
 def _untested_patch(result: Result) -> str:
-    """Renders a patch without a tested program: one under test, or the best partial one."""
     tested = [changed(result.columns, place, 0) for place in with_details(result)[::-1]]
     if result.last_diff and result.last_diff not in tested:
         title = "Patch" if result.phase == "finished" else "Patch under test"
@@ -125,7 +122,6 @@ def _unlikely(result: Result) -> str:
 
 
 def _against(result: Result) -> str:
-    """Renders the choice of the program to compare with; empty if there is only one."""
     if len(result.columns) < 3:
         return ""
     others = "".join(
@@ -140,7 +136,6 @@ def _against(result: Result) -> str:
 
 
 def _compared(result: Result) -> range:
-    """Returns the places of the programs that can be compared with any other."""
     count = len(result.columns)
     return range(0) if result.phase == "running" else range(max(1, count - MAX_COMPARED), count)
 
@@ -167,7 +162,6 @@ def _program(result: Result, place: int) -> str:
 
 
 def _diff(columns: Sequence[Column], place: int, other: int) -> str:
-    """Renders the diff between two programs; empty if the log does not contain both."""
     if columns[place].solution is None or columns[other].solution is None:
         return ""
     text = changed(columns, place, other)
@@ -186,7 +180,6 @@ def _whole(text: str, key: str, *, final: bool, shown: bool = False, more: str =
 
 
 def causes(result: Result) -> str:
-    """Renders the diagnosis of each program."""
     if not any(column.diagnosis for column in result.columns):
         return NO_CAUSE if result.diagnosis is None else _cause(result.diagnosis, "")
     return _each(result, lambda place: _diagnosis(result, place))
@@ -228,7 +221,6 @@ def _cause(found: Diagnosis, text: str) -> str:
 
 
 def _lines(lines: list[str], suspicious: dict[int, SuspiciousLine]) -> Iterator[str]:
-    """Renders the program with its suspicious lines; a long one only around these lines."""
     numbers = (
         range(1, len(lines) + 1) if lines and len(lines) <= SHORT else sorted({
             near for line in suspicious for near in range(line - AROUND, line + AROUND + 1)
@@ -302,7 +294,6 @@ def _streams(stdout: str, stderr: str) -> str:
 
 
 def _ends(text: str) -> str:
-    """Shortens a long text to its beginning and its end."""
     if len(text) <= LONGEST_TEXT:
         return text
     half = LONGEST_TEXT // 2 - 100

@@ -36,14 +36,12 @@ def _moments(result: Result) -> str:
 
 
 def judged_last(result: Result) -> Report | None:
-    """Returns the newest report."""
     return result.columns[-1].report if result.columns else None
 
 
 def step_text(
     step: TimelineStep, now: bool, judged: Report | None, start: RunStarted | None
 ) -> str:
-    """Renders one step; `now` if it is in progress."""
     took = "" if step.wall_ms is None else lasted(step.wall_ms / 1_000)
     # Lessons have their own tab, and the headline shows the progress of a search.
     events = [

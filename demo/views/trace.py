@@ -24,7 +24,6 @@ TEXTS_WHILE_RUNNING = 1
 
 
 def trace(result: Result) -> str:
-    """Renders each call of a model, with its reply and cost."""
     if not result.talk:
         return '<p class="note">No model was used.</p>'
     running = result.phase == "running"

@@ -36,7 +36,6 @@ class Committed:
 
     @property
     def words(self) -> str:
-        """A message for the user."""
         return (
             f"Committed as {self.commit[:10]} on the branch {self.branch}. Your branch, index and "
             "files did not change; no hook ran and nothing was pushed."

@@ -165,7 +165,6 @@ def named_in(command: Sequence[str], files: Collection[str]) -> list[str]:
 
 
 def _command(request: HealRequest) -> tuple[str, ...]:
-    """Raises: BadInput: the jail cannot run that command."""
     if not request.test_cmd:
         return ()
     if (
@@ -227,7 +226,6 @@ def rest_of_suite(without: Sequence[str] = ()) -> Script:
 
 
 def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
-    """Returns the innermost editable file in the traceback of a failing test."""
     for node in wanted:
         file = str(run.rows[node].get("file", ""))
         if file in tree.editable:
@@ -285,7 +283,6 @@ def result_without_edit(inspected: Inspection, believed: Report | None = None) -
 
 
 def _with_excluded(inspected: Inspection) -> Project:
-    """Returns the project, excluding failures that are not to be healed."""
     run, wanted = inspected.run, {*inspected.wanted}
     others = tuple(node for node in run.failing if node not in wanted)
     return inspected.project.model_copy(update={"aside": others, "tests": tuple(run.rows)})

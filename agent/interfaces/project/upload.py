@@ -148,7 +148,6 @@ def _unpacked(sent: UploadedFile) -> Iterator[UploadedFile]:
 
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limit: int) -> bytes:
-    """Returns at most `limit` + 1 bytes of an entry."""
     chunks, remaining = [], limit + 1
     with archive.open(entry) as file:
         while remaining > 0 and (chunk := file.read(min(_CHUNK, remaining))):

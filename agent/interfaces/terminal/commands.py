@@ -49,7 +49,6 @@ class Display:
     json: bool = False
 
     def data(self, found: object) -> None:
-        """Prints the JSON document on standard output."""
         print(json.dumps(found, ensure_ascii=True, indent=2))
 
 
@@ -130,7 +129,6 @@ def check(opener: OpenSession, request: HealRequest, display: Display) -> int:
 
 
 def replay(source: str, display: Display) -> int:
-    """Shows a saved run again."""
     log = read_log(source)
     with display.terminal.progress() as progress:
         for stamped in log:
@@ -197,7 +195,6 @@ def resume(opener: OpenSession, run_id: str | None, request: HealRequest, displa
 
 
 def list_examples(display: Display) -> int:
-    """Lists the examples, one a line."""
     from agent.propose.drafts import read_drafts
 
     drafts = read_drafts()

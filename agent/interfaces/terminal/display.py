@@ -119,15 +119,12 @@ class Terminal:
         return Progress(self, calm=calm and not self.verbose)
 
     def patch(self, diff: str) -> None:
-        """Prints a patch on standard output, coloured on a terminal."""
         self._data(diff, coloured(diff))
 
     def program(self, code: str) -> None:
-        """Prints a program on standard output."""
         self._data(code, Text(printable(code)))
 
     def _data(self, text: str, shown: Text) -> None:
-        """Prints `shown` on a terminal, and the unchanged `text` in a pipe."""
         if self.out.is_terminal:
             self.out.print(shown, end="")
         else:
@@ -160,7 +157,6 @@ class Terminal:
             self.say(line, "bold")
 
     def question(self, rivals: CompetingPatches) -> None:
-        """Shows the behaviours to choose from, each with its patch."""
         for one in rivals.behaviours:
             self.say(f"{one.label}: {one.note or 'another repair'}", "bold")
             self.talk.print(coloured(one.diff), end="")
@@ -323,7 +319,6 @@ def status_line(result: Result) -> Text:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Returns rows of text as a table."""
     shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for name in columns:
         shown.add_column(name, overflow="fold", no_wrap=name in ("id", "run", "proof", "age"))
@@ -463,7 +458,6 @@ def suspicious_words(diagnosis: Diagnosis) -> list[str]:
 
 
 def coloured(diff: str) -> Text:
-    """Returns a unified diff with styled lines."""
     text = Text()
     for line in printable(diff).splitlines(keepends=True):
         style = next((style for start, style in DIFF_STYLES if line.startswith(start)), "")

@@ -40,7 +40,6 @@ FINDINGS = (Diagnosed, TestRuled, Critiqued)
 
 
 def list_runs(limit: int, display: Display) -> int:
-    """Lists the newest runs, one a line."""
     with _history() as history:
         listed = history.runs(limit)
     if display.json:
@@ -77,7 +76,6 @@ def show_run(name: str, iteration: int | None, display: Display) -> int:
 
 
 def compare_runs(left: str, right: str, display: Display) -> int:
-    """Shows two runs side by side, and the diff between their programs."""
     with _history() as history:
         found = compared(_log(history, left), _log(history, right))
     if display.json:
@@ -171,7 +169,6 @@ def _fork_of(parent: Parent | None) -> str:
 
 
 def _log(history: History, name: str) -> tuple[Stamped, ...]:
-    """Returns the log of a saved run, or of a file written by `--log`."""
     return read_log(name) if Path(name).is_file() else history.log(name)
 
 

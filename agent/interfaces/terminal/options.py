@@ -210,7 +210,6 @@ class Invocation:
 
     @property
     def request(self) -> HealRequest:
-        """The options as a `HealRequest`."""
         from agent.interfaces.request import HealRequest
 
         known = {one.name for one in fields(HealRequest)}

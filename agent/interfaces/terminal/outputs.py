@@ -75,7 +75,6 @@ def _new(
 
 
 def _out(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[str]:
-    """Writes the healed program, or a project's patch."""
     if request.out is None:
         return
     texts = {path: text.encode("utf-8", "surrogateescape") for path, text in result.files}
@@ -123,7 +122,6 @@ def _changes(result: Result, prepared: Prepared) -> list[Change]:
 
 
 def edited(result: Result, inspected: Inspection) -> list[Edited]:
-    """Returns each file of a project that the repair changes."""
     from agent.interfaces.project.branch import Edited
 
     return [

@@ -24,7 +24,6 @@ STATUSES: dict[VerdictStatus, str] = {
 
 
 def fix_table(fixes: Sequence[StoredFix]) -> Table:
-    """One row a fix."""
     columns = ("id", "failure", "repair", "proof", "replays", "elsewhere", "age", "origin")
     return table(columns, [
         (str(known.number), _failure_words(known.fix.failure), known.fix.note, known.fix.proof,
@@ -35,7 +34,6 @@ def fix_table(fixes: Sequence[StoredFix]) -> Table:
 
 
 def lesson_table(lessons: Sequence[StoredLesson]) -> Table:
-    """One row a lesson."""
     return table(("id", "lesson", "age", "origin"), [
         (f"L{row.number}", row.lesson.text, age(row.created), row.origin) for row in lessons
     ])
@@ -73,7 +71,6 @@ def fix_document(known: StoredFix, *, whole: bool = False) -> dict[str, object]:
 
 
 def lesson_document(row: StoredLesson) -> dict[str, object]:
-    """Returns a lesson as a JSON document."""
     return {
         "id": f"L{row.number}", "text": row.lesson.text, "category": row.lesson.category,
         "created": row.created, "origin": row.origin,
@@ -81,12 +78,10 @@ def lesson_document(row: StoredLesson) -> dict[str, object]:
 
 
 def import_document(found: Imported) -> dict[str, object]:
-    """Returns the counts of an import as a JSON document."""
     return {**vars(found), "refused": list(found.refused)}
 
 
 def import_words(found: Imported) -> str:
-    """Returns the counts of an import as a sentence."""
     fixes, lessons = counted(found.fixes, "fix", "fixes"), counted(found.lessons, "lesson")
     words = f"Imported {fixes} and {lessons}"
     if found.trusted:
@@ -97,14 +92,12 @@ def import_words(found: Imported) -> str:
 
 
 def patch_of(known: StoredFix) -> str:
-    """The patch of a fix."""
     return "".join(
         unified(one.path or "program.py", one.before, one.after) for one in known.fix.files
     )
 
 
 def _failure_words(failure: FailureKey) -> str:
-    """The failure in one line, without the position of a syntax error."""
     return _UNPARSED_AT.sub("", failure.words) or "not recorded"
 
 
