@@ -449,10 +449,10 @@ def proof_words(evidence: Evidence | None) -> list[str]:
 def suspicious_words(diagnosis: Diagnosis) -> list[str]:
     """Returns the suspicious lines, each with the values of its variables."""
     lines = []
-    for blamed in diagnosis.blamed:
-        lines.append(f"line {blamed.line} ({blamed.suspicion:.2f}): {blamed.text.strip()}")
-        if blamed.values:
-            values = ", ".join(f"{name} = {cut(value)}" for name, value in blamed.values)
+    for one in diagnosis.blamed:
+        lines.append(f"line {one.line} ({one.suspicion:.2f}): {one.text.strip()}")
+        if one.values:
+            values = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)
             lines.append(f"  with {values}")
     return lines
 

@@ -206,7 +206,7 @@ def test_a_provider_and_its_model_are_had_by_name(
         monkeypatch.setenv(f"{name}_API_KEY", "a-key-that-nobody-is-sent")
     agent = SelfHealingAgent("qwen", model_name="m", max_iterations=2, data_dir=tmp_path)
 
-    result = agent.loop(code=BROKEN, tests=TEST)
+    result = agent.run(code=BROKEN, tests=TEST)
 
     assert (result.success, result.max_iterations, result.calls) == (True, 2, 0)
     assert result.start is not None
