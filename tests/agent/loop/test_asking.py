@@ -152,7 +152,7 @@ def test_the_library_asks_a_function(tmp_path: Path) -> None:
         return "B"
 
     agent = SelfHealingAgent("mock", data_dir=tmp_path)
-    result = agent.loop(code=PRICE, tests=TESTS, ask=right)
+    result = agent.run(code=PRICE, tests=TESTS, ask=right)
     assert [rivals.call for rivals in seen] == ["price(11)"]
     assert ("n == 10" in result.code, result["rivals"]) == (True, None)
     unasked = SelfHealingAgent("mock", data_dir=tmp_path / "other").run(code=PRICE, tests=TESTS)
@@ -165,6 +165,6 @@ def test_an_answer_of_the_function_that_answers_nothing_is_raised_and_loses_noth
 ) -> None:
     agent = SelfHealingAgent("mock", data_dir=tmp_path)
     with pytest.raises(UnusableAnswer, match=f"'{answer}'") as raised:
-        agent.loop(code=PRICE, tests=TESTS, ask=lambda rivals: answer)
+        agent.run(code=PRICE, tests=TESTS, ask=lambda rivals: answer)
     result = raised.value.result
     assert (result.success, result.rivals is not None) == (True, True)

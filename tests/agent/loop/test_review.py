@@ -362,5 +362,5 @@ def test_what_is_no_review_decides_nothing_and_the_run_waits_on(tmp_path: Path) 
     agent = SelfHealingAgent(data_dir=tmp_path)
     maybe: Any = lambda waiting: "maybe"  # noqa: E731
     with pytest.raises(BadReview, match="'maybe'"):
-        agent.loop(code=BUG, tests=TESTS, approve=maybe)
+        agent.run(code=BUG, tests=TESTS, approve=maybe)
     assert agent.decide(agent.runs(1)[0].id, approve=True).outcome == "healed"
