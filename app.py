@@ -1,4 +1,4 @@
-"""The web door: reads the settings, builds the page and serves it."""
+"""Serves the web page: reads the settings, builds the page and starts the server."""
 
 from __future__ import annotations
 
@@ -23,43 +23,42 @@ if TYPE_CHECKING:
 
 
 def opened(settings: Settings) -> AbstractAsyncContextManager[Session]:
-    """A session with these settings; the import takes about a second."""
+    """Opens a session with these settings; the import takes about a second."""
     from agent.loop.session import open_session
 
     return open_session(settings)
 
 
 def address() -> tuple[str, int]:
-    """The host name and the port to serve at; raises `BadSettings`."""
+    """Returns the host name and port of the server. Raises: BadSettings."""
     everywhere = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
     name = os.environ.get("GRADIO_SERVER_NAME") or everywhere
     port = os.environ.get("GRADIO_SERVER_PORT") or os.environ.get("PORT") or "7860"
     if not port.isdecimal() or not 0 < int(port) < 65_536:
-        raise BadSettings(f"the port {port!r} is no number from 1 to 65535")
+        raise BadSettings(f"the port {port!r} is not a number from 1 to 65535")
     return name, int(port)
 
 
 def served(settings: Settings, *, public: bool) -> Settings:
-    """The settings of a page: on one that others can reach the host's own keys serve no visitor,
-    unless ALLOW_HOST_KEYS says so."""
+    """Returns the settings of the page. On a public page, visitors cannot use the host's API keys
+    unless ALLOW_HOST_KEYS is set."""
     return settings.model_copy(update={"host_keys": settings.allow_host_keys or not public})
 
 
 ON_A_SPACE = "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF:qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
-"""The model of a Space on processors that names none: the front matter of the README has the
-platform fetch it while the Space is built."""
+"""The default model of a Space without a GPU. The front matter of the README makes the platform
+download it when the Space is built."""
 
 
 def with_local_model(settings: Settings, environment: Mapping[str, str]) -> Settings:
-    """The settings of a Space with nothing set, where a small model on its processors then turns
-    words into programs; as they are anywhere else, beside a GPU, and where a model or a key is set.
-    """
+    """Adds a small local model to the settings of a Space without a GPU, model or key, so that it
+    can write programs from words. Other settings do not change."""
     from agent.iteration.models import Models
 
     has_gpu = Path("/proc/driver/nvidia").exists()
     if "SPACE_ID" not in environment or has_gpu or settings.provider != "auto":
         return settings
-    with suppress(LlmError):  # the page says what is wrong with the plan
+    with suppress(LlmError):  # the page shows the error
         if not Models(settings).plan().has_model:
             options = {**settings.options, "GGUF_MODEL": ON_A_SPACE}
             return settings.model_copy(update={"options": options})
@@ -67,12 +66,12 @@ def with_local_model(settings: Settings, environment: Mapping[str, str]) -> Sett
 
 
 def main() -> int:
-    """Serves the page until it is interrupted; returns the exit code of one that cannot be."""
+    """Serves the page until it is interrupted; returns an exit code if it cannot be served."""
     try:
-        # Whoever starts this file trusts the folder that it lies in, and no other.
+        # Only the .env file next to this file is trusted.
         read_dotenv(trusted=Path.cwd() == Path(__file__).parent.resolve())
         settings = Settings.from_env(
-            # The page asks when a run has ended, and holds none up.
+            # The page asks questions after a run, without pausing it.
             drafts=by_words(read_drafts()), ask=False,
         )
         name, port = address()
@@ -93,14 +92,14 @@ def main() -> int:
         serve(build(
             host, max_iterations=settings.max_iterations, autonomy=settings.autonomy_level,
             most_pasted=min(MAX_PASTED, settings.largest_input) if public else MAX_PASTED,
-            # Strangers do not run any: an empty tab is of no use to them.
+            # Visitors of a public page cannot run benchmarks; an empty tab would not help them.
             benchmarks=not public or bool(measured(data_folder(settings)[0])),
             duplicate=duplicate_link(os.environ),
         ), host, name, port, share=settings.share, settings=settings)
     except OSError as error:
         print(
             f"The page cannot be served at {name}:{port}: {error}\n"
-            f"If another program uses that port, choose one: PORT=7861 python app.py",
+            f"If another program uses this port, choose another one: PORT=7861 python app.py",
             file=sys.stderr,
         )
         return 2

@@ -1,7 +1,7 @@
-"""What the page exchanges with the browser: what it keeps of a visit, and what of it changes.
+"""The state that the page saves in the browser, and the updates that it sends there.
 
-No key is ever kept. The run and the wishes are kept apart, since they change at the same time: a
-field that is left by the click on Heal tells its wish while the run begins.
+API keys are never saved. The run and the visit are saved separately, since they can change at the
+same time: clicking Heal also leaves a field, which updates the visit while the run starts.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 Typed = str | None
-"""What a field holds; `None` is told of one that is left while its page is being loaded."""
+"""The value of a field; `None` if the field is left while its page is still loading."""
 Update = dict[str, Any]
-"""New values for parts of the page, or changes of the parts themselves, by the parts' names; what
-is left out stays as it is."""
+"""New values for parts of the page, or changes of the parts themselves, by name. Parts that are not
+in it do not change."""
 
 
 class BrowserRun(TypedDict):
-    """The run it follows, and what was typed."""
+    """The run that a page follows, and its input."""
 
     run: str
     interrupt: str
     before: str
-    """The run that was shown as the present one was asked for, until that is begun."""
+    """The run shown before this one was requested, until this one starts."""
     asked: str
-    """The run whose open question the present one answers, until that is begun."""
+    """The run whose question this one answers, until this one starts."""
     answer: str
     code: str
     tests: str
@@ -31,20 +31,20 @@ class BrowserRun(TypedDict):
 
 
 class Visit(TypedDict):
-    """Who visits, and who is to answer them."""
+    """A visitor, and the models they chose."""
 
     visitor: str
-    """A random word by which a public page knows its visitors apart; in the browser's storage only
-    where it keeps no cookie."""
+    """A random token that identifies the visitor of a public page; saved in the browser's storage
+    only if it accepts no cookie."""
     address: str
-    """Where they ask from; no browser is asked to keep it."""
+    """The visitor's network address; not saved in the browser."""
     page: str
-    """Which open page asks; not kept either."""
+    """The open page that sends the request; not saved either."""
     provider: str
-    """A provider's name, `mock` for no model, or empty for whoever is planned."""
+    """A provider's name, `mock` for no model, or empty for the default."""
     model: str
     roles: str
-    """Roles given to others, as they were typed."""
+    """Models for single roles, as typed."""
 
 
 NO_RUN: BrowserRun = {
@@ -55,18 +55,18 @@ NEW_VISIT: Visit = {
     "visitor": "", "address": "", "page": "", "provider": "", "model": "", "roles": "",
 }
 TYPED = ("code", "tests", "words")
-"""The parts that hold what is to be healed."""
+"""The parts with the input to heal."""
 WISHES = ("visit", "provider", "model", "roles")
-"""The parts that a visit with the present choices is read from."""
+"""The parts from which a visit with its current choices is read."""
 OPTIONS = (
     "iterations", "autonomy", "ask", "learn", "require-proof", "require-integrity",
     "require-confidence", "usd", "tokens", "calls", "seconds", "stdin", "args", "files",
 )
-"""The parts that say what a run is to do differently."""
+"""The parts with the options of a run."""
 
 
 def with_choices(visit: Visit, provider: Typed, model: Typed, roles: Typed) -> Visit:
-    """The visit with what its fields say now."""
+    """Returns the visit with the current values of its fields."""
     return {
         **visit, "provider": provider or "", "model": (model or "").strip(),
         "roles": (roles or "").strip(),

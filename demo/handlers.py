@@ -1,7 +1,8 @@
-"""What happens on the page: each act says which parts of it change, and to what.
+"""The event handlers of the page: each returns the parts of the page that change.
 
-A run is a task of the session, known to the browser by its identifier before it begins. The page
-only follows it: reloading follows again, and a run that asks models waits for whoever closed it.
+A run is a task of the session. The browser knows its id before it starts, and the page only follows
+it, so that reloading the page follows it again. A run that uses models pauses when its visitor has
+closed the page.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from demo.models.choice import offered
 from demo.models.panel import Panel
 from demo.models.plans import banner
 from demo.phases import (
+    CLOSED_QUESTION,
     begun_page,
     buttons,
     closed_page,
@@ -64,47 +66,46 @@ if TYPE_CHECKING:
     from agent.loop.session import Session
 
 LONGEST_KEPT = 200_000
-"""Characters of input a browser is asked to keep; its storage is small."""
+"""Characters of input that are saved in the browser, whose storage is small."""
 MAX_STOPPED, MAX_STOPPED_NEAR = 1_000, 20
-"""Runs that were stopped early and never begun, which are remembered; and those of one address."""
+"""Stopped runs that never started which are remembered, in all and for one address."""
 LOST = (
-    "That run is not known here: it had not begun when the page was left, its address is wrong, or "
-    "its log was removed. Press Heal to start one."
+    "This run was not found: it did not start before the page was left, its link is wrong, or its "
+    "log was deleted. Press Heal to start a new run."
 )
+NOT_OWNER = "Only the visitor who started this run can "
+UNKNOWN_PROGRAM = "The selected program was not found in this run. Select another one."
 LONGEST_PLACE = 6
-"""Digits by which a program of a run is named, and one more."""
+"""Maximum digits of a program's number in a run, plus one."""
 DRAWN_AT_ONCE = 20_000
-"""Characters of a run's programs that are drawn in the event loop."""
+"""Characters of a run's programs that are rendered in the event loop; more in a thread."""
 
 
 class Page:
-    """What happens on the page; every public method handles one kind of event."""
+    """The event handlers of the page; every public method handles one kind of event."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self.panel = Panel(host)
         self._stopped_early: OrderedDict[tuple[str, str], str] = OrderedDict()
-        """Runs that were stopped before they began, by whom, and from which address."""
+        """The address by run and visitor, for runs stopped before they started."""
         self._preparing: dict[str, asyncio.Event] = {}
-        """Runs whose task is being made of what was brought, each with its end."""
+        """Runs whose input is being read; the event is set at its end."""
         self._newest: dict[str, object] = {}
         """The stream that each open page follows."""
-        self._status: deque[str] = deque(maxlen=MAX_STOPPED)
-        """Runs that were not begun, since what was brought is green."""
+        self._green: deque[str] = deque(maxlen=MAX_STOPPED)
+        """Runs that did not start, because all tests of the uploaded project pass."""
 
     async def arrive(
         self, asked: str, kept: BrowserRun | None, code: str, tests: str, words: str,
         visit: Visit | None,
     ) -> Update:
-        """A page was opened or reloaded: says who heals here, and at what price, and finds the run
-        to follow, first the one that its address asks for.
-
-        What somebody has typed meanwhile is left alone.
-        """
+        """Handles an opened or reloaded page: shows the models and prices, and finds the run to
+        follow, preferably the one in its address. Text typed meanwhile does not change."""
         kept = {**NO_RUN, **kept} if kept else NO_RUN
         visit = self.panel.known({**NEW_VISIT, **visit} if visit else NEW_VISIT)
         if visit["provider"] not in ("", MOCK, *offered(public=self._host.access.public)):
-            visit = {**visit, "provider": "", "model": ""}  # it was, when the browser kept it
+            visit = {**visit, "provider": "", "model": ""}  # no longer offered
         before = {"code": kept["code"], "tests": kept["tests"], "words": kept["words"]}
         now = {"code": code, "tests": tests, "words": words}
         typed = before if any(before.values()) and not any(now.values()) else {}
@@ -115,30 +116,30 @@ class Page:
         except Unavailable as fault:
             return {
                 **update, "kept": {**kept, "run": asked or kept["run"], "interrupt": ""},
-                "plan": "", "wordless": "", "banner": "", "said": sentence(str(fault)),
+                "plan": "", "needs-model": "", "banner": "", "said": sentence(str(fault)),
                 **buttons(running=False),
             }
-        run, said = asked or kept["run"], ""
-        if run and await self._begun(run) is None:
-            said = sentence(LOST)
+        run, message = asked or kept["run"], ""
+        if run and await self._started(run) is None:
+            message = sentence(LOST)
             run = kept["run"] if await self._log(kept["run"]) is not None else ""
         own = bool(run) and await self.panel.owns(run, visit)
-        if run and not own and asked != run:  # somebody else's, whose link is left
+        if run and not own and asked != run:  # another visitor's run, no longer in the address
             run = ""
-        if own and asked == run != kept["run"]:  # by its link, or again
+        if own and asked == run != kept["run"]:  # opened by its link
             code, tests, words = (await self._typed(run, NO_RUN)).values()
             kept = {**kept, "code": code, "tests": tests, "words": words}
             update |= await self.predict(visit, code, tests, words)
         return {
-            "kept": {**kept, "run": run, "interrupt": ""}, "said": said,
-            **({"bench": NOTHING} if said and not run else {}),
+            "kept": {**kept, "run": run, "interrupt": ""}, "said": message,
+            **({"bench": NOTHING} if message and not run else {}),
             "banner": banner(running.warning, running.refusal), **shown, **update,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
             **buttons(running=own, closed=bool(running.refusal)),
         }
 
     async def predict(self, visit: Visit, *typed: Typed) -> Update:
-        """What a run may cost for what is typed now, and who answers: a model is loaded by then."""
+        """Shows the models and the predicted cost of a run for the typed input."""
         shown = await self.panel.shown(visit, *typed)
         return {name: shown[name] for name in ("plan", "spending")}
 
@@ -146,17 +147,17 @@ class Page:
         self, visit: Visit, kept: BrowserRun, code: str, tests: str, words: str,
         *options: object,
     ) -> AsyncIterator[Update]:
-        """Starts the run and follows it; `options` are the values of the first of `OPTIONS`."""
-        from demo.submission import begun  # the session has imported it
+        """Starts the run and follows it; `options` are values in the order of `OPTIONS`."""
+        from demo.submission import start_run  # already imported by the session
 
         run, visitor, submitted = kept["run"], self.panel.visitor(visit), None
         typed = (code or "", tests or "", words or "")
-        self._newest.pop(visit["page"], None)  # it follows no other run from here on
+        self._newest.pop(visit["page"], None)  # stop following another run
         try:
             session = await self._host.session()
-            async with self._beginning(run, visit) as is_new:
+            async with self._starting(run, visit) as is_new:
                 if is_new:
-                    submitted = await begun(
+                    submitted = await start_run(
                         self._host, self.panel, visit, run, typed,
                         dict(zip(OPTIONS, options, strict=False)), address=visit["address"],
                         pauses=True, stopped=lambda: (run, visitor) in self._stopped_early,
@@ -164,15 +165,15 @@ class Page:
         except refusals() as refusal:
             yield await self._back(kept, visit, refusal)
             return
-        begins = submitted is not None and submitted.task is not None
-        if begins and (run, visitor) in self._stopped_early:  # while it was being started
+        starts = submitted is not None and submitted.task is not None
+        if starts and (run, visitor) in self._stopped_early:  # stopped while it was starting
             await session.cancel(run)
-        with self._looking(session, run) if begins else nullcontext():
+        with self._viewing(session, run) if starts else nullcontext():
             notices = submitted.notices if submitted else ()
             yield {"said": "".join(sentence(one, "info") for one in notices)}
-            if submitted is not None and not begins:
-                self._status.append(run)
-                yield {"bench": workbench(submitted.concluded(()))}
+            if submitted is not None and not starts:
+                self._green.append(run)
+                yield {"bench": workbench(submitted.heal_result(()))}
                 return
             async for shown in self.watch(kept, visit):
                 yield shown
@@ -180,26 +181,25 @@ class Page:
     async def choose_behaviour(
         self, kept: BrowserRun, visit: Visit = NEW_VISIT, tests: Typed = None, *, place: int
     ) -> Update:
-        """The answer to the question that is shown, by its place among the buttons."""
+        """Answers the shown question with the button at this place."""
         rivals = (await self._result(kept["run"])).question
         offered = choices(rivals) if rivals is not None else ()
         if place >= len(offered):
             return closed_page(kept)
         labels, _ = offered[place]
-        assert rivals is not None, "something is offered"
+        assert rivals is not None, "choices are offered"
         return await self._answered(kept, rivals, labels[0], visit, tests)
 
     async def write_behaviour(
         self, kept: BrowserRun, written: str, visit: Visit = NEW_VISIT, tests: Typed = None
     ) -> Update:
-        """The answer to the question that is shown, as a person wrote it; what answers nothing
-        is told and stays to be changed."""
+        """Answers the shown question with typed text; an invalid text stays for correction."""
         rivals = (await self._result(kept["run"])).question
         if rivals is None:
             return closed_page(kept)
         try:
             if answered_test(rivals, written) is None and not kept["interrupt"]:
-                raise BadAnswer("That run has ended: there is nothing to skip.")
+                raise BadAnswer("This run has ended, so there is nothing to skip.")
         except BadAnswer as error:
             return {"kept": {**kept, "answer": ""}, "wrong": sentence(str(error))}
         return await self._answered(kept, rivals, written, visit, tests)
@@ -207,8 +207,8 @@ class Page:
     async def _answered(
         self, kept: BrowserRun, rivals: CompetingPatches, answer: str, visit: Visit, tests: Typed
     ) -> Update:
-        """The page that an answer leads to: its test joins those of the run in their field, where
-        they still stand there."""
+        """Shows the page after an answer. The answer's test is added to the tests field if that
+        still holds the tests of the run."""
         update, test = begun_page(_answering(kept, answer)), answered_test(rivals, answer)
         typed = bool(kept["code"] or kept["words"]) and tests == kept["tests"]
         if not typed or test is None or test.code in kept["tests"] or not (
@@ -219,7 +219,7 @@ class Page:
         return {**update, "kept": {**update["kept"], "tests": grown}, "tests": grown}
 
     async def answer(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
-        """Gives the chosen answer, if there is one, and follows the run that it leads to."""
+        """Submits the chosen answer, if there is one, and follows the resulting run."""
         if not kept["answer"]:
             yield {}
             return
@@ -230,7 +230,7 @@ class Page:
             session = await self._host.session()
             if kept["asked"]:
                 visitor = self.panel.visitor(visit)
-                async with self._beginning(kept["run"], visit) as is_new:
+                async with self._starting(kept["run"], visit) as is_new:
                     if is_new:
                         with self._host.working(
                             session, visitor, visit["address"], [kept["answer"]], kept["run"]
@@ -241,7 +241,7 @@ class Page:
             elif refused := await self._refused_to(visit, kept["run"]):
                 raise BadInput(refused)
             else:
-                await self._go_on(kept["run"], kept["interrupt"], visit, answer=kept["answer"])
+                await self._continue(kept["run"], kept["interrupt"], visit, answer=kept["answer"])
         except refusals(ValueError) as fault:
             yield await self._back(kept, visit, fault)
             return
@@ -249,49 +249,51 @@ class Page:
             yield shown
 
     async def watch(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
-        """Follows a run from its first event until it ends or waits for a person. One that waits
-        for whoever started it goes on when they come back."""
-        if not kept["run"] or await self._begun(kept["run"]) is None:
-            lost = kept["run"] and kept["run"] not in self._status
+        """Follows a run from its first event until it ends or waits for a user. A run that paused
+        while its visitor was away continues."""
+        if not kept["run"] or await self._started(kept["run"]) is None:
+            lost = kept["run"] and kept["run"] not in self._green
             yield {"said": sentence(LOST)} if lost else {}
             return
         session = await self._host.session()
         folding = Folding()
-        # Whoever has no more than the link keeps nobody else's run going.
+        # A visitor who only has the link does not keep a run of another visitor running.
         own = await self.panel.owns(kept["run"], visit)
-        looking = self._looking(session, kept["run"]) if own else nullcontext()
+        viewing = self._viewing(session, kept["run"]) if own else nullcontext()
 
-        def said() -> Mapping[int, str]:
+        def partial_replies() -> Mapping[int, str]:
             return session.so_far(kept["run"])
 
         try:
-            with looking, self._following(visit) as newest:
+            with viewing, self._following(visit) as newest:
                 waiting = (await self._result(kept["run"])).waiting
                 if waiting is not None and waiting.needs == "visitor" and not (
                     await self._refused_to(visit, kept["run"])
                 ):
                     try:
-                        await self._go_on(kept["run"], waiting.interrupt, visit)
-                    except TooMuch as refusal:  # it waits on, and is shown
+                        await self._continue(kept["run"], waiting.interrupt, visit)
+                    except TooMuch as refusal:  # the run is shown, and still waits
                         yield {"said": sentence(str(refusal))}
-                async for batch in throttled(session.follow(kept["run"]), passing=said):
+                async for batch in throttled(
+                    session.follow(kept["run"]), watched=partial_replies
+                ):
                     if not newest():
                         return
                     if not batch:
-                        yield {"writing": writing(said())}
+                        yield {"writing": writing(partial_replies())}
                         continue
                     result = required(folding.after(batch))
-                    bench = await drawn(result, own=own)
+                    bench = await draw(result, own=own)
                     if newest():
-                        yield {"bench": bench, "writing": writing(said())}
+                        yield {"bench": bench, "writing": writing(partial_replies())}
                     if result.waiting is not None:
                         return
         except TooMuch as refusal:
             yield {"said": sentence(str(refusal))}
 
     async def linger(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
-        """Waits with a run until it goes on, answered in another tab or by a program, and tells
-        which question that was; but not where the page has come to follow another meanwhile."""
+        """Waits until the question of a run is answered in another tab or by a program, and returns
+        which question that was. Fails if the page follows another run meanwhile."""
         try:
             log = await self._log(kept["run"]) or ()
         except Unavailable as fault:
@@ -312,22 +314,22 @@ class Page:
                 if self._newest.get(visit["page"], before) is not before:
                     break
                 yield {}
-        raise gr.Error("It is not waited for any longer.", visible=False, print_exception=False)
+        raise gr.Error("The page follows another run.", visible=False, print_exception=False)
 
     async def settle(self, kept: BrowserRun, visit: Visit) -> Update:
-        """The run ended, waits or never began: gives the buttons back. A page that came to follow
-        none is left as it is: by now its visitor may have begun one."""
+        """Updates the buttons after a run ended, paused or never started. If the page follows no
+        run, nothing changes, because its visitor may just have started one."""
         if not kept["run"]:
             return {}
         try:
             here = await self._host.running()
             known = await self._log(kept["run"])
-            standing, back = kept["run"] in self._status, kept["asked"] or kept["before"]
-            if known is None and back and not standing:  # nothing was begun from there
+            is_green, back = kept["run"] in self._green, kept["asked"] or kept["before"]
+            if known is None and back and not is_green:  # the new run did not start
                 kept = {**kept, "run": back}
                 known = await self._log(back)
             result = fold(known or ())
-        except Unavailable:  # `heal` has said why
+        except Unavailable:  # `heal` has shown why
             if self._host.leaving:  # the next server continues the run, or stops it
                 return buttons(running=False, stops=True)
             return {
@@ -338,17 +340,17 @@ class Page:
         needs = waiting.needs if waiting is not None else None
         paused = waiting if needs in ("budget", "key") and not closed else None
         own = await self.panel.owns(kept["run"], visit)
-        going = result.phase in ("running", "waiting")
+        active = result.phase in ("running", "waiting")
         review = waiting if needs in REVIEWED and own and not closed else None
         interrupt = waiting.interrupt if waiting is not None else ""
-        lost = known is None and not standing
+        lost = known is None and not is_green
         return {
             **({"bench": NOTHING} if lost else {}),
             "kept": {
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
                 "before": "", "asked": "", "answer": "",
             },
-            **buttons(running=own and going, closed=closed),
+            **buttons(running=own and active, closed=closed),
             **review_card(review, asked=bool(interrupt) and interrupt == kept["interrupt"]),
             **question_row(
                 None if closed or (waiting is not None and not own) else result.question,
@@ -358,13 +360,12 @@ class Page:
         }
 
     async def settle_answer(self, kept: BrowserRun, visit: Visit) -> Update:
-        """As `settle`, once an answer was given. Where what was written answered nothing, the page
-        stays as it is: by now another answer may be on its way."""
+        """Updates the buttons after a valid answer. After an invalid one nothing changes, because
+        another answer may be on its way."""
         return await self.settle(kept, visit) if kept["answer"] else {}
 
     async def use(self, kept: BrowserRun, looked: str = "") -> Update:
-        """Puts a program of the run that is shown where the next one is typed: the one that is
-        looked at, or that which the run leaves."""
+        """Copies a program of the shown run into the editor: the selected one, or the result."""
         result = await self._result(kept["run"])
         place = _place(looked)
         known = place is not None and place < len(result.columns)
@@ -372,14 +373,13 @@ class Page:
         return {"code": code, "said": ""} if code else {}
 
     async def edit(self, kept: BrowserRun, looked: str, visit: Visit) -> Update:
-        """As `use`, with the tests and the words of that run beside it."""
+        """Copies a program into the editor, with the tests and the task of its run."""
         used = await self.use(kept, looked)
         own = used and await self.panel.owns(kept["run"], visit)
         return {**await self._typed(kept["run"], kept if own else NO_RUN), **used} if used else {}
 
     async def _typed(self, run: str, kept: BrowserRun) -> dict[str, str]:
-        """What a run was typed as: as this browser has kept it, or else by its task."""
-        from demo.submission import as_typed  # the session has imported it
+        from demo.submission import as_typed  # already imported by the session
 
         typed = {"code": kept["code"], "tests": kept["tests"], "words": kept["words"]}
         if any(typed.values()):
@@ -387,17 +387,17 @@ class Page:
         return as_typed((await self._host.session()).task(run))
 
     async def begin_fork(self, kept: BrowserRun, looked: str) -> Update:
-        """Gives the browser the identifier of a run that starts from the program looked at."""
+        """Returns the id of a new run that starts from the selected program."""
         place = _place(looked)
         if place is None:
-            return {"said": sentence("That program is not known here.")}
+            return {"said": sentence(UNKNOWN_PROGRAM)}
         return begun_page(_answering({**kept, "interrupt": ""}, str(place)))
 
     async def fork(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
-        """Starts a run from a program of another, for whoever started that, and follows it."""
-        from agent.loop.fork import BadFork, Edits  # the session has imported it
+        """Starts a run from a program of another run of this visitor, and follows it."""
+        from agent.loop.fork import BadFork, Edits  # already imported by the session
 
-        if not kept["asked"]:  # by now the page has begun another run
+        if not kept["asked"]:  # the page has started another run meanwhile
             yield {}
             return
         self._newest.pop(visit["page"], None)
@@ -407,12 +407,12 @@ class Page:
             if refused := await self._refused_to(visit, kept["asked"]):
                 raise BadFork(refused)
             if place is None or place >= len(columns):
-                raise BadFork("That program is not known here.")
+                raise BadFork(UNKNOWN_PROGRAM)
             at = columns[place]
             last = [one for one in columns if one.iteration == at.iteration][-1]
             other = {} if at is last or at.solution is None else {"": at.solution.text}
             session, visitor = await self._host.session(), self.panel.visitor(visit)
-            async with self._beginning(kept["run"], visit) as is_new:
+            async with self._starting(kept["run"], visit) as is_new:
                 if is_new:
                     with self._host.working(session, visitor, visit["address"], (), kept["run"]):
                         await session.fork(
@@ -426,15 +426,14 @@ class Page:
             yield shown
 
     async def choose(self, kept: BrowserRun, visit: Visit, *, typed: dict[str, str]) -> Update:
-        """Fills an example in, unless that would put it beside another program's run."""
+        """Fills in an example, unless a run is in progress."""
         result, own = await self._result(kept["run"]), await self.panel.owns(kept["run"], visit)
         if own and result.phase in ("running", "waiting"):
-            said = "A run goes on here. Stop it, then choose an example."
-            return {"said": sentence(said)}
+            return {"said": sentence("A run is in progress. Stop it, then choose an example.")}
         return {**typed, "said": ""}
 
     async def stop(self, kept: BrowserRun, visit: Visit) -> Update:
-        """Cancels the run of whoever started it; all who follow it see its end."""
+        """Cancels the visitor's run; all pages that follow it show its end."""
         session = await self._host.session()
         if not kept["run"]:
             return {"said": sentence("There is no run to stop.")}
@@ -448,7 +447,7 @@ class Page:
             while len(stopped) > MAX_STOPPED:
                 stopped.popitem(last=False)
         elif not await self.panel.owns(kept["run"], visit):
-            return {"said": sentence("Only whoever started this run can stop it.")}
+            return {"said": sentence(f"{NOT_OWNER}stop it.")}
         else:
             await session.cancel(kept["run"])
         return {"said": ""}
@@ -456,52 +455,51 @@ class Page:
     async def decide(
         self, kept: BrowserRun, visit: Visit, **value: object
     ) -> Update:
-        """Answers the question that this page showed, and no later one, for whoever started the
-        run."""
+        """Answers the question that this page shows, if the visitor started the run."""
         from agent.target.errors import BadInput
 
         try:
             if refused := await self._refused_to(visit, kept["run"]):
                 return {"said": sentence(refused)}
-            taken = await self._go_on(kept["run"], kept["interrupt"], visit, **value)
+            taken = await self._continue(kept["run"], kept["interrupt"], visit, **value)
         except (Unavailable, BadInput, TooMuch) as refusal:
             return {"said": sentence(str(refusal))}
-        closed = "" if taken else sentence("That question is closed.")
+        closed = "" if taken else sentence(CLOSED_QUESTION)
         return {"said": closed, "review": gr.update(visible=False)}
 
     async def advise(self, kept: BrowserRun, visit: Visit, hint: str) -> Update:
-        """Has another repair tried, by a hint."""
+        """Requests another repair with a hint."""
         if not hint.strip():
-            return {"said": sentence("Write what it should do otherwise.")}
+            return {"said": sentence("The hint is empty. Describe what the repair should do.")}
         return await self.decide(kept, visit, hint=hint)
 
     async def bring(self, kept: BrowserRun, visit: Visit, code: str) -> Update:
-        """Has the program judged as a person has changed it."""
+        """Submits a program that the visitor edited."""
         waiting = (await self._result(kept["run"])).waiting
         if waiting is not None and code == waiting.code:
-            return {"said": sentence("Nothing is changed yet: edit the program first.")}
+            return {"said": sentence("The program was not changed. Edit it first.")}
         return await self.decide(kept, visit, code=code)
 
     async def go_on(
         self, kept: BrowserRun, visit: Visit, *, end: bool = False
     ) -> Update:
-        """Lets a run go on that has reached a cap or lacked a key, or ends it there; only whoever
-        started it may have more spent."""
+        """Continues or ends a run that has reached a limit or lacks a key, if the visitor started
+        it."""
         session = await self._host.session()
         waiting = (await self._result(kept["run"])).waiting
         if waiting is None or waiting.interrupt != kept["interrupt"]:
-            said = "That question is closed."
+            message = CLOSED_QUESTION
         elif not await self.panel.owns(kept["run"], visit):
-            said = "Only whoever started this run can let it go on."
+            message = f"{NOT_OWNER}continue it."
         elif waiting.needs == "key" and not (end or session.can_go_on(kept["run"])):
-            said = "That key is still missing: give it under “Models and keys”."
+            message = "The key is still missing. Enter it under “Models and keys”."
         else:
             return await self.decide(kept, visit, **({"end": True} if end else {}))
-        return {"said": sentence(said)}
+        return {"said": sentence(message)}
 
-    async def _go_on(self, run: str, interrupt: str, visit: Visit, **value: object) -> bool:
-        """Answers what a visitor's run waits for, so that it goes on, which counts as its start
-        did; returns whether the answer was taken. Raises `TooMuch`."""
+    async def _continue(self, run: str, interrupt: str, visit: Visit, **value: object) -> bool:
+        """Answers what a visitor's run waits for, which counts like a start; returns whether the
+        answer was accepted. Raises: TooMuch."""
         session = await self._host.session()
         submitted = [one for one in value.values() if isinstance(one, str)]
         with nullcontext() if "end" in value else self._host.working(
@@ -510,27 +508,25 @@ class Page:
             return await session.answer(run, interrupt, value)
 
     async def _refused_to(self, visit: Visit, run: str) -> str:
-        """Why a visitor may not answer what a run asks; empty where they may."""
         refusal = (await self._host.running()).refusal
         if refusal or await self.panel.owns(run, visit):
             return refusal
-        return "Only whoever started this run can answer it."
+        return f"{NOT_OWNER}answer it."
 
     @asynccontextmanager
-    async def _beginning(self, run: str, visit: Visit) -> AsyncIterator[bool]:
-        """The same click can come twice: one of them begins the run, and the other waits for that.
-        Yields whether it is still to be begun. Raises `TooMuch`, and `BadInput` for an identifier
-        that no page gave out."""
+    async def _starting(self, run: str, visit: Visit) -> AsyncIterator[bool]:
+        """Yields whether a run is still to be started. The same click can arrive twice; the second
+        one waits for the first. Raises: TooMuch, and BadInput for an id that no page created."""
         from agent.target.errors import BadInput
 
-        while begun := self._preparing.get(run):
+        while prepared := self._preparing.get(run):
             with self._host.following(self.panel.visitor(visit), visit["address"]):
-                await begun.wait()
+                await prepared.wait()
         preparing = self._preparing[run] = asyncio.Event()
         try:
             is_new = await self._log(run) is None
             if is_new and not _is_new_id(run):
-                raise BadInput("This page has lost its run: reload it, then try again.")
+                raise BadInput("This page has lost its run. Reload it, then try again.")
             yield is_new
         finally:
             preparing.set()
@@ -538,8 +534,8 @@ class Page:
 
     @contextmanager
     def _following(self, visit: Visit) -> Iterator[Callable[[], bool]]:
-        """A stream of an open page, which tells whether it still is the newest: a page shows one.
-        Raises `TooMuch`."""
+        """Registers a stream of an open page; yields a function that returns whether it is still
+        the page's newest. Raises: TooMuch."""
         page, own = visit["page"] or uuid4().hex, object()
         with self._host.following(self.panel.visitor(visit), visit["address"]):
             self._newest[page] = own
@@ -550,7 +546,6 @@ class Page:
                     del self._newest[page]
 
     async def _back(self, kept: BrowserRun, visit: Visit, why: object) -> Update:
-        """The page of the run that was asked about, where nothing came of it, and why."""
         run = kept["asked"] or kept["before"] or kept["run"]
         with suppress(Unavailable):
             if log := await self._log(run):
@@ -558,20 +553,19 @@ class Page:
                 return {**refused(why), "bench": workbench(required(fold(log)), own=own)}
         return refused(why)
 
-    def _looking(self, session: Session | SavedRuns, run: str) -> AbstractContextManager[None]:
-        return self._host.onlookers.looking(run, session.settings.grace_s, session.pause)
+    def _viewing(self, session: Session | SavedRuns, run: str) -> AbstractContextManager[None]:
+        return self._host.viewers.viewing(run, session.settings.grace_s, session.pause)
 
     async def _result(self, run: str) -> Result:
         return fold(await self._log(run) or ())
 
-    async def _begun(self, run: str) -> tuple[Stamped, ...] | None:
-        """The log of a run, once it is begun or refused; `None` where there is no such run."""
+    async def _started(self, run: str) -> tuple[Stamped, ...] | None:
+        """Waits until a run is started or refused, and returns its log; `None` if unknown."""
         if preparing := self._preparing.get(run):
             await preparing.wait()
         return await self._log(run)
 
     async def _log(self, run: str) -> tuple[Stamped, ...] | None:
-        """The log of a run, or `None` where there is no such run."""
         session = await self._host.session()
         try:
             return session.log(run)
@@ -579,12 +573,12 @@ class Page:
             return None
 
 
-async def drawn(result: Result, *, own: bool) -> str:
-    """The workbench of a run, its clock where it is now. A large one is drawn in a thread, to hold
-    up nobody else's page."""
+async def draw(result: Result, *, own: bool) -> str:
+    """Renders the workbench of a run with its current time. A large one is rendered in a thread, so
+    that other pages are not blocked."""
     since_s = time.time() - result.told_at
     if result.phase == "running" and result.start is not None and (
-        0 < since_s < result.start.limit_s - result.worked_s  # nobody drives it where it is longer
+        0 < since_s < result.start.limit_s - result.worked_s  # else no process runs it
     ):
         result = replace(result, seconds=result.seconds + since_s)
     if sum(len(text_of(result, place)) for place in range(len(result.columns))) <= DRAWN_AT_ONCE:
@@ -592,12 +586,12 @@ async def drawn(result: Result, *, own: bool) -> str:
     return await asyncio.to_thread(workbench, result, own=own)
 
 
-def _place(said: str) -> int | None:
-    return int(said) if said.isdecimal() and len(said) < LONGEST_PLACE else None
+def _place(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < LONGEST_PLACE else None
 
 
 def _is_new_id(run: str) -> bool:
-    """Whether it can be the identifier that a page gave out: nobody guesses those."""
+    """Whether an id can come from a page: a random UUID."""
     try:
         return str(UUID(run)) == run and UUID(run).version == 4
     except ValueError:
@@ -605,8 +599,8 @@ def _is_new_id(run: str) -> bool:
 
 
 def _answering(kept: BrowserRun, answer: str) -> BrowserRun:
-    """What the browser keeps of an answer: a run that waits for it goes on; one that has ended
-    is begun again under another identifier, which the browser knows before it exists."""
+    """Returns the browser's state for an answer. A waiting run continues; an ended run starts again
+    under a new id."""
     if kept["interrupt"]:
         return {**kept, "asked": "", "answer": answer}
     return {**kept, "asked": kept["run"], "answer": answer, "run": str(uuid4())}

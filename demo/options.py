@@ -1,4 +1,4 @@
-"""What one run is asked to do differently, as the page's fields and its endpoints have it; pure."""
+"""Reads the options of a run, from the page's fields or from an endpoint. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import cast, get_args
 
 from agent.core.domain import Integrity, ProofLevel
 from agent.core.settings import Autonomy, Settings
-from agent.interfaces.project.upload import MAX_SENT, SentFile
+from agent.interfaces.project.upload import MAX_UPLOAD, UploadedFile
 from agent.interfaces.request import HealRequest
 from agent.target.errors import BadInput
 from demo.browser_state import OPTIONS
@@ -20,17 +20,16 @@ from llm.budget import Caps
 MAX_ITERATIONS = 10
 MAX_ARGUMENTS = 100
 LONGEST_ARGUMENTS = 4_000
-"""Characters, which are split where everybody else waits."""
+"""Characters; they are split in the event loop."""
 
 
 def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> HealRequest:
-    """The options that some values say, by their names. On a public page a run may be
-    given less than the host allows, and never more; to add to it at a cap counts as another
-    start. Raises `BadInput` with the next step."""
+    """Returns a request with these options. On a public page, a run may get less than the host's
+    limits, but not more. Raises: BadInput."""
     unknown = sorted({*given} - {*OPTIONS})
     if unknown:
-        told = f"There is no option {unknown[0]!r}; there are {', '.join(OPTIONS)}."
-        raise BadInput(told.replace("-", "_"))  # as programs name them, who alone can err here
+        message = f"There is no option {unknown[0]!r}. Options are {', '.join(OPTIONS)}."
+        raise BadInput(message.replace("-", "_"))  # only endpoint calls can reach this
 
     def number(name: str, most: float | None) -> float | None:
         value = given.get(name)
@@ -41,12 +40,12 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
         except ValueError:
             found = math.nan
         if not (math.isfinite(found) and found >= 0):
-            raise BadInput(f"{_LABELS[name]}: write a number from 0 on, or leave it empty.")
+            raise BadInput(f"{_LABELS[name]}: enter a number of at least 0, or leave it empty.")
         if name in ("tokens", "calls") and found % 1:
-            raise BadInput(f"{_LABELS[name]}: write a whole number, or leave it empty.")
+            raise BadInput(f"{_LABELS[name]}: enter a whole number, or leave it empty.")
         if most is not None and found > most:
             raise BadInput(
-                f"{_LABELS[name]}: {most:g} is the most here. Write less, or leave it empty."
+                f"{_LABELS[name]}: at most {most:g} is allowed. Enter less, or leave it empty."
             )
         return found
 
@@ -57,11 +56,11 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
     confidence = number("require-confidence", 100)
     seconds = number("seconds", limit if public else None)
     if seconds is not None and seconds < 1:
-        raise BadInput("A run needs a second at least: give more, or leave the seconds empty.")
-    often = most_iterations(settings.max_iterations)
-    iterations = number("iterations", often)
+        raise BadInput("Seconds: a run needs at least 1. Enter more, or leave it empty.")
+    most_attempts = most_iterations(settings.max_iterations)
+    iterations = number("iterations", most_attempts)
     if iterations is not None and (iterations < 1 or iterations % 1):
-        raise BadInput(f"Repair attempts are a whole number from 1 to {often}.")
+        raise BadInput(f"Repair attempts: enter a whole number from 1 to {most_attempts}.")
     return HealRequest(
         max_iterations=int(iterations) if iterations is not None else None,
         autonomy=cast("Autonomy | None", _one_of("autonomy", given, get_args(Autonomy))),
@@ -88,15 +87,14 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
 
 _LABELS = {
     "usd": "Dollars", "tokens": "Tokens", "calls": "Calls", "seconds": "Seconds",
-    "iterations": "Repair attempts", "autonomy": "Autonomy", "require-proof": "The required proof",
-    "require-integrity": "The required integrity",
-    "require-confidence": "The required confidence", "stdin": "The standard input",
-    "args": "The arguments",
+    "iterations": "Repair attempts", "autonomy": "Autonomy", "require-proof": "Required proof",
+    "require-integrity": "Required integrity", "require-confidence": "Required confidence",
+    "stdin": "Standard input", "args": "Arguments",
 }
 
 
 def most_iterations(usual: int) -> int:
-    """How many tries can be asked for, where so many are usual."""
+    """Returns the largest number of repair attempts that can be chosen."""
     return max(MAX_ITERATIONS, usual)
 
 
@@ -112,7 +110,7 @@ def _true(given: Mapping[str, object], name: str) -> bool | None:
 def _text(given: Mapping[str, object], name: str) -> str:
     value = given.get(name)
     if not isinstance(value, str | None):
-        raise BadInput(f"{_LABELS[name]}: write a text, or leave it empty.")
+        raise BadInput(f"{_LABELS[name]}: enter a text, or leave it empty.")
     return value or ""
 
 
@@ -126,32 +124,32 @@ def _one_of(name: str, given: Mapping[str, object], known: Sequence[str]) -> str
 
 
 def _arguments(typed: str) -> tuple[str, ...]:
-    """The program's arguments as a shell would read them; nothing is expanded."""
+    """Splits the program's arguments as a shell does, without expansion."""
     if len(typed) > LONGEST_ARGUMENTS:
-        raise BadInput(f"The arguments have {len(typed):,} characters; {LONGEST_ARGUMENTS:,} are "
-                       "the most. Give the rest as standard input, or as a file.")
+        raise BadInput(f"The arguments have {len(typed):,} characters; at most "
+                       f"{LONGEST_ARGUMENTS:,} are allowed. Use standard input or a file instead.")
     try:
         found = tuple(shlex.split(typed))
     except ValueError as error:
         raise BadInput(
-            f"The arguments cannot be read ({error}): close each quote, as in --name 'two words'."
+            f"The arguments cannot be read ({error}). Close each quote, as in --name 'two words'."
         ) from None
     if len(found) > MAX_ARGUMENTS:
-        raise BadInput(f"There are {len(found)} arguments; {MAX_ARGUMENTS} are the most.")
+        raise BadInput(f"There are {len(found)} arguments; at most {MAX_ARGUMENTS} are allowed.")
     return found
 
 
-def _files(given: object) -> tuple[SentFile, ...]:
+def _files(given: object) -> tuple[UploadedFile, ...]:
     if not given:
         return ()
     if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):
-        raise BadInput("Files are given as one object: each name, and its bytes in base64.")
-    if sum(len(one) for one in given.values()) > MAX_SENT * 3 // 2:
-        raise BadInput(f"What was sent is larger than {MAX_SENT // 1_000_000} MB. Send less.")
+        raise BadInput("Files must be one object: each name with its content in base64.")
+    if sum(len(one) for one in given.values()) > MAX_UPLOAD * 3 // 2:
+        raise BadInput(f"The files are larger than {MAX_UPLOAD // 1_000_000} MB. Send less.")
     try:
         return tuple(
-            SentFile(str(name), base64.b64decode(text, validate=True))
+            UploadedFile(str(name), base64.b64decode(text, validate=True))
             for name, text in given.items()
         )
     except (binascii.Error, ValueError):
-        raise BadInput("A file's bytes are no base64. Encode them, and send them again.") from None
+        raise BadInput("A file is not valid base64. Encode it, and send it again.") from None

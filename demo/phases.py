@@ -1,5 +1,5 @@
-"""How the page's parts look at a run's turns: begun, waiting for an answer, a review or a cap, or
-refused; pure."""
+"""Updates of the page for each phase of a run: started, refused, or waiting for an answer, a review
+or more budget. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from demo.views.escape import sentence
 
 CHOICES = tuple(f"choice-{place}" for place in range(MOST))
 """The buttons that answer a question."""
+CLOSED_QUESTION = "This question was already answered, or the run has ended. Reload the page."
 
 
 def refused(why: object) -> Update:
-    """The page where nothing was begun, and why."""
     return {"bench": NOTHING, "said": sentence(str(why))}
 
 
 def buttons(*, running: bool, closed: bool = False, stops: bool | None = None) -> Update:
-    """Heal and Stop, which others may press too where they are let; where no code is run, there is
-    nothing to heal with."""
+    """Enables or disables Heal and Stop. Heal is disabled if the page runs no code (`closed`)."""
     return {
         "heal": gr.update(interactive=not running and not closed),
         "stop": gr.update(interactive=running if stops is None else stops),
@@ -34,7 +33,6 @@ def buttons(*, running: bool, closed: bool = False, stops: bool | None = None) -
 
 
 def begun_page(kept: BrowserRun) -> Update:
-    """The page at the start of a run."""
     return {
         "kept": kept, "said": "", "bench": STARTING, **buttons(running=True),
         **review_card(None), "written": "", "wrong": "", **question_row(None),
@@ -43,16 +41,16 @@ def begun_page(kept: BrowserRun) -> Update:
 
 
 def closed_page(kept: BrowserRun) -> Update:
-    """The page where a question was answered that is not open any more."""
-    said = sentence("That question is closed.")
     unanswered = {**kept, "answer": ""}
-    return {"kept": unanswered, "said": said, "written": "", "wrong": "", **question_row(None)}
+    return {
+        "kept": unanswered, "said": sentence(CLOSED_QUESTION), "written": "", "wrong": "",
+        **question_row(None),
+    }
 
 
 def question_row(
     rivals: CompetingPatches | None, *, waits: bool = False, own: bool = True
 ) -> Update:
-    """The row of a question, its words, and a button for each answer."""
     offered = [
         cards.choice(labels, answer, (
             (f"{one.label}: " if len(labels) > 1 else "") + (one.note or "the patch")
@@ -72,8 +70,8 @@ def question_row(
 
 
 def review_card(waiting: Waiting | None, *, asked: bool = False) -> Update:
-    """The card of a review, its buttons, and the program to change; where it stands already as
-    `asked`, what is typed in it is left alone."""
+    """Shows or hides a review, with its buttons and the program to edit. If it is shown already
+    (`asked`), its typed text does not change."""
     if waiting is None:
         return {"review": gr.update(visible=False)}
     leave, help_ = waiting.needs == "leave", waiting.needs == "help"
@@ -81,9 +79,9 @@ def review_card(waiting: Waiting | None, *, asked: bool = False) -> Update:
         "review": gr.update(visible=True),
         "reviewed": cards.asked(waiting.question, waiting.diff),
         "approve": gr.update(
-            visible=not help_, value="Yes, ask it" if leave else "Approve the patch"
+            visible=not help_, value="Yes, use the model" if leave else "Approve the patch"
         ),
-        "reject": gr.update(value="End here" if help_ or leave else "Reject it"),
+        "reject": gr.update(value="End the run" if help_ or leave else "Reject the patch"),
         "otherwise": gr.update(visible=not leave),
         "hinted": gr.update(visible=not waiting.unhinted),
         **({} if asked else {"hint": "", "edited": waiting.tried or waiting.code}),
@@ -92,7 +90,7 @@ def review_card(waiting: Waiting | None, *, asked: bool = False) -> Update:
 
 
 def paused_row(waiting: Waiting | None, *, own: bool = False) -> Update:
-    """The row of a run that waits for caps or a key, its words, and its two buttons."""
+    """Shows or hides the row of a run that waits for more budget or a key."""
     budget = waiting is not None and waiting.needs == "budget"
     more = waiting.more if waiting is not None else None
     return {
@@ -100,7 +98,7 @@ def paused_row(waiting: Waiting | None, *, own: bool = False) -> Update:
         "needed": cards.paused(waiting, own=own) if waiting is not None else "",
         "go-on": gr.update(
             visible=own and (more is not None or not budget),
-            value="Go on" if more is None else f"Add {raised_words(more)} and go on",
+            value="Continue" if more is None else f"Add {raised_words(more)} and continue",
         ),
         "end-here": gr.update(visible=own),
     }

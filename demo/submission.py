@@ -1,5 +1,5 @@
-"""What a visitor brings, made into a task: what is pasted, one module with its tests, or a small
-project, whose own suite judges."""
+"""Turns a visitor's input into a task: pasted code, one module with its tests, or a small project
+that is judged by its own suite."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from agent.core.domain import Script, Task
 from agent.core.settings import Settings
 from agent.interfaces.preparation import Prepared
-from agent.interfaces.project.discovery import look
-from agent.interfaces.project.upload import Sent, SentFile, received
+from agent.interfaces.project.discovery import inspect_project
+from agent.interfaces.project.upload import Upload, UploadedFile, read_upload
 from agent.interfaces.request import HealRequest
 from agent.log.history import LONGEST_TITLE
 from agent.target.errors import BadInput, NotFixable
@@ -29,25 +29,26 @@ from demo.options import chosen
 from demo.serving.host import SessionHost, Unavailable
 
 TEST_S = 10.0
-"""Seconds of one test of a project that was sent."""
-LOOK_S = 90.0
-"""Seconds in which its suite is run once, before it is healed."""
+"""Seconds for one test of an uploaded project."""
+INSPECTION_S = 90.0
+"""Seconds for the first run of its suite, before the repair."""
 _NOTE = "note: "
 
 
-async def begun(
+async def start_run(
     host: SessionHost, panel: Panel, visit: Visit, run: str, typed: tuple[str, str, str],
     given: Mapping[str, object], *, address: str, pauses: bool,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Prepared:
-    """Starts a run of what a visitor brings, with the options that are `given`. Where a green
-    project is brought, nothing is started.
+    """Starts a run of a visitor's input, with the options that are `given`. No run is started if
+    all tests of an uploaded project pass.
 
-    Raises `Unavailable`, `TooMuch`, `BadInput`, `NotFixable` and `LlmError`, for people.
+    Raises:
+        Unavailable, TooMuch, BadInput, NotFixable, LlmError: With a message for the visitor.
     """
     running = await host.running()
     session = running.session
-    if running.refusal:  # also the suite of a project that was sent runs code
+    if running.refusal:  # inspecting an uploaded project runs code too
         raise Unavailable(running.refusal)
     request = chosen(given, session.settings, public=host.access.public)
     own, size = panel.visitor(visit), (*typed, request.stdin, *request.args)
@@ -55,7 +56,7 @@ async def begun(
         async with host.reading(own, address):
             submitted = await prepared(*typed, request, session.settings)
         if stopped():
-            raise BadInput("Stopped before it began.")
+            raise BadInput("The run was stopped before it started.")
         if submitted.task is not None:
             await session.start(
                 submitted.task, title=submitted.title, run_id=run, plan=await panel.plan(visit),
@@ -67,45 +68,43 @@ async def begun(
 async def prepared(
     code: str, tests: str, words: str, request: HealRequest, settings: Settings
 ) -> Prepared:
-    """Raises `BadInput` and `NotFixable` with a message for people."""
+    """Raises: BadInput, NotFixable: With a message for the visitor."""
     if not request.files:
         found = await asyncio.to_thread(
             from_page, code, tests, words, (), False, request.stdin, request.args
         )
         return _of(found)
-    sent = await asyncio.to_thread(received, request.files)
+    sent = await asyncio.to_thread(read_upload, request.files)
     if code.strip():
-        raise BadInput("Code is pasted and files are chosen: clear one of the two.")
+        raise BadInput("You pasted code and also chose files. Clear one of them.")
     if sent.program is not None:
         return await asyncio.to_thread(_module, sent, sent.program, tests, words, request)
     given = {"tests": tests, "a task in words": words, "standard input": request.stdin,
              "arguments": " ".join(request.args)}
     if extra := [name for name, text in given.items() if text.strip()]:
         raise BadInput(
-            f"Several modules are judged by their own tests alone: clear {' and '.join(extra)}."
+            f"Several modules are judged only by their own tests. Clear {' and '.join(extra)}."
         )
     return await _project(sent, settings)
 
 
 def as_typed(task: Task) -> dict[str, str]:
-    """A task as the page's fields take it, by their names; nothing where it was sent as files of a
-    project."""
+    """Returns a task as values of the page's fields; empty values for an uploaded project."""
     if task.project is not None:
         return dict.fromkeys(TYPED, "")
     code = task.solution.text if task.solution is not None else ""
     texts: dict[str, None] = {}
     own = [test for test in task.tests if test.origin == "user"]
     for test in sorted(own, key=lambda one: not (isinstance(one, Script) and one.node)):
-        # What its own tests see of a pasted program was put in by the intake.
+        # Reading the input added this import.
         text = re.sub(r"^from solution import \*(; )?", "", test.code, flags=re.MULTILINE)
         texts[text.rstrip("\n")] = None
     return dict(zip(TYPED, (code, "\n".join(texts), task.text), strict=True))
 
 
 def _module(
-    sent: Sent, module: SentFile, tests: str, words: str, request: HealRequest
+    sent: Upload, module: UploadedFile, tests: str, words: str, request: HealRequest
 ) -> Prepared:
-    """One module under its own name, with a file of tests, or tests that were typed."""
     texts = [TestText(tests)] if tests.strip() else []
     if sent.tests is not None:
         source = from_bytes(sent.tests.content, Path(sent.tests.name))
@@ -122,21 +121,21 @@ def _of(found: PreparedTask) -> Prepared:
     return Prepared(_title(found.task)[:LONGEST_TITLE], found, notices=found.notices)
 
 
-async def _project(sent: Sent, settings: Settings) -> Prepared:
-    """Files of a project, laid into a folder of their own for as long as they are read."""
+async def _project(sent: Upload, settings: Settings) -> Prepared:
+    """Writes the files of a project into a temporary folder, and inspects them there."""
     notes = [*sent.notices]
     with tempfile.TemporaryDirectory(prefix="heal-sent-") as folder:
         top = Path(folder) / "project"
         top.mkdir()
-        await asyncio.to_thread(sent.lay, top)
+        await asyncio.to_thread(sent.write_to, top)
         try:
-            async with asyncio.timeout(LOOK_S):
-                seen = await look(
+            async with asyncio.timeout(INSPECTION_S):
+                inspected = await inspect_project(
                     HealRequest(str(top), alone=True, test_timeout=TEST_S), settings,
                     lambda text, _: notes.append(_without_folder(text, top).removeprefix(_NOTE)),
                 )
-            found = Prepared(seen=seen, notices=tuple(notes))
-            task = found.task  # refused here, where it names the folder
+            found = Prepared(inspected=inspected, notices=tuple(notes))
+            task = found.task  # may raise an error that names the folder
             return replace(found, title=_title(task)[:LONGEST_TITLE]) if task else found
         except BadInput as error:
             raise BadInput(_without_folder(str(error), top)) from None
@@ -144,14 +143,13 @@ async def _project(sent: Sent, settings: Settings) -> Prepared:
             raise NotFixable(error.category, _without_folder(str(error), top)) from None
         except TimeoutError:
             raise BadInput(
-                f"Its suite takes more than {LOOK_S:g} seconds, which is too long for a page: heal "
-                "it where it lies, by `heal run .`, or send the tests that fail alone."
+                f"Its suite takes more than {INSPECTION_S:g} seconds, which is too long for this "
+                "page. Send only the tests that fail, or run `heal run .` on your machine."
             ) from None
 
 
 def _without_folder(words: str, folder: Path) -> str:
-    """The words without where the server has laid what was sent."""
-    return words.replace(f"{folder}/", "").replace(str(folder), "what was sent")
+    return words.replace(f"{folder}/", "").replace(str(folder), "the uploaded files")
 
 
 def _title(task: Task) -> str:

@@ -1,4 +1,5 @@
-"""The page: inputs on the left, the workbench of a run on the right, and what happens on it."""
+"""Builds the page, with inputs on the left and the workbench of a run on the right, and connects
+its events to the handlers."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ from demo.browser_state import (
     Visit,
 )
 from demo.handlers import LONGEST_KEPT, Page
-from demo.layout.inputs import examples, lay_chips, lay_examples, lay_inputs
-from demo.layout.output import lay_output
-from demo.layout.panels import lay_benchmarks, lay_memory, lay_runs
+from demo.layout.inputs import add_chips, add_examples, add_inputs, examples
+from demo.layout.output import add_output
+from demo.layout.panels import add_benchmarks, add_memory, add_runs
 from demo.layout.parts import ADDRESS, ANSWERED, QUICK, STREAMED, Parts
 from demo.layout.theme import ASSETS
 from demo.models.panel import SHOWN
@@ -42,30 +43,36 @@ SETTLED = (
     *CLOSED, "reviewed", "approve", "reject", "otherwise", "hinted", "hint", "change", "edited",
     "bench",
 )
-"""The parts that change where a run has ended or waits."""
+"""The parts that change when a run ends or waits."""
 BEGUN = (*CLOSED, "said", "bench", "written", "wrong")
-"""Those that change where one begins."""
+"""The parts that change when a run starts."""
 ANSWERS = (*BEGUN, "tests")
-"""Those that change where a question is answered."""
+"""The parts that change when a question is answered."""
 FOLLOWED = ("bench", "said", "writing")
-"""Those that change while one goes on."""
+"""The parts that change while a run is in progress."""
 ARRIVED = ("kept", "said", "bench", "heal", "stop")
-"""Those that change on arrival, but where by then a run is begun; and those that do so then too."""
+"""The parts that change when the page is opened, unless a run has been started by then."""
 KNOWN = (*WISHES, *SHOWN, "banner")
-PANELS = {"runs": lay_runs, "memory": lay_memory, "benchmarks": lay_benchmarks}
-"""The tabs beside that of the workbench."""
+"""The parts that always change when the page is opened."""
+PANELS = {"runs": add_runs, "memory": add_memory, "benchmarks": add_benchmarks}
+"""The tabs next to the workbench."""
 MAX_PASTED = 1_000_000
 IDLE_S = 0.05
-"""How long Gradio's queue sleeps between two looks where nothing waits: at its own 1 ms a page
-that nobody uses takes a twentieth of a core. There is no setting for it."""
+"""Seconds between two polls of Gradio's idle queue. Its default of 1 ms takes a twentieth of a core
+for an unused page, and there is no setting for it."""
 
 
 def build(
     host: SessionHost, *, max_iterations: int = 5, autonomy: Autonomy = "full_auto",
     most_pasted: int = MAX_PASTED, duplicate: str = "", benchmarks: bool = True,
 ) -> gr.Blocks:
-    """The page, not served yet. `most_pasted` is how many characters an editor takes at once,
-    `duplicate` where a Space is duplicated, and `benchmarks` whether they have a tab."""
+    """Builds the page.
+
+    Args:
+        most_pasted: Maximum characters of one paste into an editor.
+        duplicate: The link that duplicates a Space; empty if the page is not on one.
+        benchmarks: Whether the page has a tab for benchmarks.
+    """
     parts = Parts()
     ui = Answering(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
@@ -77,15 +84,15 @@ def build(
         with gr.Tabs(elem_id="panels"):
             with gr.Tab("Heal"), gr.Row(elem_id="shell"):
                 with gr.Column(scale=36, min_width=320, elem_id="editors"):
-                    lay_chips(parts)
-                    lay_inputs(
+                    add_chips(parts)
+                    add_inputs(
                         parts, public=host.access.public, max_iterations=max_iterations,
                         autonomy=autonomy,
                     )
                 with gr.Column(scale=64, min_width=320, elem_id="output"):
-                    lay_output(parts)
+                    add_output(parts)
                 with gr.Column(scale=36, min_width=320, elem_id="examples"):
-                    lay_examples(parts)
+                    add_examples(parts)
             for name, lay in PANELS.items():
                 shown = benchmarks or name != "benchmarks"
                 with parts.add(f"{name}-panel", gr.Tab(name.capitalize(), visible=shown)):
@@ -104,19 +111,18 @@ def build(
 
 
 def _wire_panels(parts: Parts, panels: Panels) -> None:
-    """What a panel loads when it is opened, and what its buttons do."""
     latest: dict[str, Any] = {**QUICK, "trigger_mode": "always_last"}
     for name, listed, act, changed in (
         ("runs", panels.runs, panels.run_act,
          ("runs-go", "replay-at", "replayed")),
         ("memory", panels.memory, panels.memory_act, ()),
     ):
-        shown = (f"{name}-list", f"{name}-told")
+        shown = (f"{name}-list", f"{name}-message")
         given = ("visit", f"{name}-search")
         parts.on(_opened(parts, name), listed, given, shown)
-        # A paste is no input; and nothing but a person changes it.
+        # A paste triggers no input event; only the user changes this field.
         parts.on(parts[f"{name}-search"].change, listed, given, shown, latest)
-        done = parts.on_told(shown[0], act, given, (*shown, *changed))
+        done = parts.on_button(shown[0], act, given, (*shown, *changed))
         if changed:
             done.then(None, parts["runs-go"], None, js=_GO, **QUICK)
             for event in (done.then, parts["replay-at"].change):
@@ -125,20 +131,20 @@ def _wire_panels(parts: Parts, panels: Panels) -> None:
 
 
 def _opened(parts: Parts, name: str) -> Any:
-    """When a panel is opened, and when it is asked again after a refusal; see `page.js`."""
+    """Returns the event of opening a panel, or of loading it again after a refusal; see
+    `page.js`."""
     return partial(gr.on, [parts[f"{name}-panel"].select, parts[f"{name}-again"].click])
 
 
 def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
-    """What happens at which event."""
     on, guarded, state = parts.on, parts.guarded, ("kept", "visit")
 
     def followed(
         event: Any, act: Any, settle: Any = page.settle, *,
         given: tuple[str, ...] = state, first: str = "",
     ) -> None:
-        """Streams a run, and gives the buttons back, unless the page has come to another run while
-        the stream was there; `first` is what the browser does before."""
+        """Streams a run, and then updates the buttons, unless the page follows another run by then.
+        `first` is JavaScript that runs before."""
         place, chain = given.index("kept"), next(chains)
         streams = _STREAMS % {"first": first, "place": place, "chain": chain, "many": len(given)}
         stream = on(event, act, given, FOLLOWED, {**STREAMED, "js": streams})
@@ -146,7 +152,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
 
     chains = count()
     begun = parts["heal"].click(
-        None, parts.of("kept", *TYPED), parts.of(*BEGUN), js=begins(), **QUICK,
+        None, parts.of("kept", *TYPED), parts.of(*BEGUN), js=begin_script(), **QUICK,
     )
     followed(begun.then, page.heal, given=(*WISHES, "kept", *TYPED, *OPTIONS))
     on(parts["stop"].click, page.stop, state, ("said",), stirs="stirred")
@@ -187,23 +193,23 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
     )
     offered = {str(place): typed for place, (_, _, typed) in enumerate(examples())}
 
-    async def choose(told: dict[str, Any], kept: BrowserRun, visit: Visit) -> Update:
-        typed = offered.get(str(told.get("example")))
+    async def choose(action: dict[str, Any], kept: BrowserRun, visit: Visit) -> Update:
+        typed = offered.get(str(action.get("example")))
         return await page.choose(kept, visit, typed=typed) if typed else {}
 
     for name in ("chips", "cards"):
-        chosen = parts.on_told(name, choose, state, (*TYPED, "said"))
+        chosen = parts.on_button(name, choose, state, (*TYPED, "said"))
         chosen.then(None, None, None, js=_PRESS, **QUICK)
     latest: dict[str, Any] = {**QUICK, "trigger_mode": "always_last"}
-    answering = ("visit", *SHOWN, "came")
-    left = [parts["provider"].input, *(
+    models = ("visit", *SHOWN, "key-message")
+    changes = [parts["provider"].input, *(
         event for name in ("model", "roles") for event in (parts[name].blur, parts[name].submit)
     )]
-    on(partial(gr.on, left), page.panel.want, (*WISHES, *TYPED), answering, latest)
+    on(partial(gr.on, changes), page.panel.choose_models, (*WISHES, *TYPED), models, latest)
     for name, action in (("use-key", "use"), ("test-key", "test"), ("forget-keys", "forget")):
         on(
-            parts[name].click, page.panel.change_keys, (*WISHES, "whose", "key", *TYPED),
-            (*answering, "key"), action=action,
+            parts[name].click, page.panel.change_keys, (*WISHES, "key-provider", "key", *TYPED),
+            (*models, "key"), action=action,
         )
     on(
         partial(gr.on, [parts[name].blur for name in TYPED]), page.predict, (*WISHES, *TYPED),
@@ -211,11 +217,11 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
     )
     gr.on([parts[name].change for name in KEPT], None, parts.of(*KEPT), None, js=_KEEPS, **QUICK)
 
-    came = ui.load(
-        None, None, parts.of(*KEPT, "heal"), js=_COMES % json.dumps(public), **QUICK
+    loaded = ui.load(
+        None, None, parts.of(*KEPT, "heal"), js=_ARRIVES % json.dumps(public), **QUICK
     )
     arrived = guarded(
-        came.then, page.arrive, ("kept", *TYPED, "visit"), ARRIVED, always=KNOWN, asked=("run",),
+        loaded.then, page.arrive, ("kept", *TYPED, "visit"), ARRIVED, always=KNOWN, asked=("run",),
     )
     restored = arrived.then(
         None, parts.of("kept", *TYPED), parts.of(*TYPED), js=_RESTORED, **QUICK
@@ -223,9 +229,9 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
     followed(restored.then, page.watch, first=_UNLESS_BEGUN % json.dumps(NO_RUN))
 
 
-def begins() -> str:
-    """What begins a run, in the browser and at one stroke: it knows the run before the run exists,
-    and no answer that is on its way comes between."""
+def begin_script() -> str:
+    """Returns the JavaScript that starts a run. The browser creates the run's id, so that no answer
+    on its way to the page can interfere."""
     page = begun_page(NO_RUN)
     return _BEGINS % (
         LONGEST_KEPT, json.dumps(NO_RUN), json.dumps([page[name] for name in BEGUN[1:]])
@@ -240,7 +246,7 @@ _UUID = """() => {
   return [[0, 8], [8, 12], [12, 16], [16, 20], [20, 32]]
     .map(([from, to]) => hex.slice(from, to)).join("-");
 }"""
-"""An identifier of random bytes, also where the page came without https."""
+"""Creates a random UUID, also on a page without https."""
 _BEGINS = f"""(shown, code, tests, words) => {{
   const run = ({_UUID})();
   const typed = {{ code: code || "", tests: tests || "", words: words || "" }};
@@ -250,16 +256,16 @@ _BEGINS = f"""(shown, code, tests, words) => {{
   return [kept, ...%s];
 }}"""
 KEPT: dict[str, Any] = {"kept": NO_RUN, "visit": NEW_VISIT}
-"""The parts that a browser keeps, and what they hold before it does."""
+"""The parts whose value is saved in the browser, with their initial values."""
 _STORAGE = "self-healing-code-agent-"
 _PLACES = "({ kept: sessionStorage, visit: localStorage })"
-"""A tab keeps the run that it follows; all tabs share who visits."""
-_COMES = f"""() => {{
+"""Each tab has its own run; all tabs share the visit."""
+_ARRIVES = f"""() => {{
   const [kept, visit] = Object.entries({json.dumps(KEPT)}).map(([name, nothing]) => {{
     try {{
       return {{ ...nothing, ...JSON.parse({_PLACES}[name].getItem("{_STORAGE}" + name)) }};
     }} catch (error) {{
-      console.info("nothing is kept here:", error.message);
+      console.info("the browser's storage cannot be read:", error.message);
       return nothing;
     }}
   }});
@@ -269,13 +275,13 @@ _COMES = f"""() => {{
   if (%s && !visit.visitor) visit.visitor = ({_UUID})();
   return [kept, visit, fresh ? {{ __type__: "update", interactive: true }} : undefined];
 }}"""
-"""What the browser has kept. Who has no run to come back to may begin one at once."""
-_KEEPS = f"""(...held) => {{
+"""Loads the saved state. Heal is enabled at once if there is no run to follow."""
+_KEEPS = f"""(...values) => {{
   {json.dumps([*KEPT])}.forEach((name, place) => {{
     try {{
-      {_PLACES}[name].setItem("{_STORAGE}" + name, JSON.stringify(held[place]));
+      {_PLACES}[name].setItem("{_STORAGE}" + name, JSON.stringify(values[place]));
     }} catch (error) {{
-      console.info("nothing is kept here:", error.message);
+      console.info("the browser's storage cannot be written:", error.message);
     }}
   }});
 }}"""
@@ -288,14 +294,13 @@ _STREAMS = """(...given) => {
 _STREAMED = """(kept, ...rest) => [
   window.streamed[%d] === kept.run ? kept : %s, ...rest
 ]"""
-"""Which run a stream is of, by what began it: as it ends, that run is settled, and none that was
-begun since and is not known yet."""
+"""Records the run of each stream, so that its end updates only that run and not a newer one."""
 _UNLESS_BEGUN = "if (Object.values(streamed).includes(given[0].run)) given[0] = %s;"
-"""A run that was begun before the page had arrived is followed already."""
+"""A run that was started before the page was loaded completely is followed already."""
 _CLEARS = """() => window.cleared ? ["", "", ""] : Array(3).fill(undefined)"""
 _RESTORED = """(kept, ...now) => now.some((one) => one)
   ? now.map(() => undefined) : [kept.code, kept.tests, kept.words]"""
-"""What was typed in an earlier visit comes back, unless by now something else is typed."""
+"""Restores the input of an earlier visit, unless there is new input."""
 _LOOKED_AT = "(kept, looked, ...rest) => [kept, window.lookedAt(), ...rest]"
 _GO = "(go) => { if (go) location.search = go; }"
 _REPLAY = "(at) => { window.replayAt(at); }"

@@ -1,4 +1,4 @@
-"""The interfaces: the terminal, the library, and what both share."""
+"""The user interfaces: the terminal, the library, and the code that both share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ def main() -> None:
     """The console script."""
     import os
 
-    # Nobody's plugins are wanted in our values, and looking for them reads all that is installed.
+    # Searching for pydantic plugins reads the metadata of all installed packages.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from agent.interfaces.terminal import cli
 

@@ -1,4 +1,5 @@
-"""What a run leaves as files: patch, pytest files, report, JUnit XML and log, in one zip; pure."""
+"""Packs the files of a run into one zip: patch, pytest files, report, JUnit XML and log. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -20,17 +21,17 @@ from agent.target.project import module_stem
 from agent.target.task import PASTED
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)
-"""One time for all files, so that a run always gives the same bytes."""
+"""A fixed time for all files, so that the same run always gives the same bytes."""
 
 
 def true_name(task: Task) -> str:
-    """The name of the program's file, as its tests and its patch have it."""
+    """Returns the file name of the program, as used in its tests and its patch."""
     return task.solution.entry if task.solution is not None else PASTED
 
 
 def regression_tests(task: Task, result: Result) -> tuple[File, ...]:
-    """The tests of a run as pytest files: submitted ones unchanged, the others as functions of
-    one."""
+    """Returns the tests of a run as pytest files: submitted files unchanged, all others as
+    functions of one file."""
     stem = module_stem(true_name(task))
     files: dict[str, str] = {}
     loose: list[TestCase] = []
@@ -45,46 +46,46 @@ def regression_tests(task: Task, result: Result) -> tuple[File, ...]:
         elif test.origin in VETOING_ORIGINS:
             loose.append(test)
     if loose:
-        plain = re.sub(r"\W", "_", stem)  # pytest takes no other name for a module
+        plain = re.sub(r"\W", "_", stem)  # pytest needs a valid module name
         name = f"test_{plain}_healed.py" if files else f"test_{plain}.py"
         files[name] = _written(loose, stem, task, result.program)
     return tuple(File(path=path, text=text) for path, text in files.items() if text)
 
 
 def patch_of(result: Result) -> str:
-    """The patch a reader may take along: a repair, or else the best partial one."""
+    """Returns the patch for download: the repair, or else the best partial one."""
     return result.last_diff or (result.partial.diff if result.partial is not None else "")
 
 
 def patched(result: Result) -> str:
-    """What that patch changes: the one file, or how many."""
+    """Returns the name of the changed file, or the number of changed files."""
     names = re.findall(r"^--- .*\n\+\+\+ b/(.+)$", patch_of(result), re.MULTILINE)
     return names[0] if len(names) == 1 else f"{len(names)} files"
 
 
 def healed_project(task: Task, result: Result) -> Mapping[str, str]:
-    """All files of a project with its repair, its tests among them; nothing where none is kept."""
+    """Returns all files of a healed project, including its tests; empty without a repair."""
     if task.project is None or not (result.outcome in KEPT and result.diff):
         return {}
     return {**{one.path: one.text for one in task.support}, **dict(result.files)}
 
 
-def unkept(result: Result) -> str:
-    """What that patch is where it is no repair that was kept; empty where it is."""
+def rejection(result: Result) -> str:
+    """Returns why the patch is no accepted repair; empty if it is one."""
     if result.last_diff or result.partial is None:
         return ""
     return "not kept" if result.partial.passed == result.partial.total else "not a fix"
 
 
 def patch(result: Result) -> bytes:
-    """That patch as a file, with a comment where it was not kept."""
-    said = unkept(result) and result.partial and " ".join(partial_words(result.partial).split())
-    head = f"# {said}\n" if said else ""
+    """Returns the patch as a file, with a comment if it was not accepted."""
+    note = rejection(result) and result.partial and " ".join(partial_words(result.partial).split())
+    head = f"# {note}\n" if note else ""
     return f"{head}{patch_of(result)}".encode("utf-8", "surrogateescape")
 
 
 def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
-    """A zip of all that a run leaves."""
+    """Returns a zip with all files of a run."""
     result = fold(log)
     name = patched(result) if patch_of(result) else true_name(task)
     files = {
@@ -106,12 +107,11 @@ def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:
-    """A zip of these files, by their paths."""
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in files.items():
             archive.writestr(zipfile.ZipInfo(path, _OLDEST), content, zipfile.ZIP_DEFLATED)
-    return written.getvalue()
+    return buffer.getvalue()
 
 
 def _written(tests: Sequence[TestCase], stem: str, task: Task, program: str) -> str:
@@ -119,12 +119,12 @@ def _written(tests: Sequence[TestCase], stem: str, task: Task, program: str) -> 
     used = {node.id for node in ast.walk(parse(text)) if isinstance(node, ast.Name)}
     names = sorted(used & visible_names(program))
     printed = any(isinstance(test, Script) and test.uses_output for test in tests)
-    head = [f'"""Tests of {stem}, as its heal was judged by them."""', ""]
-    alien = names and (not stem.isidentifier() or keyword.iskeyword(stem))
-    imported = ["import runpy"] * bool(alien) + ["import subprocess", "import sys"] * printed
+    head = [f'"""The tests that judged the repair of {stem}."""', ""]
+    no_module = names and (not stem.isidentifier() or keyword.iskeyword(stem))
+    imported = ["import runpy"] * bool(no_module) + ["import subprocess", "import sys"] * printed
     if imported:
         head += [*imported, "from pathlib import Path", ""]
-    if alien:
+    if no_module:
         head += [f"PROGRAM = runpy.run_path(str(Path(__file__).with_name({f'{stem}.py'!r})))",
                  *(f"{name} = PROGRAM[{name!r}]" for name in names), ""]
     elif names:
@@ -147,7 +147,7 @@ def _functions(tests: Sequence[TestCase]) -> Iterator[str]:
 
 
 def _indented(code: str) -> str:
-    """Code as the body of a function; inside a multi-line string nothing is indented."""
+    """Returns code as the body of a function. Lines inside multi-line strings are unchanged."""
     inside = {
         line for node in ast.walk(parse(code)) if isinstance(node, ast.Constant | ast.JoinedStr)
         for line in range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)

@@ -1,4 +1,4 @@
-"""The exit codes of the terminal, and which one a run ends with."""
+"""The exit codes of the terminal, and the exit code of a result."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ HEALED, NOT_HEALED, USAGE, INTERNAL, NOT_FIXABLE, BUDGET, BELOW, MODEL_FAILED = 
 INTERRUPTED = 130
 
 EXIT_CODES: dict[int, str] = {
-    HEALED: "healthy as it came (which needs no proof), or healed at --require-proof or above, or "
-    "proposed with --accept-proposed; believed, at --require-integrity or above",
+    HEALED: "healthy from the start, or healed with at least --require-proof and "
+    "--require-integrity, or proposed with --accept-proposed",
     NOT_HEALED: "not healed, or not approved yet (check: a test fails, or a pass is not believed)",
-    USAGE: "usage: an argument, a path or a file that cannot be used or written",
+    USAGE: "usage error: an argument, path or file cannot be used or written",
     INTERNAL: "internal error",
     NOT_FIXABLE: "not fixable by code: invalid tests, a missing package, missing input or "
-    "arguments, the environment; or it needs a model, and none is set up",
+    "arguments, or the environment; or a model is needed and none is configured",
     BUDGET: "the budget or the time is used up",
-    BELOW: "a patch is proposed: it is below --require-confidence (default 0.9), --require-proof "
-    "(default E1; a crash that merely stops is E0) or --require-integrity",
-    MODEL_FAILED: "a model gave no usable answer where one was needed; what was reached is "
-    "shown, and not kept",
+    BELOW: "a patch is only proposed: it is below --require-confidence (default 0.9), "
+    "--require-proof (default E1: the tests pass; a crash that merely stops is E0) or "
+    "--require-integrity",
+    MODEL_FAILED: "a model that was needed gave no usable answer; the best attempt is shown and "
+    "not written",
     INTERRUPTED: "interrupted; nothing was written",
 }
 
@@ -33,16 +34,15 @@ Lack = Literal["", "confidence", "proof", "integrity"]
 
 @dataclass(frozen=True)
 class Requirements:
-    """What a user asks of a result, on both axes."""
+    """The minimum proof and integrity that a user requires of a result."""
 
     proof: ProofLevel | None = None
-    """`None`: what the run was started with."""
+    """`None` means the value that the run was started with."""
     integrity: Integrity | None = None
-    """`None`: any that is believed."""
+    """`None` means any that is believed."""
     accept_proposed: bool = False
 
     def proof_of(self, result: Result) -> ProofLevel:
-        """The least proof of that result."""
         return self.proof or (result.start.require_proof if result.start is not None else "E1")
 
 
@@ -50,7 +50,7 @@ USUAL = Requirements()
 
 
 def exit_code(result: Result, least: Requirements = USUAL) -> int:
-    """The exit code of a run: what happened, measured against what was asked for."""
+    """Returns the exit code of a result under these requirements."""
     if result.error:
         return INTERNAL
     match result.outcome:
@@ -71,7 +71,7 @@ def exit_code(result: Result, least: Requirements = USUAL) -> int:
 
 
 def lacking(result: Result, least: Requirements) -> Lack:
-    """What keeps a result below what was asked for; a submitted program that is healthy needs no
+    """Returns the requirement that a result misses. A submitted program that is healthy needs no
     proof."""
     if result.error or result.outcome not in ("healthy", "healed", "proposed", "crash_stopped"):
         return ""
@@ -85,25 +85,30 @@ def lacking(result: Result, least: Requirements) -> Lack:
 
 
 def shortfall(result: Result, least: Requirements) -> str:
-    """How a result stays below what was asked for, as a sentence; empty where it does not."""
+    """Returns which requirement a result misses, as a sentence; empty if none."""
     match lacking(result, least):
         case "confidence":
             return f"The patch is not written, because {result.unsure}."
         case "proof":
-            level = result.proof or "E0"
-            return f"Proof {least.proof_of(result)} was required and {level} was reached."
+            from agent.report.words import PROOF_MEANING
+
+            required, level = least.proof_of(result), result.proof or "E0"
+            return (
+                f"Proof {required} is required ({PROOF_MEANING[required]}), but the result has "
+                f"only {level} ({PROOF_MEANING[level]})."
+            )
         case "integrity":
             found, reason = result.integrity, result.integrity_reason
-            reached = f"{found} was reached{f': {reason}' if reason else ''}"
-            return f"Integrity {least.integrity} was required and " + (
-                f"{reached}." if found else "no test passes that shows something."
+            reached = f"the result has only {found}{f': {reason}' if reason else ''}"
+            return f"Integrity {least.integrity} is required, but " + (
+                f"{reached}." if found else "no passing test shows anything."
             )
         case _:
             return ""
 
 
 def against(result: Result, least: Requirements) -> Result:
-    """The result with its shortfall before its reason, and the next step after it."""
+    """Adds the missed requirement and the next step to the reason of a result."""
     from agent.interfaces.next_step import TERMINAL, next_step
 
     missing = shortfall(result, least)

@@ -1,4 +1,4 @@
-"""The library: heal code from Python, in a script, in a coroutine, or in a notebook.
+"""The Python library: heals code from a script, a coroutine or a notebook.
 
     from agent import SelfHealingAgent
 
@@ -40,7 +40,7 @@ from llm import ModelPlan, NoProvider
 
 if TYPE_CHECKING:
     from agent.interfaces.plan_execution import PlanResult
-    from agent.interfaces.project.discovery import Seen
+    from agent.interfaces.project.discovery import Inspection
     from agent.loop.session import Session
     from agent.planning.running import ApproveStep, Mode
     from agent.tools.workspace import Workspace
@@ -48,19 +48,16 @@ if TYPE_CHECKING:
 Ask = Callable[[CompetingPatches], str | None]
 """Chooses a behaviour: a label, a Python value, `raises` and an exception, or `None` to leave it
 open."""
-
-
 Approve = Callable[[Waiting], "bool | Review"]
-"""Reviews a repair: whether it is kept, or a `Review` with a hint or a program."""
+"""Reviews a repair: whether to accept it, or a `Review` with a hint or a program."""
 
 
 class RunFault(Exception):
-    """An internal error ended the run; nothing can be said about the code."""
+    """An internal error ended the run, so there is no result."""
 
 
 class UnusableAnswer(BadAnswer):
-    """The answer of `ask` is unusable; the run left the question open, and `result` is its
-    result."""
+    """The answer of `ask` is unusable. `result` is the result with the question left open."""
 
     def __init__(self, reason: str, result: HealResult) -> None:
         super().__init__(reason)
@@ -69,32 +66,32 @@ class UnusableAnswer(BadAnswer):
 
 @dataclass(frozen=True, repr=False)
 class HealResult(Result):
-    """What a run came to, by attribute and by subscript."""
+    """The result of a run, readable by attribute and by subscript."""
 
     task: Task = field(default_factory=Task)
     max_iterations: int = 5
 
     @property
     def success(self) -> bool:
-        """The user's tests pass, or without any the program was healthy; a stopped crash is no
-        success."""
+        """Whether the user's tests pass, or the program was healthy without tests. A crash that
+        merely stops is no success."""
         return self.healed
 
     @property
     def execution_error(self) -> str:
-        """How the program crashed, or what the first failing test saw; empty when all is well."""
+        """The program's traceback, or the message of the first failing test; else empty."""
         report = self.report
         if report is None:
             return ""
         if report.ending is not None and report.ending.crashed:
             ending = report.ending
-            seen = ending.traceback or ending.message or ending.limit
-            return "\n".join([seen.rstrip("\n"), *ending.refused]) if ending.refused else seen
-        return next((f"{seen.name}: {seen.message}" for seen in report.failing), "")
+            text = ending.traceback or ending.message or ending.limit
+            return "\n".join([text.rstrip("\n"), *ending.refused]) if ending.refused else text
+        return next((f"{one.name}: {one.message}" for one in report.failing), "")
 
     @property
     def critic_feedback(self) -> str:
-        """What the critic said of the repair; empty where it was not asked."""
+        """The critic's comment on the repair; empty if there is none."""
         return self.critique.note if self.critique else ""
 
     def __getitem__(self, key: str) -> object:
@@ -111,7 +108,7 @@ class HealResult(Result):
         return key in self.keys()
 
     def keys(self) -> tuple[str, ...]:
-        """What a subscript takes; so `dict(result)` works."""
+        """The valid subscripts, so that `dict(result)` works."""
         return (*KEYS, *MEASURES)
 
     def __repr__(self) -> str:
@@ -130,49 +127,49 @@ KEYS: dict[str, str] = {
         "tokens", "cost_usd", "seconds", "metrics", "degraded",
     )},
 }
-"""Subscript to attribute; the measures of the program's text are available too."""
+"""Attribute by subscript; the measures of the program's text are also valid subscripts."""
 
 
 @dataclass(frozen=True, repr=False)
 class ProjectResult(HealResult):
     """The result for a project; `diff` applies in `root`, `files` are its modules."""
 
-    seen: Seen | None = None
-    """The project before; `None` where its suite could not be run."""
+    inspected: Inspection | None = None
+    """The project before the repair; `None` if its suite could not be run."""
     notes: tuple[str, ...] = ()
 
     @property
     def root(self) -> str:
-        """The top of the project; empty where none was found."""
-        return self.seen.project.root if self.seen is not None else ""
+        """The root folder of the project; empty if none was found."""
+        return self.inspected.project.root if self.inspected is not None else ""
 
     @property
     def failed_before(self) -> tuple[str, ...]:
         """The tests that failed before any edit."""
-        return tuple(self.seen.run.failing) if self.seen is not None else ()
+        return tuple(self.inspected.run.failing) if self.inspected is not None else ()
 
     @property
     def markdown(self) -> str:
-        """The heal for the readers of a pull request, or why there was none."""
-        if self.seen is None:
+        """The report for a pull request, or why there is none."""
+        if self.inspected is None:
             return f"{self.reason}\n"
         from agent.interfaces.project.reports import markdown
 
-        return markdown(self, self.seen.project.name, self.seen)
+        return markdown(self, self.inspected.project.name, self.inspected)
 
     @property
     def document(self) -> dict[str, object]:
-        """What `run --json` prints."""
-        return Prepared(seen=self.seen).document(self)
+        """The document that `run --json` prints."""
+        return Prepared(inspected=self.inspected).document(self)
 
 
 class SelfHealingAgent:
     """Heals code given as text, or writes it from a task in words.
 
-    What begins with `a` is a coroutine; the same without it also works inside a running loop.
-    Arguments win over `config`, and that over the environment. A patch below `require_confidence`
-    (0.9) is `proposed` and no success. `model_provider` is a provider's name, or `None` for the
-    best configured one; an unavailable one raises `llm.NoProvider`.
+    Methods that start with `a` are coroutines; their counterparts block, also inside a running
+    loop. Arguments override `config`, which overrides the environment. A patch below
+    `require_confidence` (0.9) is `proposed` and no success. `model_provider` is a provider's name,
+    or `None` for the best configured one; an unavailable one raises `llm.NoProvider`.
     """
 
     def __init__(
@@ -212,26 +209,26 @@ class SelfHealingAgent:
         deselect: Sequence[str] = (),
         doctests: bool = False,
     ) -> HealResult:
-        """Heals `code` by `tests`, or does a task in words; a single string is a task.
+        """Heals `code` so that `tests` pass, or writes code for a task; a single string is a task.
 
         Args:
-            ask: Chooses between several behaviours that fit the tests, in a thread.
-            approve: Reviews each repair, in a thread. Without it a run that is reviewed ends as
-                `awaiting_review`, and `decide` goes on with it.
+            ask: Chooses between behaviours that all pass the tests; called in a thread.
+            approve: Reviews each repair; called in a thread. Without it, a run with reviews ends
+                as `awaiting_review`, and `decide` continues it.
             deselect: Ids of tests to leave out.
-            doctests: Failing doctests count beside other tests.
+            doctests: Whether failing doctests are healed too.
 
         Raises:
             BadInput: The input cannot be used.
-            RunFault: Internal error; every other end is in the result.
-            UnusableAnswer, BadReview: What `ask` or `approve` gave is no answer.
+            RunFault: Internal error. All other outcomes are in the result.
+            UnusableAnswer, BadReview: `ask` or `approve` returned an invalid value.
         """
         if code_or_task is not None and task is not None:
-            raise TypeError("the task was given twice: as the first argument and as task=")
+            raise TypeError("the task is given twice: as the first argument and as task=")
         words = task if task is not None else code_or_task
         if code is None and words is None:
             raise TypeError("give code=, or a task in words")
-        # Files are read and long programs parsed in a thread: the loop serves the caller too.
+        # Reading files and parsing run in a thread, so that the caller's loop is not blocked.
         settings = await asyncio.to_thread(self.settings, with_drafts=code is None)
         try:
             submitted = await asyncio.to_thread(
@@ -253,17 +250,17 @@ class SelfHealingAgent:
     async def adecide(
         self, run_id: str, *, approve: bool = False, hint: str = "", code: str | None = None
     ) -> HealResult:
-        """Goes on with a run that is `awaiting_review`: keeps its repair or gives leave, refuses,
-        has another tried by a `hint`, or `code` judged. Raises: UnknownRun, BadReview."""
+        """Continues a run that is `awaiting_review`: approves or rejects its repair, requests
+        another with a `hint`, or submits own `code`. Raises: UnknownRun, BadReview."""
         review = Review(approve=approve, hint=hint, code=code)
         opened = await asyncio.to_thread(self.opener)
         settings = await asyncio.to_thread(self.settings)
         async with opened(settings) as session:
             waiting = fold(session.log(run_id)).waiting
             if waiting is None or waiting.needs not in REVIEWED:
-                raise BadReview(f"The run {run_id} waits for no review.")
+                raise BadReview(f"The run {run_id} is not waiting for a review.")
             if not await session.answer(run_id, waiting.interrupt, review.model_dump()):
-                raise BadReview(f"The run {run_id} was answered by another caller meanwhile.")
+                raise BadReview(f"Another caller has already answered the run {run_id}.")
             async for _ in session.follow(run_id, session.log(run_id)[-1].seq):
                 pass
             return self._result(session.log(run_id), session.task(run_id), settings)
@@ -275,10 +272,16 @@ class SelfHealingAgent:
         approve: ApproveStep | None = None, max_steps: int = MAX_STEPS,
         replan_on_failure: bool = True,
     ) -> PlanResult:
-        """Does a task of several steps over a private copy of a folder. `mode`: `sequential`,
-        `parallel` (reading steps side by side) or `interactive` (each step is put to `approve`).
-        Raises: ValueError, and where no plan is made an `llm.LlmError`, whose `spent` is its cost:
-        `NoModel`, `BadReply`, `OverBudget`, `TimedOut` or another `CallFailed`."""
+        """Plans and executes a task of several steps on a private copy of a folder.
+
+        Args:
+            mode: `sequential`, `parallel` (reading steps run concurrently) or `interactive`
+                (`approve` decides on each step).
+
+        Raises:
+            ValueError: An argument is invalid.
+            llm.LlmError: No plan was made; `spent` is its cost.
+        """
         from agent.interfaces.plan_execution import aexecute
 
         return await aexecute(
@@ -289,17 +292,17 @@ class SelfHealingAgent:
     execute = blocking(aexecute)
 
     def runs(self, limit: int = 20) -> tuple[Listed, ...]:
-        """The newest runs first, each with its id, title, standing and parent."""
+        """Returns the newest runs first, each with its id, title, status and parent."""
         with open_history(self.settings(), OWNER) as history:
             return history.runs(limit)
 
     def iterations(self, run_id: str) -> tuple[Iteration, ...]:
-        """The programs that a run has judged. Raises: agent.log.store.UnknownRun."""
+        """Returns the programs that a run tested. Raises: agent.log.store.UnknownRun."""
         with open_history(self.settings(), OWNER) as history:
             return iterations(history.log(run_id))
 
     def compare(self, left: str, right: str) -> RunComparison:
-        """Two runs side by side; raises `agent.log.store.UnknownRun`."""
+        """Compares two runs. Raises: agent.log.store.UnknownRun."""
         with open_history(self.settings(), OWNER) as history:
             return compared(history.log(left), history.log(right))
 
@@ -307,9 +310,9 @@ class SelfHealingAgent:
         self, run_id: str, iteration: int, *, code: str | Mapping[str, str] | None = None,
         tests: str | Sequence[str] = (), deselect: Sequence[str] = (),
     ) -> HealResult:
-        """Forks a run at an iteration, with other `code` (by path for several files) or `tests`;
-        the parent's models answer unless this agent names others. Raises: UnknownRun,
-        UnknownIteration, BadFork, and as `run` does."""
+        """Forks a run at an iteration, with other `code` (by path for several files) or `tests`.
+        The parent's models are used unless this agent names others. Raises: UnknownRun,
+        UnknownIteration, BadFork, and the errors of `run`."""
         from agent.loop.fork import Edits
 
         edits = Edits(
@@ -338,7 +341,7 @@ class SelfHealingAgent:
         return getattr(self.config, name) if given is None and name in named else given
 
     def settings(self, *, with_drafts: bool = False) -> Settings:
-        """The settings of the environment with those of this agent."""
+        """Returns the settings of the environment, overridden by those of this agent."""
         warn_of_dotenv()
         config = self.config
         given = {} if config is None else {
@@ -354,7 +357,7 @@ class SelfHealingAgent:
         )
 
     async def healed(self, request: HealRequest, say: Say = silent) -> tuple[Prepared, Result]:
-        """Heals the file or project that a request means. Raises: BadInput, RunFault."""
+        """Heals the file or project of a request. Raises: BadInput, RunFault."""
         settings = await asyncio.to_thread(self.settings)
         prepared = NOTHING
         try:
@@ -363,7 +366,7 @@ class SelfHealingAgent:
             log = (await self.logged(settings, task))[0] if task is not None else ()
         except NotFixable as error:
             return prepared, Result(outcome="not_fixable", reason=str(error))
-        result = prepared.concluded(log)
+        result = prepared.heal_result(log)
         if result.error:
             raise RunFault(result.error)
         return prepared, result
@@ -372,7 +375,7 @@ class SelfHealingAgent:
         self, settings: Settings, task: Task, ask: Ask | None = None,
         approve: Approve | None = None,
     ) -> tuple[tuple[Stamped, ...], str]:
-        """The log of one run, and what was wrong with an answer of `ask`, if anything was."""
+        """Runs a task; returns its log, and why an answer of `ask` was unusable, else empty."""
         opened = await asyncio.to_thread(self.opener)
         async with opened(settings) as session:
             plan = self._plan(session)
@@ -384,11 +387,10 @@ class SelfHealingAgent:
             return await _to_its_end(session, run, ask, approve)
 
     def _plan(self, session: Session) -> ModelPlan:
-        """Who answers. Raises: NoProvider."""
         plan = session.plan(model=self.model_name)
         if self.model_name is not None and not plan.has_model:
             raise NoProvider(
-                f"The model {self.model_name!r} cannot be asked: {plan.why}. "
+                f"The model {self.model_name!r} cannot be used: {plan.why}. "
                 "Leave model_name out, or name a provider that has it."
             )
         return plan
@@ -405,7 +407,7 @@ class SelfHealingAgent:
     def opener(self) -> OpenSession:
         if self._open_session is not None:
             return self._open_session
-        # LangGraph is imported when a run starts, not when the library is.
+        # LangGraph is slow, so it is imported when a run starts.
         from agent.loop.session import open_session
 
         return open_session
@@ -418,9 +420,8 @@ async def aheal_project(
     test_command: str = "", since: str = "", test_timeout: float = 0.0,
     agent: SelfHealingAgent | None = None,
 ) -> ProjectResult:
-    """Heals the failing tests of the project around `path`; nothing is written into it. The
-    arguments are those of `heal run`; `agent` says which models may be asked. Raises: BadInput,
-    RunFault."""
+    """Heals the failing tests of the project that contains `path`, without writing into it. The
+    arguments are those of `heal run`; `agent` selects the models. Raises: BadInput, RunFault."""
     agent = agent or SelfHealingAgent()
     request = HealRequest(
         str(path), arguments, keyword=keyword, last_failed=last_failed, python=python, only=only,
@@ -430,8 +431,8 @@ async def aheal_project(
     notes: list[str] = []
     prepared, result = await agent.healed(request, lambda text, style: notes.append(text))
     return ProjectResult(
-        **vars(result), max_iterations=agent.settings().max_iterations, seen=prepared.seen,
-        notes=tuple(notes),
+        **vars(result), max_iterations=agent.settings().max_iterations, notes=tuple(notes),
+        inspected=prepared.inspected,
     )
 
 
@@ -441,53 +442,53 @@ heal_project = blocking(aheal_project)
 async def _to_its_end(
     session: Session, run: str, ask: Ask | None, approve: Approve | None = None
 ) -> tuple[tuple[Stamped, ...], str]:
-    """Answers what a run asks until it ends; returns its log, and what was wrong with an answer of
-    `ask`, if anything was. A cancelled caller cancels the run."""
-    seen, unusable = 0, ""
+    """Answers the questions of a run until it ends. Returns its log, and why an answer of `ask` was
+    unusable, else empty. Cancelling the caller cancels the run."""
+    last_seq, unusable = 0, ""
     try:
         while True:
-            async for batch in session.follow(run, seen):
-                seen = batch[-1].seq
+            async for batch in session.follow(run, last_seq):
+                last_seq = batch[-1].seq
             waiting = fold(session.log(run)).waiting
             if waiting is not None and waiting.needs in REVIEWED and approve is not None:
-                said = await asyncio.to_thread(approve, waiting)
-                await session.answer(run, waiting.interrupt, _review(run, said).model_dump())
+                answer = await asyncio.to_thread(approve, waiting)
+                await session.answer(run, waiting.interrupt, _review(run, answer).model_dump())
                 continue
             if ask is None or waiting is None or waiting.rivals is None:
                 return session.log(run), unusable
-            given: object = await asyncio.to_thread(ask, waiting.rivals)
-            unusable = _unusable(waiting.rivals, given)
-            # A user who skips one question is not asked the next.
-            answer = SKIP if given is None or unusable else given
-            await session.answer(run, waiting.interrupt, {"answer": answer})
+            choice: object = await asyncio.to_thread(ask, waiting.rivals)
+            unusable = _unusable(waiting.rivals, choice)
+            # Skipping one question also skips the following ones.
+            chosen = SKIP if choice is None or unusable else choice
+            await session.answer(run, waiting.interrupt, {"answer": chosen})
     except asyncio.CancelledError:
         await session.cancel(run)
         raise
 
 
-def _review(run: str, said: object) -> Review:
+def _review(run: str, answer: object) -> Review:
     """Raises: BadReview."""
-    if isinstance(said, Review):
-        return said
-    if not isinstance(said, bool):
+    if isinstance(answer, Review):
+        return answer
+    if not isinstance(answer, bool):
         raise BadReview(
-            f"approve gave {said!r}, of type {type(said).__name__}; it gives True, False or a "
-            f"Review. The run {run} still waits: decide({run!r}, ...) answers it."
+            f"approve returned {answer!r}, of type {type(answer).__name__}; it must return True, "
+            f"False or a Review. The run {run} still waits: decide({run!r}, ...) answers it."
         )
-    return Review(approve=said)
+    return Review(approve=answer)
 
 
-def _unusable(rivals: CompetingPatches, given: object) -> str:
-    """Why the answer of `ask` is unusable; else empty."""
-    if given is None:
+def _unusable(rivals: CompetingPatches, choice: object) -> str:
+    """Returns why the answer of `ask` is unusable; else empty."""
+    if choice is None:
         return ""
-    if not isinstance(given, str):
+    if not isinstance(choice, str):
         return (
-            f"ask gave {given!r}, of type {type(given).__name__}; it gives text, such as a label "
-            f"or {repr(given)!r}, or None."
+            f"ask returned {choice!r}, of type {type(choice).__name__}; it must return a string, "
+            f"such as a label or {repr(choice)!r}, or None."
         )
     try:
-        answered_test(rivals, given)
+        answered_test(rivals, choice)
     except BadAnswer as error:
         return str(error)
     return ""

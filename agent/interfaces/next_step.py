@@ -1,5 +1,5 @@
-"""The next step after a run: which it is, is decided here; terminal and page have their words for
-it; pure."""
+"""Decides what a user should do after a run, with the wording of the terminal and of the page. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -13,71 +13,71 @@ from agent.report.result import Result
 from agent.report.words import advice_words
 
 if TYPE_CHECKING:
-    from agent.interfaces.project.discovery import Seen
+    from agent.interfaces.project.discovery import Inspection
 
 Words = Mapping[str, str]
 
 TERMINAL: Words = {
     "no answer": "a model gave no answer: {result.unanswered}. "
-    f"`{COMMAND} plan --test` tests providers and keys, and spends nothing.",
-    "disbelieved": "no answer was seen to be wrong; take out of the program what acts on its "
-    "tests, which stands beside them, and run again.",
-    "apart": "say which of the repairs is right (--ask), or add a test that tells them apart",
+    f"`{COMMAND} plan --test` tests providers and keys at no cost.",
+    "disbelieved": "no test showed a wrong value, but the program interferes with its tests. "
+    "Remove the code shown next to them, and run again.",
+    "apart": "choose the right repair with --ask, or add a test that only one of them passes",
     "surer": "add a test for another input that fails now",
-    "proposed": "{step}; or take it as it is, by --accept-proposed.",
-    "E0": "add a test that fails now (--tests or --tests-file); or take it as it is, by "
+    "proposed": "{step}; or accept the patch as it is with --accept-proposed.",
+    "E0": "add a test that fails now (--tests or --tests-file); or accept the patch as it is with "
     "--require-proof E0",
-    "E1": "bring four tests or more, each of which asks something else and says which answer is "
-    "right, so that one can be held out",
-    "E2": "what keeps it lower stands in the reason: add calls with other literals, or give it "
+    "E1": "provide at least four tests that check different inputs against expected values, so "
+    "that one can be held out",
+    "E2": "the reason says what prevents a higher proof: add calls with other values, or allow "
     "more time (HEAL_PROOF_S)",
-    "E3": "add a test that notices the slip which the reason names",
+    "E3": "add a test that fails for the mutation named in the reason",
     "E4": "there is no higher level",
     "no test": "add a test that fails now (--tests or --tests-file)",
     "integrity": "write that test with calls and plain values, or accept it with "
     "--require-integrity {result.integrity}",
-    "crash_stopped": "this stops the crash, and nothing shows that the result is right: add a "
-    "test (--tests or --tests-file).",
-    "unresolved": "look at the suspected lines, or add a smaller failing test; run again.",
-    "unresolved without a model": "look at the suspected lines, or add a smaller failing test; "
-    "run again. A model may find what the search did not: "
-    f"`{COMMAND} plan` says who would answer.",
-    "needs_model": f"give a provider's key (`{COMMAND} plan` says who would answer), or bring code "
-    "and a test.",
-    "no draft": "see what the model said (--log), run again with another (--model), or bring code "
-    "and tests: healing those needs none.",
-    "model_failed": "see what the model said (--log), and run again with another (--model), or "
-    "with more time for the search (--timeout).",
-    "budget": "give a smaller test, or a larger budget, and run again.",
+    "crash_stopped": "the crash is gone, but no test shows that the result is right. Add a test "
+    "(--tests or --tests-file).",
+    "unresolved": "look at the suspicious lines, or add a smaller failing test, and run again.",
+    "unresolved without a model": "look at the suspicious lines, or add a smaller failing test, "
+    "and run again. A model may find a repair that the search did not: "
+    f"`{COMMAND} plan` shows which model would be used.",
+    "needs_model": f"set a provider's key (`{COMMAND} plan` shows which model would be used), or "
+    "provide code and a test.",
+    "no draft": "read the model's replies (--log) and run again with another model (--model), or "
+    "provide code and tests, which need no model.",
+    "model_failed": "read the model's replies (--log), and run again with another model (--model) "
+    "or more time (--timeout).",
+    "budget": "provide a smaller test or a larger budget, and run again.",
 }
-_MODEL = "see in the Trace what the model said, and choose another under “Models and keys”; code " \
-    "with tests needs none."
-_SMALLER = "bring one failing test at a time, or one of a smaller part of the program"
+_MODEL = "read the model's replies in the Trace, and choose another model under “Models and " \
+    "keys”. Code with tests needs no model."
+_SMALLER = "provide one failing test at a time, or a test for a smaller part of the program"
 PAGE: Words = {
     "no answer": _MODEL, "no draft": _MODEL, "model_failed": _MODEL,
-    "disbelieved": "take out of the program what acts on its tests, which stands beside them.",
-    "proposed": "review the patch; to be surer, {step}",
-    "apart": "add a test that tells the repairs apart.",
+    "disbelieved": "remove the code that interferes with the tests; it is shown next to them.",
+    "proposed": "review the patch; to be more certain, {step}",
+    "apart": "add a test that only one of the repairs passes.",
     "surer": "add a test for another input that fails now.",
-    "E0": "add a test that says what is right.",
-    "E1": "add a test that fails now and compares a value, and four or more in all.",
+    "E0": "add a test with the expected value.",
+    "E1": "add a test that fails now and compares a value; have at least four tests in all.",
     "E2": "add calls with other values, or give the run more seconds under “Options”.",
-    "E3": "add a test that notices the slip which the Proof names.",
-    "integrity": "write that test with calls and plain values, or ask for less under “Options”.",
+    "E3": "add a test that fails for the mutation named under Proof.",
+    "integrity": "write that test with calls and plain values, or require less under “Options”.",
     "E4": "there is no higher level.",
-    "no test": "add a test that says what is right.",
-    "unshown": "add a test that says what is right.",
-    "crash_stopped": "add a test that says what is right.",
-    "unresolved": f"{_SMALLER}{{longer}}, or ask another model: “Models and keys”.",
-    "unresolved without a model": f"{_SMALLER}{{longer}}, or ask a model: “Models and keys”.",
-    "needs_model": "give a key under “Models and keys”, bring code and a test, or choose an "
+    "no test": "add a test with the expected value.",
+    "unshown": "add a test with the expected value.",
+    "crash_stopped": "add a test with the expected value.",
+    "unresolved": f"{_SMALLER}{{longer}}, or use another model: “Models and keys”.",
+    "unresolved without a model": f"{_SMALLER}{{longer}}, or use a model: “Models and keys”.",
+    "needs_model": "set a key under “Models and keys”, provide code and a test, or choose an "
     "example.",
     "budget": "give it {more}a smaller test.",
 }
 
 
 def step_of(result: Result, least: Requirements) -> str:
-    """Which step is next; empty where nothing is left to do, or the reason says it."""
+    """Returns the key of the next step; empty if there is none, or if the reason names it."""
     outcome = result.outcome
     if outcome is None or result.waiting is not None:
         return ""
@@ -111,20 +111,19 @@ def _by_outcome(result: Result) -> str:
 
 
 def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:
-    """The next step in an interface's words, without a capital; empty where there is none."""
+    """Returns the next step in lower case, in an interface's wording; empty if there is none."""
     step = step_of(result, least)
-    said = words.get(step, "")
+    text = words.get(step, "")
     if words is PAGE and step in ("apart", "surer", "E0", "E1", "E2", "E3", "E4"):
-        said = advice_words(result) or words.get(result.proof or "E0", "") or words[step]
-        said = said[:1].lower() + said[1:]
+        text = advice_words(result) or words.get(result.proof or "E0", "") or words[step]
+        text = text[:1].lower() + text[1:]
     if result.outcome == "proposed" and step in ("apart", "surer"):
-        said = words["proposed"].replace("{step}", said)
+        text = words["proposed"].replace("{step}", text)
     longer = "" if result.cut_after is None else ", or give it more seconds under “Options”"
-    return said.format(result=result, longer=longer, more=_more(result))
+    return text.format(result=result, longer=longer, more=_more(result))
 
 
 def _more(result: Result) -> str:
-    """What a run at a cap lacked."""
     added = result.offered.model_dump(exclude={"kind"}) if result.offered is not None else {}
     unit = next((name for name, more in added.items() if more), "").replace("usd", "dollars")
     return f"more {unit} under “Options”, or " if unit else ""
@@ -133,39 +132,38 @@ def _more(result: Result) -> str:
 UNHEALED = ("unresolved", "budget")
 """Outcomes after which a project has several next steps."""
 LONGER = 5
-"""Factor for the time of a search that was cut short."""
+"""Factor for the suggested time limit of a search that ran out of time."""
 
 
-def next_steps(result: Result, seen: Seen | None = None) -> list[str]:
-    """What to do next at a terminal, a line each, unless the reason says it; of a project that was
-    not healed all that may help."""
+def next_steps(result: Result, inspected: Inspection | None = None) -> list[str]:
+    """Returns the next step for the terminal, unless the reason names it. For a project that was
+    not healed, returns a list of options."""
     step = step_of(result, USUAL)
-    if seen is not None and result.outcome in UNHEALED and step not in ("no answer", "disbelieved"):
-        return ["Next, any of these:", *(f"  - {one}" for one in _helping(result, seen))]
-    said = next_step(result, TERMINAL)
-    if not said or result.outcome == "proposed" or said.rstrip(".") in result.reason:
+    if inspected and result.outcome in UNHEALED and step not in ("no answer", "disbelieved"):
+        return ["Next, one of these:", *(f"  - {one}" for one in _options(result, inspected))]
+    text = next_step(result, TERMINAL)
+    if not text or result.outcome == "proposed" or text.rstrip(".") in result.reason:
         return []
-    return [f"Next: {said}"]
+    return [f"Next: {text}"]
 
 
-def _helping(result: Result, seen: Seen) -> Iterator[str]:
-    request, root = seen.request, seen.project.root
-    others = len(seen.run.failing) - len(seen.wanted)
+def _options(result: Result, inspected: Inspection) -> Iterator[str]:
+    request, root = inspected.request, inspected.project.root
+    others = len(inspected.run.failing) - len(inspected.wanted)
     failure = result.smallest_failure
     if result.cut_after is not None or result.stopped == "time":
-        given = result.start.limit_s if result.start is not None else seen.settings.budget_s
-        longer = LONGER * given
-        yield f"give it more time: --timeout {longer:g} (it was cut short)"
+        limit = result.start.limit_s if result.start is not None else inspected.settings.budget_s
+        yield f"allow more time, because the search reached its limit: --timeout {LONGER * limit:g}"
     if others > 0:
         more = counted(others, "more test fails", "more tests fail")
-        yield f"heal all that fails, as {more}: `{COMMAND} run {root}`"
-    if len(seen.wanted) > 1 and failure is not None:
+        yield f"heal all failing tests ({more}): `{COMMAND} run {root}`"
+    if len(inspected.wanted) > 1 and failure is not None:
         yield f"heal one test alone, if the causes differ: `{COMMAND} run '{failure.name}'`"
-    if not (request.since or seen.project.changed or seen.project.command):
-        yield "say since which commit it fails: --since REV; what changed since is searched first"
-    likely = [*dict(seen.project.changed), *(one.file for one in result.suspects)]
-    if likely and not request.only and len(seen.project.editable) > 1:
-        yield f"name the file, where you know it: --only {likely[0]}"
-    yield "read the places above, and mend it by hand; or add a failing test of a smaller part"
+    if not (request.since or inspected.project.changed or inspected.project.command):
+        yield "name the last good commit: --since REV; code changed since is searched first"
+    likely = [*dict(inspected.project.changed), *(one.file for one in result.suspects)]
+    if likely and not request.only and len(inspected.project.editable) > 1:
+        yield f"name the file to edit, if you know it: --only {likely[0]}"
+    yield "repair it by hand, starting at the places above; or add a failing test of a smaller part"
     if result.provider == "mock":
-        yield f"ask a model: `{COMMAND} plan` says who would answer; --report FILE has the question"
+        yield f"use a model: `{COMMAND} plan` shows which one; --report FILE has the question"

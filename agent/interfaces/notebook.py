@@ -1,5 +1,5 @@
-"""`%%heal` for IPython and notebooks, by `%load_ext selfheal`. A cell is healed alone, in the
-jail."""
+"""The `%%heal` magic for IPython and notebooks, loaded by `%load_ext selfheal`. Each cell is healed
+by itself, in the jail."""
 
 from __future__ import annotations
 
@@ -23,23 +23,21 @@ class _Options(argparse.ArgumentParser):
 def _options() -> _Options:
     parser = _Options(
         prog="%%heal", add_help=False, allow_abbrev=False,
-        description="Heals the program of a cell by the asserts that stand in it.",
+        description="Heals the program of a cell so that the asserts in it pass.",
     )
     parser.add_argument(
         "--tests", metavar="EXPR", action="append", default=[],
-        help="assert code beside that of the cell; repeatable",
+        help="additional assert statements; repeatable",
     )
     parser.add_argument(
-        "--apply", action="store_true", help="put the healed program in the place of the cell"
+        "--apply", action="store_true", help="replace the cell by the healed program"
     )
-    parser.add_argument(
-        "--budget", type=float, metavar="SECONDS", help="the most that the heal may take"
-    )
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="time limit of the run")
     return parser
 
 
 def register(shell: Any) -> None:
-    """Gives IPython's `InteractiveShell` the magic `%%heal`."""
+    """Registers the magic `%%heal` with IPython's `InteractiveShell`."""
 
     def heal(line: str, cell: str) -> HealResult | None:
         return healed(shell, line, cell)
@@ -49,17 +47,17 @@ def register(shell: Any) -> None:
 
 
 def healed(shell: Any, line: str, cell: str) -> HealResult | None:
-    """Heals a cell, and shows the verdict and the patch; `None` where it could not be tried."""
+    """Heals a cell, and shows the result and the patch; returns `None` on unusable input."""
     terminal = Terminal()
-    # A notebook colours all of standard error as a fault.
+    # Notebooks show standard error in red.
     terminal.talk = terminal.out
     try:
-        given = _options().parse_args(shlex.split(line))
+        options = _options().parse_args(shlex.split(line))
         if shell.transform_cell(cell).strip() != cell.strip():
-            raise BadInput("The cell holds what only IPython understands, as `%` and `!` lines; "
-                           "heal one of plain Python.")
-        result = SelfHealingAgent(budget_s=given.budget).run(
-            code=cell, tests=given.tests or None
+            raise BadInput("The cell contains IPython syntax, such as `%` or `!` lines. Remove "
+                           "these lines, because only plain Python can be healed.")
+        result = SelfHealingAgent(budget_s=options.budget).run(
+            code=cell, tests=options.tests or None
         )
     except (BadInput, BadSettings, LlmError, RunFault, SandboxError, ValueError) as error:
         terminal.say(str(error), "bold red")
@@ -67,6 +65,6 @@ def healed(shell: Any, line: str, cell: str) -> HealResult | None:
     terminal.result(result)
     if result.success:
         terminal.patch(result.diff)
-        if given.apply and result.diff:
+        if options.apply and result.diff:
             shell.set_next_input(result.code, replace=True)
     return result

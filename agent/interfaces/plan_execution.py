@@ -1,4 +1,4 @@
-"""Tasks of several steps from Python: planned, run over a private copy, and told as events."""
+"""Plans and runs a task of several steps on a private copy of a folder, and records events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanResult:
-    """What a task of several steps came to. Nothing was written but into the workspace."""
+    """The result of a task of several steps. Only the workspace was changed."""
 
     plan: Plan
     workspace: Workspace
@@ -38,17 +38,15 @@ class PlanResult:
 
     @property
     def success(self) -> bool:
-        """Whether every step was done."""
         return self.plan.success
 
     @property
     def diff(self) -> str:
-        """What was changed, as `git apply` takes it."""
         return self.workspace.diff
 
     @property
     def changed_tests(self) -> tuple[str, ...]:
-        """Files of tests, or that configure them, which were written, changed or removed."""
+        """Test files, or files that configure tests, that were written, changed or removed."""
         return tuple(
             path for path, texts in self.workspace.changed.items()
             if any(is_test_code(path, text) for text in texts)
@@ -56,15 +54,15 @@ class PlanResult:
 
     @property
     def summary(self) -> str:
-        """Every step in a line, and which tests were changed."""
+        """One line for each step, and a warning if tests were changed."""
         if not self.changed_tests:
             return self.plan.summary()
-        return (f"{self.plan.summary()}\nTests were changed, so that they pass may say nothing of "
-                f"the program: {', '.join(self.changed_tests)}")
+        return (f"{self.plan.summary()}\nTests were changed, so passing tests may not prove that "
+                f"the program is right: {', '.join(self.changed_tests)}")
 
     @property
     def cost_usd(self) -> float | None:
-        """Dollars that planning took; `None` is unknown. A heal tells its own in its output."""
+        """Cost of planning in dollars, without repairs; `None` if unknown."""
         return fold(self.log).cost_usd
 
 
@@ -74,7 +72,7 @@ async def aexecute(
 ) -> PlanResult:
     """Plans a task and runs it; see `SelfHealingAgent.execute`."""
     if not task.strip():
-        raise ValueError("the task is empty; say in words what is to be done")
+        raise ValueError("the task is empty; describe in words what to do")
     check_mode(mode, approve)
     if not isinstance(workspace, Workspace):
         workspace = await asyncio.to_thread(Workspace.copy_of, workspace)
@@ -111,14 +109,14 @@ async def aexecute(
 
 def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-untyped-def]
     async def heal_tests(tests: str = "") -> dict[str, Json]:
-        """Repair the program by its failing tests; the whole suite judges the repair.
+        """Repair the program so that its failing tests pass; the whole suite judges the repair.
 
-        tests: a file of tests, or one test as pytest names it; empty for all
+        tests: a test file or a pytest test id; empty for all
         """
         if tests and not is_inside(tests.partition("::")[0]):
-            raise ToolError(f"{tests} is no path of this folder")
+            raise ToolError(f"{tests} is not a path in this folder")
         with tempfile.TemporaryDirectory(prefix="heal-plan-") as name:
-            folder = await asyncio.to_thread(_laid, name, workspace)
+            folder = await asyncio.to_thread(_written, name, workspace)
             result = await aheal_project(str(folder / tests), agent=agent)
             top = Path(result.root)
         if not result.success and result.outcome != "proposed":
@@ -136,11 +134,10 @@ def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-
     return heal_tests
 
 
-def _laid(name: str, workspace: Workspace) -> Path:
-    """Writes the files into a folder; returns its real path."""
+def _written(name: str, workspace: Workspace) -> Path:
     folder = Path(name).resolve()
     for path, text in workspace.files.items():
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(text.encode("utf-8", "surrogateescape"))
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text.encode("utf-8", "surrogateescape"))
     return folder

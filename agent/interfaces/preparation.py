@@ -1,5 +1,5 @@
-"""A request made ready: the task of a file, or a project with its suite; and the result of its
-run."""
+"""Turns a request into a task, from a file or from a project whose suite is run first, and builds
+the result of its run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agent.target.errors import NotFixable
 
 if TYPE_CHECKING:
     from agent.interfaces.project.branch import Committed
-    from agent.interfaces.project.discovery import Seen
+    from agent.interfaces.project.discovery import Inspection
     from agent.loop.session import Session
     from agent.target.task import PreparedTask
 
@@ -30,64 +30,67 @@ NOTE = "yellow"
 
 
 def silent(text: str, style: str) -> None:
-    """Drops what is said."""
+    """Discards a message."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """One of the two is there; neither where a run is taken up again."""
+    """A prepared request: `submitted` is a file's task and `inspected` a project. Both are `None`
+    for a resumed run."""
 
     title: str = ""
     submitted: PreparedTask | None = None
-    seen: Seen | None = None
+    inspected: Inspection | None = None
     notices: tuple[str, ...] = ()
-    """What was reported where nobody was shown it."""
+    """Messages that were not shown yet."""
 
     @property
     def task(self) -> Task | None:
-        """The task of a run; `None` for a project without failures. Raises: NotFixable."""
-        if self.seen is None:
+        """The task to heal; `None` for a project without failures. Raises: NotFixable."""
+        if self.inspected is None:
             return self.submitted.task if self.submitted is not None else None
         from agent.interfaces.project.discovery import task_to_heal
 
-        return task_to_heal(self.seen) if self.seen.is_red else None
+        return task_to_heal(self.inspected) if self.inspected.is_red else None
 
-    def concluded(self, log: Sequence[Stamped]) -> Result:
-        """What a heal came to, by the log of its run; without one there was nothing to heal."""
-        if self.seen is None:
+    def heal_result(self, log: Sequence[Stamped]) -> Result:
+        """Returns the result of a run from its log; an empty log means nothing was to heal."""
+        if self.inspected is None:
             return fold(log)
-        from agent.interfaces.project.discovery import concluded
+        from agent.interfaces.project.discovery import heal_result
 
-        return concluded(self.seen, log)
+        return heal_result(self.inspected, log)
 
     def document(self, result: Result, commits: Sequence[Committed] = ()) -> dict[str, Any]:
-        """A result of this as one JSON document."""
-        if self.seen is None:
+        """Returns a result as a JSON document."""
+        if self.inspected is None:
             return document(result)
         from agent.interfaces.project.reports import project_document
 
-        return project_document(result, self.seen, commits)
+        return project_document(result, self.inspected, commits)
 
 
 NOTHING = Prepared()
 
 
-async def standing(prepared: Prepared, integrity: Integrity | None) -> Result:
-    """The result of a project as it is, with its integrity where required."""
-    from agent.interfaces.project.discovery import as_it_stands, believed_report
+async def suite_result(prepared: Prepared, integrity: Integrity | None) -> Result:
+    """Returns the result of an unchanged project, with its integrity if that is required."""
+    from agent.interfaces.project.discovery import believed_report, result_without_edit
 
-    assert prepared.seen is not None, "of a file a session says it"
-    asks = integrity is not None and not prepared.seen.broken
-    return as_it_stands(prepared.seen, await believed_report(prepared.seen) if asks else None)
+    inspected = prepared.inspected
+    assert inspected is not None, "a single file is judged by a session"
+    asks = integrity is not None and not inspected.broken
+    return result_without_edit(inspected, await believed_report(inspected) if asks else None)
 
 
 async def checked(
     opener: OpenSession, request: HealRequest, settings: Settings, say: Say
 ) -> tuple[Prepared, Result]:
-    """What its tests say of a program or a project as it is; raises as `prepare` and `judged`."""
+    """Runs the tests of an unchanged program or project. Raises the errors of `prepare` and
+    `judged`."""
     prepared = await prepare(request, settings, say)
-    if prepared.seen is not None:
-        return prepared, await standing(prepared, request.require_integrity)
+    if prepared.inspected is not None:
+        return prepared, await suite_result(prepared, request.require_integrity)
     async with opener(settings) as session:
         return prepared, await judged(session, prepared.task, prepared.title, say)
 
@@ -96,12 +99,12 @@ async def judged(
     session: Session, task: Task | None, title: str = "", say: Say = silent,
     visitor: str | None = None,
 ) -> Result:
-    """What its tests say of a task's program. Raises: NotFixable, UsageError."""
+    """Runs the tests of a task's program. Raises: NotFixable, UsageError."""
     from agent.iteration.models import OWNER
     from agent.target.failures.excluded import outside_failure_words, with_outside_failures
 
     if task is None or task.solution is None:
-        raise UsageError("There is no program to judge; give a PATH.")
+        raise UsageError("There is no program to test. Give a PATH.")
     started = time.monotonic()
     jail = await session.jail(task)
     say(f"sandbox: {jail.words}", "dim")
@@ -117,7 +120,7 @@ async def judged(
     good = shown and report.passed and not failed
     return Result(
         title=title,
-        # What no test could say of the program, no edit of it can mend.
+        # If no test could judge the program, no edit can repair it.
         outcome="healthy" if good else "unresolved" if shown or failed else "not_fixable",
         proof=("E0" if report.weakest is None else "E1") if good else None,
         reason=_unshown(report) if good else "" if shown or failed else f"{aside}.",
@@ -132,16 +135,15 @@ async def judged(
 
 
 def _unshown(report: Report) -> str:
-    """Why passing verdicts show nothing; else empty."""
     if report.weakest is not None:
         return ""
     if not report.verdicts:
-        return "there is no test; only the end of the program was seen"
-    return f"no test shows anything: each sets itself aside, or {STATUS_SYMBOLS['vacuous'].meaning}"
+        return "there is no test; only the exit of the program was checked"
+    return f"no test shows anything: each is skipped, or {STATUS_SYMBOLS['vacuous'].meaning}"
 
 
 async def prepare(request: HealRequest, settings: Settings, say: Say) -> Prepared:
-    """Reads a request; a project's suite is run once. Raises: BadInput, NotFixable."""
+    """Prepares a request; runs the suite of a project once. Raises: BadInput, NotFixable."""
     if not request.is_project:
         from agent.target.task import from_command_line
 
@@ -149,13 +151,13 @@ async def prepare(request: HealRequest, settings: Settings, say: Say) -> Prepare
         for notice in submitted.notices:
             say(f"note: {notice}", NOTE)
         return Prepared(request.title, submitted)
-    from agent.interfaces.project.discovery import look
+    from agent.interfaces.project.discovery import inspect_project
 
-    seen = await look(request, settings, say)
-    if request.failed_outside and not seen.is_red:
+    inspected = await inspect_project(request, settings, say)
+    if request.failed_outside and not inspected.is_red:
         raise NotFixable(
-            "environment", "what failed just now passes in the jail: the cause is none of the "
-            "project's files (where modules are found, a variable, a file that is ignored or left "
-            "out, the order of tests, the time)",
+            "environment", "the tests that failed pass in the jail, so the cause is outside of the "
+            "project's files. Check the import path, environment variables, ignored files, the "
+            "order of the tests and the time",
         )
-    return Prepared(seen.project.name, seen=seen)
+    return Prepared(inspected.project.name, inspected=inspected)

@@ -1,4 +1,4 @@
-"""What a user asks for, as one value that every interface makes, and what follows from it alone."""
+"""The request of a user, built by every interface, and the values that follow from it alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from llm.plan import parse_roles
 
 if TYPE_CHECKING:
     from agent.core.domain import Integrity, ProofLevel
-    from agent.interfaces.project.upload import SentFile
+    from agent.interfaces.project.upload import UploadedFile
     from agent.loop.run import RunRequest
     from llm.budget import Caps
 
@@ -25,22 +25,22 @@ OF_FILES = {
     "task": "--task", "tests": "--tests", "tests_file": "--tests-file", "with_files": "--with",
     "stdin": "--stdin", "doctests": "--doctests", "ask": "--ask",
 }
-"""Options that mean nothing in a project, by field."""
+"""Options that cannot be used for a project, by field."""
 OF_PROJECTS = {
     "test_cmd": "--test-cmd", "test_timeout": "--test-timeout", "keyword": "-k",
     "last_failed": "--lf", "only": "--only", "exclude": "--exclude", "report": "--report",
     "junit": "--junit", "commit": "--commit", "grant": "--grant", "since": "--since",
 }
-"""Options that mean nothing outside of a project."""
+"""Options that can only be used for a project, by field."""
 
 
 class UsageError(BadInput):
-    """Arguments that parse, but cannot be used; the message says which and why."""
+    """The arguments parse but cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)
 class HealRequest(Inputs):
-    """What a user asks for; the fields are options of `heal run`."""
+    """A request; the fields are options of `heal run`."""
 
     test_cmd: str = ""
     test_timeout: float = 0.0
@@ -51,13 +51,13 @@ class HealRequest(Inputs):
     since: str = ""
     grant: bool = False
     means_project: bool = False
-    """`path` is part of a project, whatever it is."""
-    files: tuple[SentFile, ...] = ()
-    """Submitted files, in place of a path."""
+    """Whether `path` is part of a project even if it looks like a single program."""
+    files: tuple[UploadedFile, ...] = ()
+    """Submitted files, instead of a path."""
     failed_outside: bool = False
-    """These tests failed just now, outside of the jail."""
+    """Whether these tests have just failed outside of the jail."""
     alone: bool = False
-    """`path` is the project, sent by a stranger: it is granted nothing."""
+    """Whether `path` is an untrusted upload, which gets no grants."""
 
     provider: str | None = None
     model: str | None = None
@@ -70,7 +70,7 @@ class HealRequest(Inputs):
     autonomy: Autonomy | None = None
     learn: bool = True
     caps: Caps | None = None
-    """Caps on models, in place of `budget_usd`."""
+    """Limits on model calls, instead of `budget_usd`."""
     require_confidence: float | None = None
     require_proof: ProofLevel | None = None
     require_integrity: Integrity | None = None
@@ -87,7 +87,7 @@ class HealRequest(Inputs):
 
     @property
     def is_project(self) -> bool:
-        """Whether a project is meant, which its own suite judges."""
+        """Whether the request is for a project, which its own suite judges."""
         if self.path is None or self.means_project:
             return self.means_project
         from agent.interfaces.project.selection import is_of_project
@@ -96,12 +96,12 @@ class HealRequest(Inputs):
 
     @property
     def start(self) -> Path:
-        """Where the project is looked for."""
+        """The path from which the project is searched."""
         return Path((self.path or os.curdir).partition("::")[0])
 
     @property
     def nodes(self) -> list[str]:
-        """The tests of the project that are named: ids, files and folders, as typed."""
+        """The named tests of the project: ids, files and folders, as typed."""
         path = self.path or os.curdir
         whole = self.alone or (
             "::" not in path and find_layout(self.start).root == Path(os.path.abspath(path))
@@ -110,7 +110,7 @@ class HealRequest(Inputs):
 
     @property
     def arguments(self) -> Sequence[str]:
-        """Arguments of the project's pytest: those from the first on that begins with a dash."""
+        """Arguments for pytest: all from the first that begins with a dash."""
         return self.args[self._dash :]
 
     @property
@@ -121,16 +121,14 @@ class HealRequest(Inputs):
 
     @property
     def least(self) -> Requirements:
-        """What the result must reach."""
         return Requirements(self.require_proof, self.require_integrity, self.accept_proposed)
 
     @property
     def writes(self) -> bool:
-        """Whether a repair is to be written."""
         return self.apply or self.commit or self.out is not None
 
     def asked(self, *, pauses: bool, asks: bool) -> RunRequest:
-        """What is asked of the run; `pauses` and `asks` depend on whether a person is there."""
+        """Returns the arguments of the run; `pauses` and `asks` need a user at the terminal."""
         return {
             "max_iterations": self.max_iterations, "budget_s": self.timeout, "pauses": pauses,
             "ask": self.ask if asks else False, "caps": self.caps, "learn": self.learn,
@@ -140,7 +138,8 @@ class HealRequest(Inputs):
         }
 
     def settings(self, **given: Any) -> Settings:
-        """The settings of the environment with these; raises `UsageError` and `BadSettings`."""
+        """Returns the settings of the environment with these options. Raises: UsageError,
+        BadSettings."""
         try:
             roles = parse_roles(",".join(self.role))
         except ValueError as error:
@@ -151,32 +150,30 @@ class HealRequest(Inputs):
         )
 
     def refuse_contradictions(self) -> None:
-        """Raises `UsageError`, before anything runs, for what cannot end well."""
+        """Raises `UsageError` for options that cannot be combined, before anything runs."""
         if self.is_project:
             self._refuse(OF_FILES, f"{self.path} is judged by its project's own suite")
         else:
             self._refuse(OF_PROJECTS, "PATH is neither a project's folder nor one of its tests")
         if self.dry_run and self.writes:
             raise UsageError(
-                "--dry-run writes nothing; it cannot go with --apply, --commit or --out."
+                "--dry-run cannot be combined with --apply, --commit or --out, which write files."
             )
         if self.path is None and self.task is None:
-            raise UsageError("Nothing to do: give a PATH, - for standard input, or a task in words "
-                        "with --task where that is offered.")
+            raise UsageError("Nothing to do. Give a PATH, - for standard input, or with `heal run` "
+                             "a task in words (--task).")
         if self.task is not None and not self.task.strip():
-            raise UsageError("The task is empty; say in words what the program must do.")
+            raise UsageError("The task is empty. Describe in words what the program must do.")
         if self.apply and self.path in (None, "-"):
-            raise UsageError(
-                "--apply writes to PATH, and there is no file to write to; use --out FILE."
-            )
+            raise UsageError("--apply needs a PATH that is a file. Use --out FILE instead.")
         self.refuse_overwriting()
 
     def refuse_overwriting(self) -> None:
-        """Raises `UsageError` for files that are there already."""
+        """Raises `UsageError` for output files that exist."""
         for option in ("out", "log", "report", "junit"):
             path: Path | None = getattr(self, option)
             if path is not None and path.exists() and not self.force:
-                raise UsageError(f"--{option}: {path} exists; add --force to overwrite it.")
+                raise UsageError(f"--{option}: {path} exists. Add --force to overwrite it.")
             if path is not None and not path.parent.is_dir():
                 raise UsageError(f"--{option}: there is no folder {path.parent}.")
 

@@ -1,4 +1,4 @@
-"""Puts a healed program back, whole or not at all, with a backup; `NotWritten` where it cannot."""
+"""Writes healed programs atomically, with backups. Raises `NotWritten` if that is impossible."""
 
 from __future__ import annotations
 
@@ -16,27 +16,35 @@ WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class NotWritten(Exception):
-    """Nothing was written; the message is for people."""
+    """A file could not be written; the message is shown to the user."""
 
 
-def write_back(path: Path, seen: bytes, healed: bytes, folder: Path | None = None) -> Path:
-    """Replaces a file by `healed` and returns its backup, in `folder` or beside it. Refuses one
-    that is not as `seen`; links and permissions stay. Raises: NotWritten."""
+def write_back(path: Path, before: bytes, after: bytes, folder: Path | None = None) -> Path:
+    """Replaces a file and returns its backup. Symbolic links and permissions are kept.
+
+    Args:
+        before: The expected content; another content is refused.
+        after: The new content.
+        folder: The folder of the backup; default: that of the file.
+
+    Raises:
+        NotWritten: The file was not changed.
+    """
     target = path.resolve()
     _refuse_read_only(path, target)
     try:
         now = target.read_bytes()
     except OSError as error:
-        raise NotWritten(f"{path} cannot be read any more ({error.strerror}); nothing was "
-                      "written") from error
-    if now != seen:
         raise NotWritten(
-            f"{path} changed on disk while it was being healed; nothing was written. "
-            "Run the command again."
+            f"{path} can no longer be read ({error.strerror}). Nothing was written."
+        ) from error
+    if now != before:
+        raise NotWritten(
+            f"{path} changed on disk during the run. Nothing was written. Run the command again."
         )
     try:
-        backup = _back_up(target, seen, folder or target.parent)
-        _replace(target, healed)
+        backup = _back_up(target, before, folder or target.parent)
+        _replace(target, after)
     except OSError as error:
         raise NotWritten(
             f"{path} was not changed: {error.strerror} ({error.filename or target.parent})"
@@ -46,21 +54,21 @@ def write_back(path: Path, seen: bytes, healed: bytes, folder: Path | None = Non
 
 @dataclass(frozen=True)
 class Change:
-    """A file, what it held when it was read, what it is to hold, and where that is kept."""
+    """A file with its content before and after the repair, and the folder of its backup."""
 
     path: Path
-    seen: bytes
-    healed: bytes
+    before: bytes
+    after: bytes
     backups: Path
     within: Path
     """Nothing is written outside of this folder."""
 
 
 def write_all_back(changes: Sequence[Change]) -> dict[Path, Path]:
-    """Replaces all of the files or none, and returns their backups. Raises: NotWritten."""
-    with contextlib.ExitStack() as held:
+    """Replaces all files or none, and returns the backup of each. Raises: NotWritten."""
+    with contextlib.ExitStack() as locks:
         for folder in dict.fromkeys(one.within for one in changes):
-            held.enter_context(_held(folder))
+            locks.enter_context(_locked(folder))
         return _write_all(changes)
 
 
@@ -69,31 +77,32 @@ def _write_all(changes: Sequence[Change]) -> dict[Path, Path]:
     for one in changes:
         if one.path.resolve() != one.within.resolve() / one.path.relative_to(one.within):
             raise NotWritten(
-                f"{one.path} is reached by a link; nothing was written. Apply the patch by hand."
+                f"{one.path} is reached through a symbolic link. Nothing was written. Apply the "
+                "patch by hand."
             )
     try:
         for one in changes:
-            done[one.path] = write_back(one.path, one.seen, one.healed, one.backups)
+            done[one.path] = write_back(one.path, one.before, one.after, one.backups)
     except NotWritten as error:
-        _take_back(changes[: len(done)], done, error)
+        _restore(changes[: len(done)], done, error)
         raise
     return done
 
 
-def _take_back(changes: Sequence[Change], backups: Mapping[Path, Path], why: NotWritten) -> None:
-    """Restores files; raises `NotWritten` with the backups of those that cannot be."""
+def _restore(changes: Sequence[Change], backups: Mapping[Path, Path], why: NotWritten) -> None:
+    """Restores files. Raises: NotWritten: Some could not be restored; it names their backups."""
     left = []
     for one in changes:
         try:
-            _replace(one.path.resolve(), one.seen)
+            _replace(one.path.resolve(), one.before)
         except OSError:
-            left.append(f"{one.path} holds the repair, and what it was is in {backups[one.path]}")
+            left.append(f"{one.path} (previous version: {backups[one.path]})")
     if left:
-        raise NotWritten(f"{why} Only a part of the repair was written: {'; '.join(left)}") from why
+        raise NotWritten(f"{why} The repair was written only in part: {'; '.join(left)}") from why
 
 
 @contextlib.contextmanager
-def _held(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
@@ -106,7 +115,7 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def write_new(path: Path, text: bytes, *, overwrite: bool = False) -> None:
-    """Writes a file that must not be there yet, unless `overwrite` allows it."""
+    """Writes a file that must not exist yet, unless `overwrite` is set. Raises: NotWritten."""
     try:
         if overwrite and path.exists():
             _refuse_read_only(path, path.resolve())
@@ -114,13 +123,13 @@ def write_new(path: Path, text: bytes, *, overwrite: bool = False) -> None:
         else:
             _write_whole(path, text)
     except FileExistsError as error:
-        raise NotWritten(f"{path} exists; add --force to overwrite it") from error
+        raise NotWritten(f"{path} exists. Add --force to overwrite it.") from error
     except OSError as error:
         raise NotWritten(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _write_whole(path: Path, text: bytes) -> None:
-    """Writes a new file; a partial one is removed."""
+    """Writes a new file, and removes it if that fails."""
     with path.open("xb") as file:
         try:
             file.write(text)
@@ -131,37 +140,38 @@ def _write_whole(path: Path, text: bytes) -> None:
 
 
 def write_all_new(folder: Path, texts: Mapping[str, bytes], *, overwrite: bool = False) -> None:
-    """Writes files below a folder, none of which may be there yet unless `overwrite` allows it."""
+    """Writes files into a folder; none may exist yet, unless `overwrite` is set. Raises:
+    NotWritten."""
     if not overwrite:
-        there = next((path for path in texts if (folder / path).exists()), "")
-        if there:
-            raise NotWritten(f"{folder / there} exists; add --force to overwrite it")
+        existing = next((path for path in texts if (folder / path).exists()), "")
+        if existing:
+            raise NotWritten(f"{folder / existing} exists. Add --force to overwrite it.")
     for path, text in texts.items():
         target = folder / path
         if target.resolve() != folder.resolve() / path:
-            raise NotWritten(f"{target} is reached by a link; it was not written")
+            raise NotWritten(f"{target} is reached through a symbolic link; it was not written")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise NotWritten(f"{target.parent} cannot be made: {error.strerror}") from error
+            raise NotWritten(f"{target.parent} cannot be created: {error.strerror}") from error
         write_new(target, text, overwrite=overwrite)
 
 
 def _refuse_read_only(path: Path, target: Path) -> None:
-    # The system lets root write anything, and a rename ask only the folder; a person who took
-    # away the write permission meant it.
+    # Root may write any file, and a rename needs only permission for the folder, but a user who
+    # removed the write permission wants the file unchanged.
     try:
         writable = os.access(target, os.W_OK) and target.stat().st_mode & WRITE_BITS
     except OSError as error:
         raise NotWritten(f"{path} cannot be reached: {error.strerror}") from error
     if not writable:
         raise NotWritten(
-            f"{path} is read-only; nothing was written. Make it writable and try again."
+            f"{path} is read-only. Nothing was written. Make it writable and try again."
         )
 
 
 def _back_up(target: Path, text: bytes, folder: Path) -> Path:
-    """Writes the first free of NAME.heal-backup, NAME.heal-backup.1, …"""
+    """Writes the first of NAME.heal-backup, NAME.heal-backup.1, … that does not exist yet."""
     folder.mkdir(parents=True, exist_ok=True)
     first = folder / f"{target.name}.heal-backup"
     backup, number = first, 0
@@ -177,7 +187,6 @@ def _back_up(target: Path, text: bytes, folder: Path) -> Path:
 
 
 def _replace(target: Path, text: bytes) -> None:
-    """Replaces the content in one rename."""
     before = target.stat()
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:

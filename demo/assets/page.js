@@ -1,37 +1,37 @@
-// Run once when the page stands. The workbench is replaced as a whole on every update, so
-// what a reader opened, scrolled or copied is kept here and put back.
+// Runs once the page is built. Every update replaces the whole workbench, so the state of its
+// widgets (opened, scrolled, selected) is saved here and restored.
 () => {
   const opened = new Set();
   const scrolled = new Map();
   const root = document.documentElement;
   let lastPhase = "";
-  let waited = "";  // the question that the shown run waits with
-  let starting = false;  // a run was asked for that is not known yet
-  let followed = false;  // a run has gone on here since the page was loaded
+  let waited = "";  // the question that the shown run waits for
+  let starting = false;  // a run was requested whose id is not known yet
+  let followed = false;  // a run was in progress since the page was loaded
 
-  // Who comes by a run's address, or to a question, sees it first, unless they have begun to do more.
+  // A visitor who opens a run's link or a question sees it first, unless they have done something.
   const linked = new URLSearchParams(location.search).has("run");
   let arriving = true;
   for (const kind of ["pointerdown", "keydown", "wheel", "touchstart"]) {
     addEventListener(kind, () => { arriving = false; }, { capture: true, passive: true });
   }
 
-  // What a reader looks at: which tab, which program (none: the one that leads), held against
-  // which, and the open cell of each row. A new run begins anew.
+  // The selected tab, the selected program (null: the leading one), the program it is compared with,
+  // and the open cell of each row. They are reset for a new run.
   let look = { run: "", tab: "", at: null, against: "original", cells: new Map() };
 
   const setDark = (dark) => document.body.classList.toggle("dark", dark);
   try {
-    const kept = localStorage.getItem("heal-theme");
+    const saved = localStorage.getItem("heal-theme");
     const asked = new URLSearchParams(location.search).get("__theme");
-    if (kept && !asked) setDark(kept === "dark");
+    if (saved && !asked) setDark(saved === "dark");
   } catch (error) {
-    console.info("the theme is not kept:", error.message);
+    console.info("the saved theme cannot be read:", error.message);
   }
 
   const press = (name) => document.querySelector("button#" + name).click();
 
-  // A run that was answered elsewhere is followed here too; one answered here is followed already.
+  // Follows a run that was answered in another tab. One answered here is followed already.
   window.movedOn = (from) => setTimeout(() => { if (waited === from) press("follow"); }, 400);
 
   const reopen = (part) => {
@@ -41,13 +41,13 @@
     for (const line of part.querySelectorAll("button.fold")) unfold(line, opened.has(line.dataset.key));
   };
 
-  // Rows of a table that are one line until they are asked for.
+  // Rows of a table that are folded into one line.
   const unfold = (line, open) => {
     line.setAttribute("aria-expanded", String(open));
     line.closest("tbody").nextElementSibling.hidden = !open;
   };
 
-  // Whether what stands at the top can be read without scrolling, and a little of what follows.
+  // Whether the top of a part is visible without scrolling.
   const inView = (part, head = part) => {
     const { top, height } = head.getBoundingClientRect();
     return top >= 0 && top + Math.min(height, 300) + 80 < innerHeight;
@@ -126,14 +126,14 @@
       for (const cell of cells) {
         cell.setAttribute("aria-expanded", String(cell.dataset.cell === open));
       }
-      for (const seen of all(inside, "[data-seen]")) seen.hidden = seen.dataset.seen !== open;
-      // Each row is one stop of the Tab key: its open cell, or its last.
+      for (const part of all(inside, "[data-seen]")) part.hidden = part.dataset.seen !== open;
+      // The Tab key stops once in each row: at the open cell, or the last.
       const stop = cells.find((cell) => cell.dataset.cell === open) || cells[cells.length - 1];
       if (stop) stop.tabIndex = 0;
     }
   };
 
-  // What a model is saying comes beside the bench, which is not sent anew for it.
+  // Unfinished replies of models are sent separately from the workbench.
   const showWriting = (bench) => {
     for (const pre of all(bench, "pre.writing")) {
       const said = document.querySelector(`#writing [data-call="${pre.dataset.call}"]`);
@@ -144,7 +144,7 @@
     }
   };
 
-  // What has the focus is replaced with the bench: its successor gets it.
+  // The focused element is replaced with the workbench; its successor gets the focus.
   let focused = "";
   const refocus = (bench) => {
     const lost = focused && (!document.activeElement || document.activeElement === document.body);
@@ -195,7 +195,7 @@
       live.textContent = inner.dataset.announce;
     }
     const phase = inner ? inner.dataset.phase : "";
-    // What was asked for was not begun, and the result of the text before is shown again.
+    // The requested run did not start, and the result for the earlier input is shown again.
     if (starting && phase === "finished" && run === before && !asIs) {
       bench.classList.add("stale");
       draft = true;
@@ -203,7 +203,7 @@
     if (phase === "running" && run && run !== before) other = false;
     starting = phase === "running" && !run;
     if (phase === "running") {
-      if (lastPhase !== "running") lookSoon();
+      if (lastPhase !== "running") pingSoon();
       followed = true;
       bench.classList.remove("stale");
     }
@@ -211,17 +211,17 @@
     const turned = phase !== lastPhase && !["", "empty"].includes(phase)
       && (lastPhase !== "" || starting || first);
     if (turned && !inView(bench, bench.querySelector(".status") || bench)) bench.scrollIntoView({ block: "start" });
-    // Under a result the examples are far from what they fill in.
+    // On a small screen the examples below a result are far from the fields that they fill in.
     if (turned && !lastPhase && innerWidth <= 800) document.querySelector("#cards details").open = false;
     lastPhase = phase;
     const waits = (inner && inner.dataset.waits) || "";
     if (waits && waits !== waited) press("linger");
     waited = waits;
     const clock = bench.querySelector(".clock");
-    // A tick changes the bench too: only another elapsed time starts the count anew.
+    // A tick changes the workbench too; only another elapsed time restarts the count.
     if (clock && clock.dataset.from !== clock.dataset.elapsed) {
       clock.dataset.from = clock.dataset.elapsed;
-      clock.dataset.seen = performance.now();
+      clock.dataset.since = performance.now();
     }
     tick();
   };
@@ -229,7 +229,7 @@
   const tick = () => {
     const clock = document.querySelector("#bench .clock");
     if (!clock || isAway()) return;
-    const since = (performance.now() - Number(clock.dataset.seen || performance.now())) / 1000;
+    const since = (performance.now() - Number(clock.dataset.since || performance.now())) / 1000;
     const text = (Number(clock.dataset.elapsed) + since).toFixed(1) + " s";
     if (clock.textContent !== text) clock.textContent = text;
   };
@@ -321,24 +321,24 @@
       try {
         localStorage.setItem("heal-theme", dark ? "dark" : "light");
       } catch (error) {
-        console.info("the theme is not kept:", error.message);
+        console.info("the theme cannot be saved:", error.message);
       }
     }
   });
 
-  // What takes the fields over asks first where they hold what was typed since the last heal, and
-  // clears files: they would be healed in its place.
+  // Replacing the fields needs a confirmation if they were edited since the last run, and clears the
+  // chosen files, which would otherwise be healed instead.
   let draft = false;
-  let other = false;  // what stands there is another text than that of the shown run
-  let asIs = true;  // it was not when Heal was pressed
+  let other = false;  // the fields differ from the input of the shown run
+  let asIs = true;  // they did not when Heal was pressed
   const FIELDS = ["#code .cm-content", "#tests .cm-content", "#words textarea"];
-  const held = (one) => one && (one.value || (one.innerText || "").trim());
-  const holds = (...fields) => fields.some((one) => held(document.querySelector(one)));
-  const WHETHER = "The fields hold what was typed since. Replace it?";
-  // Files take the place of a program, its tests and its words; tests that stand alone go with them.
+  const textOf = (one) => one && (one.value || (one.innerText || "").trim());
+  const holds = (...fields) => fields.some((one) => textOf(document.querySelector(one)));
+  const CONFIRM_REPLACE = "The fields contain changes that you have not run yet. Replace them?";
+  // Files replace a program, its tests and its words. Tests without a program stay.
   window.mayClear = () => {
     window.cleared = holds(FIELDS[0], FIELDS[2]);
-    if (window.cleared && draft && !confirm(WHETHER)) return false;
+    if (window.cleared && draft && !confirm(CONFIRM_REPLACE)) return false;
     if (window.cleared) draft = false;
     return true;
   };
@@ -347,11 +347,11 @@
     if (pressed("button#heal")) {
       asIs = !other;
       draft = false;
-      picked.at = 0;  // an example that was chosen has been heard of
+      picked.at = 0;  // the server knows the chosen example
       document.querySelector("#files:has(.unsend[hidden]) .sent")?.replaceChildren();
     }
     if (!pressed("button.use, #bench [data-act=open], [data-example]")) return;
-    if (draft && holds(...FIELDS) && !confirm(WHETHER)) {
+    if (draft && holds(...FIELDS) && !confirm(CONFIRM_REPLACE)) {
       event.stopPropagation();
       return;
     }
@@ -362,10 +362,10 @@
     if (!files) return;
     files.click();
     document.querySelector("#files .sent").textContent =
-      "The files are cleared: the editor holds what is healed next.";
+      "The files were cleared. The next run uses the editor.";
   }, true);
 
-  // What is typed after a run has ended is another text than that which its result is of.
+  // Input typed after the end of a run differs from the input of its result.
   const typed = ({ type, key, target }) => {
     if (type === "keydown" && !["Backspace", "Delete", "Enter"].includes(key)) return;
     if (target.closest && target.closest("#code, #tests, #words")) draft = other = true;
@@ -377,7 +377,7 @@
     document.addEventListener(kind, typed, true);
   }
 
-  // Arrow keys move among tabs, and in a row of the tests.
+  // Arrow keys move between tabs, and in a row of the table of tests.
   document.addEventListener("keydown", (event) => {
     const kind = ["[role=tablist]", "tr.row"].find((one) => event.target.closest(`#bench ${one}`));
     if (!kind || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -398,11 +398,11 @@
     if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
       const heal = document.querySelector("button#heal");
       if (!heal) return;
-      // An editor would begin a new line, also while a run goes on.
+      // An editor would insert a new line, also while a run is in progress.
       event.preventDefault();
       event.stopPropagation();
       if (!heal.disabled) {
-        // An editor tells what was typed when it is left; the reader stays where they were.
+        // An editor sends its text when it loses the focus; the focus is restored afterwards.
         const typing = document.activeElement;
         if (typing) typing.blur();
         setTimeout(() => {
@@ -413,7 +413,7 @@
     }
   }, true);
 
-  // A question of the run that goes on here, or that somebody came to, is brought into view, once.
+  // Scrolls once to a question of the followed run, or of a run opened by its link.
   let asking = null;
   const seeQuestion = () => {
     const cards = ["question", "review", "paused"].map((name) => document.getElementById(name));
@@ -425,39 +425,39 @@
     asking = card;
   };
 
-  // Why nothing came of a click stands under the button, which may be out of view by then.
+  // Scrolls to an error message, which may be out of view.
   const seeSaid = (said) => {
-    const told = said.querySelector("[role=alert]");
-    if (told && told.textContent.trim() && !inView(told)) told.scrollIntoView({ block: "center" });
+    const error = said.querySelector("[role=alert]");
+    if (error && error.textContent.trim() && !inView(error)) error.scrollIntoView({ block: "center" });
   };
 
-  // Said by the page itself: a server that is away can say nothing.
+  // The message about a server that cannot be reached.
   const away = document.createElement("p");
   away.id = "away";
   away.setAttribute("role", "alert");
   document.body.append(away);
   let since = "";
-  let full = "";  // what a server says that takes no more requests for now
-  let looks = 0;
-  const GONE = "The server does not answer. What you began is kept there, and goes on once it is " +
-    "back; leave this page open, it looks again by itself.";
-  // A Stop that could not be told is told when the server is back, also by the page loaded anew.
+  let full = "";  // the message of a server that temporarily accepts no requests
+  let polling = 0;
+  const GONE = "The server does not answer. Your run is saved and continues when the server is back. " +
+    "Leave this page open: it reconnects by itself.";
+  // A Stop that could not be sent is sent when the server is back, also after a reload.
   let stopped = 0;
-  const untold = (run) => {
+  const pendingStop = (run) => {
     try {
       if (run === undefined) return sessionStorage.getItem("heal-stop") || "";
       sessionStorage.setItem("heal-stop", run);
     } catch (error) {
-      console.info("a stop is not kept:", error.message);
+      console.info("a pending stop cannot be saved:", error.message);
     }
     return "";
   };
   let picked = { example: "", at: 0 };
-  let chosen = "";  // an example whose choice could not be told
+  let chosen = "";  // an example whose choice could not be sent
   const isAway = () => away.textContent.startsWith(GONE);
   const sayAway = (text) => {
-    const stop = text === GONE && untold() ? " Stop is told it then." : "";
-    const then = stop + (text === GONE && chosen ? " The example that you chose is healed then." : "");
+    const stop = text === GONE && pendingStop() ? " Then it stops your run." : "";
+    const then = stop + (text === GONE && chosen ? " Then it runs the example that you chose." : "");
     if (away.textContent !== text + then) away.textContent = text + then;
   };
   document.addEventListener("click", ({ target }) => {
@@ -475,37 +475,37 @@
   document.addEventListener("click", (event) => {
     if (!event.target.closest || !event.target.closest("button#stop")) return;
     stopped = Date.now();
-    if (isAway()) untold(look.run);
+    if (isAway()) pendingStop(look.run);
     if (isAway()) sayAway(GONE);
   }, true);
   const stopAgain = () => {
     const stop = document.querySelector("button#stop");
-    if (!untold() || isAway() || !stop || stop.disabled || untold() !== look.run) return;
-    untold("");
+    if (!pendingStop() || isAway() || !stop || stop.disabled || pendingStop() !== look.run) return;
+    pendingStop("");
     press("stop");
   };
   setInterval(stopAgain, 500);
 
-  // Gradio says nothing of a server that is full, and late of one that is gone.
-  const lookNow = () => {
-    if (Date.now() - stopped < 3000) untold(look.run);
+  // Gradio does not report a server that is full, and reports one that is gone only late.
+  const pingNow = () => {
+    if (Date.now() - stopped < 3000) pendingStop(look.run);
     if (Date.now() - picked.at < 3000) chosen = picked.example;
-    clearTimeout(looks);
+    clearTimeout(polling);
     ping();
   };
   const fetched = window.fetch;
   window.fetch = async (...given) => {
     const asked = String((given[0] && given[0].url) || given[0]);
     const own = asked.includes("gradio_api/");
-    const told = own && ((given[1] && given[1].method) || "") === "POST";
+    const isPost = own && ((given[1] && given[1].method) || "") === "POST";
     let answer;
     try {
       answer = await fetched(...(own ? inSession(given) : given));
     } catch (error) {
-      if (own && error.name !== "AbortError") lookNow();
+      if (own && error.name !== "AbortError") pingNow();
       if (error.name !== "AbortError" && asked.includes("queue/data?")) return refused();
-      if (!told || error.name === "AbortError") throw error;
-      return Response.json({ error: UNHEARD, detail: UNHEARD }, { status: 500 });
+      if (!isPost || error.name === "AbortError") throw error;
+      return Response.json({ error: CUT_OFF, detail: CUT_OFF }, { status: 500 });
     }
     if (answer.status === 429) {
       answer.clone().json().then(({ detail }) => {
@@ -515,27 +515,27 @@
         setTimeout(() => {
           full = "";
           sayAway("");
-          // What the open panel was to list was refused.
+          // The open panel could not be loaded.
           const again = [...document.querySelectorAll("[id$=-again]")]
             .find((button) => button.parentElement.offsetParent);
           if (again) again.click();
-          lookSoon();
+          pingSoon();
         }, wait * 1000);
       }, () => {});
     }
     return asked.includes("queue/data?") ? whole(answer) : answer;
   };
 
-  // Gradio gives a page up for good whose stream breaks off, as proxies do to long ones, or is
-  // refused. Here such a stream ends in order, with what was open on it as failed, and a run is
-  // followed again; in a session of its own, since a server forgets the broken one at a moment of
-  // its choice.
-  const UNHEARD = "The connection broke off. What you just did may not have been heard.";
+  // If a stream is refused or broken off, for example by a proxy, Gradio disconnects the page for
+  // good. This code ends such a stream regularly, reports its open calls as failed, and follows the
+  // run again in a new session, because the server may delete the broken one at any time.
+  const CUT_OFF = "The connection was lost, and your last action may not have been received. Check " +
+    "the page, then try again.";
   const ENDS = [
     { msg: "process_completed", success: false, output: { error: "", visible: false } },
     { msg: "close_stream" },
   ].map((one) => `data: ${JSON.stringify(one)}\n\n`).join("");
-  let broken = 0;  // how many streams have been
+  let broken = 0;  // number of broken streams
   let unfollowed = false;
   const inSession = ([asked, how]) => {
     if (!broken) return [asked, how];
@@ -546,71 +546,71 @@
       ? how.body.replace(/"session_hash":"\w+/, `$&_${broken}`) : how && how.body;
     return [asked, { ...how, body }];
   };
-  // A server that is full, a proxy whose server is away, or a connection cut before the answer.
+  // The server is full, or cannot be reached, or the connection was lost before the answer.
   const refused = () => {
     broken += 1;
     unfollowed = true;
-    setTimeout(lookNow, 1000);
+    setTimeout(pingNow, 1000);
     return new Response(ENDS, { headers: { "content-type": "text/event-stream" } });
   };
   const whole = (answer) => {
     if (!answer.ok) return refused();
-    const begun = performance.now();
+    const started = performance.now();
     const reader = answer.body.getReader();
-    const read = new TextDecoder();
+    const decoder = new TextDecoder();
     let tail = "";
-    const mended = (to) => {
+    const endStream = (to) => {
       broken += 1;
       unfollowed = true;
       to.enqueue(new TextEncoder().encode(`\n\n${ENDS}`));
       to.close();
-      const again = performance.now() - begun < 1000;  // the last one did not live long either
-      setTimeout(lookNow, again ? 1000 : 0);
+      const isShort = performance.now() - started < 1000;
+      setTimeout(pingNow, isShort ? 1000 : 0);
     };
     const pull = async (to) => {
       try {
         const { done, value } = await reader.read();
-        if (done) return tail.includes('"close_stream"') ? to.close() : mended(to);
-        tail = (tail + read.decode(value, { stream: true })).slice(-300);
-        if (tail.includes('"session_not_found":true')) return mended(to);
+        if (done) return tail.includes('"close_stream"') ? to.close() : endStream(to);
+        tail = (tail + decoder.decode(value, { stream: true })).slice(-300);
+        if (tail.includes('"session_not_found":true')) return endStream(to);
         to.enqueue(value);
       } catch (error) {
         if (error.name === "AbortError") to.error(error);
-        else mended(to);
+        else endStream(to);
       }
     };
     return new Response(new ReadableStream({ pull, cancel: (why) => reader.cancel(why) }), answer);
   };
   const ping = async () => {
-    let here = true;
-    let began = since;
+    let reachable = true;
+    let started = since;
     try {
       const answer = await fetch("healthz", { cache: "no-store" });
-      here = answer.status !== 502 && answer.status !== 504;
-      if (answer.ok) began = (await answer.json().catch(() => ({}))).since || since;
+      reachable = answer.status !== 502 && answer.status !== 504;
+      if (answer.ok) started = (await answer.json().catch(() => ({}))).since || since;
     } catch (error) {
-      here = document.visibilityState === "hidden";
+      reachable = document.visibilityState === "hidden";
     }
-    const anew = here && since && began !== since;  // it may have another page
-    const back = here && (anew || isAway() || unfollowed);
-    const goesOn = back && !full && ["running", "waiting"].includes(lastPhase);
-    since = began;
-    if (goesOn && anew) return location.reload();
-    sayAway(here ? full : GONE);
-    if (here && !full) unfollowed = false;
-    if (goesOn) press("follow");
-    if (here && chosen) chooseAgain();
-    clearTimeout(looks);
-    looks = setTimeout(ping, here && lastPhase !== "running" ? 10000 : 1500);
+    const restarted = reachable && since && started !== since;  // its page may have changed
+    const back = reachable && (restarted || isAway() || unfollowed);
+    const active = back && !full && ["running", "waiting"].includes(lastPhase);
+    since = started;
+    if (active && restarted) return location.reload();
+    sayAway(reachable ? full : GONE);
+    if (reachable && !full) unfollowed = false;
+    if (active) press("follow");
+    if (reachable && chosen) chooseAgain();
+    clearTimeout(polling);
+    polling = setTimeout(ping, reachable && lastPhase !== "running" ? 10000 : 1500);
   };
-  const lookSoon = () => {
-    clearTimeout(looks);
-    looks = setTimeout(ping, 1500);
+  const pingSoon = () => {
+    clearTimeout(polling);
+    polling = setTimeout(ping, 1500);
   };
-  lookSoon();
+  pingSoon();
 
-  // The editors' own colours are made for one theme each: they are kept as hues, and made as light or
-  // dark as the page has to have them.
+  // The editors' colours are made for one theme each. This keeps their hue, and adapts the lightness
+  // to the theme of the page.
   const paint = () => {
     for (const { sheet } of all(document.head, "style")) {
       for (const { selectorText, style } of (sheet && sheet.cssRules) || []) {
@@ -633,7 +633,7 @@
         const editor = part.querySelector(".cm-content");
         const label = part.querySelector("label, .block-label");
         if (editor && label) editor.setAttribute("aria-label", label.textContent.trim());
-        if (editor) editor.tabIndex = 0;  // as long text scrolls
+        if (editor) editor.tabIndex = 0;  // long text scrolls
       };
       if (part) new MutationObserver(named).observe(part, { childList: true, subtree: true });
       if (part) named();

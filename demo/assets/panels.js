@@ -1,27 +1,27 @@
-// What the page does before anything is sent: large pastes are refused, and a link is shared.
+// Refuses large pastes, shares links, replays runs and chooses the files of a healed project.
 () => {
   const MOST = MOST_PASTED;
   const counted = (number) => number.toLocaleString("en");
 
-  // A page that came by plain http from elsewhere has no clipboard: the selection is copied.
+  // A page without https has no clipboard access, so a selection is copied.
   window.copied = async (text) => {
     if (navigator.clipboard) return navigator.clipboard.writeText(text);
-    const held = document.createElement("textarea");
-    held.value = text;
-    held.style.position = "fixed";
-    document.body.append(held);
-    held.select();
+    const area = document.createElement("textarea");
+    area.value = text;
+    area.style.position = "fixed";
+    document.body.append(area);
+    area.select();
     const done = document.execCommand("copy");
-    held.remove();
+    area.remove();
     if (!done) throw new Error("copying is not allowed here");
   };
 
-  // A button says for a moment what came of it.
+  // Shows a message on a button for a moment.
   window.tell = (button, words) => {
-    button.dataset.face = button.dataset.face || button.textContent;
+    button.dataset.label = button.dataset.label || button.textContent;
     button.textContent = words;
-    clearTimeout(button.told);
-    button.told = setTimeout(() => { button.textContent = button.dataset.face; }, 2500);
+    clearTimeout(button.resetTimer);
+    button.resetTimer = setTimeout(() => { button.textContent = button.dataset.label; }, 2500);
   };
 
   const refuse = (words) => {
@@ -38,19 +38,19 @@
     shown.lastChild.textContent = words;
   };
 
-  const seen = (event, text) => {
+  const checkSize = (event, text) => {
     const shown = document.getElementById("too-large");
     if (shown) shown.remove();
     if (text.length <= MOST) return;
     event.preventDefault();
     event.stopPropagation();
-    refuse(`That is ${counted(text.length)} characters, and ${counted(MOST)} are the most that is `
-      + "read here. Bring the part that fails, or choose files.");
+    refuse(`The text has ${counted(text.length)} characters; at most ${counted(MOST)} are allowed. `
+      + "Paste only the part that fails, or choose files.");
   };
-  // Before an editor takes it: it would lay out all of it.
+  // An editor would render all of the text, so this runs before it.
   document.addEventListener("paste", (event) => {
     if (event.target.closest && event.target.closest("#editors")) {
-      seen(event, event.clipboardData.getData("text/plain"));
+      checkSize(event, event.clipboardData.getData("text/plain"));
     }
   }, true);
   document.addEventListener("drop", (event) => {
@@ -59,13 +59,14 @@
       if (file && file.size > MOST) {
         event.preventDefault();
         event.stopPropagation();
-        refuse(`${file.name} has ${counted(file.size)} bytes, and ${counted(MOST)} are the most.`);
-      } else if (!file) seen(event, event.dataTransfer.getData("text/plain"));
+        refuse(`${file.name} has ${counted(file.size)} bytes; at most ${counted(MOST)} are allowed. `
+          + "Drop a smaller file.");
+      } else if (!file) checkSize(event, event.dataTransfer.getData("text/plain"));
     }
   }, true);
 
-  // What a button of the list of runs shows stands below it: it is brought into view, with the focus.
-  const see = (act, until) => {
+  // Scrolls to the result of a button in the list of runs, and focuses it.
+  const reveal = (act, until) => {
     const name = act === "replay" ? "replay-at" : "replayed";
     const part = document.querySelector(
       act === "replay" ? "#replay-at input[type=range]" : "#replayed .two-runs"
@@ -74,16 +75,16 @@
       document.getElementById(name).scrollIntoView({ block: "start" });
       if (act === "compare") part.tabIndex = -1;
       part.focus({ preventScroll: true });
-    } else if (performance.now() < until) requestAnimationFrame(() => see(act, until));
+    } else if (performance.now() < until) requestAnimationFrame(() => reveal(act, until));
   };
   document.addEventListener("click", (event) => {
     const button = event.target.closest && event.target.closest("#runs-list [data-act]");
     const act = button ? button.dataset.act : "";
-    if (act === "replay" || act === "compare") see(act, performance.now() + 10000);
+    if (act === "replay" || act === "compare") reveal(act, performance.now() + 10000);
   });
 
-  // A run is replayed from its moments, which are fetched once: no server stands between a drag and
-  // what it shows. Each piece of HTML was made safe where it was made.
+  // The states of a run are loaded once, so that dragging the slider needs no request. The server has
+  // escaped untrusted text in the HTML.
   let replay = { of: null, moments: [] };
   const fetched = async (home) => {
     const { run, count } = home.dataset;
@@ -124,16 +125,17 @@
       const moments = await replay.moments;
       if (home.wanted === at) show(home, moments[Math.min(Math.max(at, 1), moments.length) - 1]);
     } catch (error) {
-      setTimeout(() => { replay = { of: null, moments: [] }; }, 2000);  // and then it is asked again
-      home.querySelector(".moment-shown").textContent = `It cannot be replayed: ${error.message}`;
+      setTimeout(() => { replay = { of: null, moments: [] }; }, 2000);  // allows a retry
+      home.querySelector(".moment-shown").textContent =
+        `The run cannot be replayed: ${error.message} Try again.`;
     }
   };
 
-  // A healed project is chosen as files, its tests with it.
+  // Chooses a healed project, including its tests, as the files for the next run.
   const choose = async (button) => {
     const { run } = button.closest("[data-run]").dataset;
     const answer = await fetch(`gradio_api/heal/${run}/healed`);
-    if (!answer.ok) return window.tell(button, "They are not kept any more");
+    if (!answer.ok) return window.tell(button, "The files were deleted");
     const chosen = new DataTransfer();
     chosen.items.add(new File([await answer.blob()], `healed-${run.slice(0, 8)}.zip`));
     const input = document.querySelector("#files input");
@@ -143,7 +145,7 @@
   };
   document.addEventListener("click", (event) => {
     const use = event.target.closest && event.target.closest("button.use-files");
-    if (use) choose(use).catch((error) => window.tell(use, `Not now: ${error.message}`));
+    if (use) choose(use).catch((error) => window.tell(use, `Failed: ${error.message}`));
   });
 
   document.addEventListener("click", (event) => {

@@ -1,4 +1,4 @@
-"""What is asked of a visitor, above the workbench."""
+"""The questions to a visitor, and the workbench of a run."""
 
 from __future__ import annotations
 
@@ -12,40 +12,39 @@ from demo.phases import CHOICES
 from demo.views.bench import example
 
 EXAMPLE = ASSETS / "example.jsonl"
-"""A recorded run, which stands on the page before the first one and explains what a run gives."""
+"""A recorded run, shown before the first run to explain its parts."""
 LEAD = (
-    "Paste Python that fails and a test that shows it. It is run in a jail, the cause is found, "
-    "and a patch is shown with its proof. Below a recorded run of “Off by one day”."
+    "Paste Python code that fails and a test that shows it. The code runs in a jail, the cause is "
+    "found, and you get a patch with its proof. Below is a recorded run of “Off by one day”."
 )
 CHIP = 0
-"""The place of that example among those above the editors."""
+"""The index of that example above the editors."""
 FIRST_SCREEN = example(fold(from_jsonl(EXAMPLE.read_text(encoding="utf-8"))), LEAD, CHIP)
 
 
-def lay_output(parts: Parts) -> None:
-    """What is asked of a visitor, above the workbench."""
+def add_output(parts: Parts) -> None:
     with parts.add("review", gr.Column(visible=False, elem_id="review")):
         parts.add("reviewed", gr.HTML(""))
         with gr.Row(elem_classes="pair"):
             parts.add("approve", gr.Button("Approve the patch", variant="primary"))
-            parts.add("reject", gr.Button("Reject it"))
+            parts.add("reject", gr.Button("Reject the patch"))
         with parts.add("otherwise", gr.Column()):
             with parts.add("hinted", gr.Row(elem_classes="hint")):
                 parts.add("hint", gr.Textbox(
-                    label="Or say what to do otherwise; a model reads it", max_lines=3, scale=1,
+                    label="Or describe another repair; a model reads it", max_lines=3, scale=1,
                 ))
                 parts.add("advise", gr.Button("Try again", scale=0, min_width=130))
             with parts.add("change", gr.Accordion("Change it yourself", open=False)):
                 parts.add("edited", gr.Code(
-                    label="The program as it should be", language="python", max_lines=18,
+                    label="Your version of the program", language="python", max_lines=18,
                     buttons=[],
                 ))
-                parts.add("bring", gr.Button("Judge my version"))
+                parts.add("bring", gr.Button("Test my version"))
     with parts.add("paused", gr.Column(visible=False)):
         parts.add("needed", gr.HTML(""))
         with gr.Row(elem_id="pause-buttons"):
-            parts.add("go-on", gr.Button("Go on", variant="primary"))
-            parts.add("end-here", gr.Button("End here"))
+            parts.add("go-on", gr.Button("Continue", variant="primary"))
+            parts.add("end-here", gr.Button("End the run"))
     with parts.add("question", gr.Column(visible=False)):
         parts.add("asked", gr.HTML(""))
         with gr.Row(elem_id="choices"):
@@ -55,13 +54,13 @@ def lay_output(parts: Parts) -> None:
                 ))
         with gr.Row(elem_id="other"):
             parts.add("written", gr.Textbox(
-                label="None of these? What is right, as Python writes it",
+                label="None of these? Enter the right result as a Python value",
                 placeholder="0, 'text', raises KeyError", max_lines=1, scale=1,
             ))
             parts.add("write", gr.Button("This is right", scale=0, min_width=130))
         parts.add("wrong", gr.HTML(""))
     parts.add("bench", gr.HTML(FIRST_SCREEN))
-    # Their faces stand in the bench; see `page.js`.
+    # The workbench has visible buttons that press these; see `page.js`.
     for name in ("use", "open", "fork", "linger", "follow"):
         parts.add(name, gr.Button(name, elem_classes="faceless"))
     parts.add("writing", gr.HTML("", elem_classes="faceless"))

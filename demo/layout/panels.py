@@ -1,4 +1,4 @@
-"""The panels beside the workbench; what they hold is loaded when they are opened."""
+"""The panels next to the workbench. Their content is loaded when they are opened."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import gradio as gr
 from demo.layout.parts import Parts
 
 ACTS = """
-const told = (button) => {
+const action = (button) => {
   const act = { act: button.dataset.act, key: button.dataset.key || "" };
   if (button.dataset.sure && !confirm(button.dataset.sure)) return null;
   if (button.dataset.ask) {
@@ -19,39 +19,36 @@ const told = (button) => {
 element.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-act]");
   if (!button) return;
-  const act = told(button);
+  const act = action(button);
   if (!act) return;
   act.picked = [...element.querySelectorAll("[data-pick]:checked")].map((one) => one.dataset.pick);
   trigger("submit", act);
 });
 """
-"""Tells of a button that was pressed in a list, once what it asks is answered."""
-COMPARE = '<button type="button" data-act="compare">Compare two</button>'
+"""Sends which button of a list was pressed, after a confirmation or a prompt."""
+COMPARE = '<button type="button" data-act="compare">Compare two runs</button>'
 
 
-def lay_runs(parts: Parts) -> None:
-    """What the visitor has run."""
+def add_runs(parts: Parts) -> None:
     parts.add("runs-search", gr.Textbox(
-        "", label="Runs with these words", placeholder="healed late_fee", max_lines=1,
+        "", label="Search runs", placeholder="healed late_fee", max_lines=1,
     ))
-    parts.add("runs-told", gr.HTML(""))
+    parts.add("runs-message", gr.HTML(""))
     parts.add("runs-list", gr.HTML("", html_template=f"${{value}}{COMPARE}", js_on_load=ACTS))
     parts.add("runs-go", gr.Textbox("", visible=False))
     parts.add("replay-at", gr.Slider(
-        1, 2, value=1, step=1, label="Move on through its events", visible=False,
+        1, 2, value=1, step=1, label="Event of the run", visible=False,
     ))
     parts.add("replayed", gr.HTML(""))
 
 
-def lay_memory(parts: Parts) -> None:
-    """What is remembered of the visitor's runs."""
+def add_memory(parts: Parts) -> None:
     parts.add("memory-search", gr.Textbox(
-        "", label="Fixes and lessons with these words", max_lines=1, placeholder="IndexError",
+        "", label="Search fixes and lessons", max_lines=1, placeholder="IndexError",
     ))
-    parts.add("memory-told", gr.HTML(""))
+    parts.add("memory-message", gr.HTML(""))
     parts.add("memory-list", gr.HTML("", js_on_load=ACTS))
 
 
-def lay_benchmarks(parts: Parts) -> None:
-    """What was measured on this machine."""
+def add_benchmarks(parts: Parts) -> None:
     parts.add("benchmarks-list", gr.HTML(""))

@@ -1,4 +1,4 @@
-"""The parts of the page by name, and how an act is wired to what it changes."""
+"""The parts of the page by name, and helpers to connect events with handlers."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from demo.views.escape import sentence
 
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 MULTIPLE: dict[str, Any] = {"trigger_mode": "multiple"}
-"""By default the page drops an event without a word while its last one is still being answered."""
+"""By default Gradio silently drops an event while the previous one is still being handled."""
 STREAMED: dict[str, Any] = {
     "concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private",
     **MULTIPLE,
 }
-TOLD_IN = ("said", "runs-told", "memory-told", "benchmarks-list")
-"""The parts that say why an act could not be."""
+MESSAGE_PARTS = ("said", "runs-message", "memory-message", "benchmarks-list")
+"""The parts that show why an action failed."""
 AS_SENT: dict[str, Any] = {"preprocess": False}
-"""A value that no field has, as a program may send, is refused in words, or cleaned, by who reads
-it; Gradio's own check would be a fault."""
+"""Gradio's own check would raise an internal error for invalid values, which programs may send. The
+handlers validate them instead."""
 ANSWERED = "answered"
-"""The part that holds the answer to an act until it is known whether the page still follows the run
-that it was asked about."""
+"""The part that holds the result of a handler until it is known whether the page still follows the
+same run."""
 
 ADDRESS = """(kept) => {
   const address = new URL(location.href);
@@ -46,24 +46,24 @@ ADDRESS = """(kept) => {
   else address.searchParams.delete("run");
   history.replaceState(history.state, "", address);
 }"""
-"""Has the page's address name the run that it follows."""
+"""Puts the id of the followed run into the page's address."""
 
 
 class Parts:
-    """The parts of the page by their names, which are their identifiers in the browser too."""
+    """The parts of the page by name; the names are also their element ids."""
 
     def __init__(self) -> None:
         self._parts: dict[str, Any] = {}
 
     def add(self, name: str, part: Any) -> Any:
-        """Names a part that was just made."""
+        """Adds a part under a name."""
         part.elem_id = name
         self._parts[name] = part
         return part
 
     @contextmanager
     def later(self, name: str, label: str) -> Iterator[None]:
-        """A closed accordion, whose parts the page loads when it is first opened."""
+        """Adds a closed accordion, whose parts are loaded when it is first opened."""
         before = {*self._parts}
         with self.add(name, gr.Accordion(label, open=False)):
             yield
@@ -86,11 +86,16 @@ class Parts:
         changed: tuple[str, ...], how: dict[str, Any] = QUICK, asked: tuple[str, ...] = (),
         stirs: str = "", **fixed: object,
     ) -> Any:
-        """Has `act` change some parts from what others hold, whenever `event` happens. `WISHES`,
-        where `given` begins with them, are given as one visit. Who visits is what the request
-        says; `asked` names what of its page's address comes before all that. The part `stirs`
-        changes each time, so that what is the same after many acts is wired once."""
-        told = (*changed, stirs) if stirs else changed
+        """Connects an event with a handler.
+
+        Args:
+            act: The handler; it returns or yields an `Update`.
+            given: The parts whose values it gets. Leading `WISHES` are passed as one visit.
+            changed: The parts that it may change.
+            asked: Parameters of the page's address that it gets first.
+            stirs: A part that changes after each call, to trigger a common follow-up.
+        """
+        outputs = (*changed, stirs) if stirs else changed
         wishes = len(WISHES) if given[:len(WISHES)] == WISHES else 0
 
         def taken(request: gr.Request, values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -103,7 +108,7 @@ class Parts:
                 update = await act(*taken(request, values), **fixed)
             except Unavailable as lack:
                 update = lacking(lack, changed)
-            return in_order({**update, stirs: uuid4().hex}, told, request)
+            return in_order({**update, stirs: uuid4().hex}, outputs, request)
 
         async def streaming(request: gr.Request, *values: Any) -> AsyncIterator[Any]:
             try:
@@ -111,23 +116,23 @@ class Parts:
                     yield in_order(update, changed, request)
             except Unavailable as lack:
                 yield in_order(lacking(lack, changed), changed, request)
-            # As a stream ends, Gradio tells its last values once more: by then another one may have
-            # told newer ones.
+            # At the end of a stream Gradio sends its last values again, which could overwrite newer
+            # values of another stream.
             yield in_order({}, changed, request)
 
         acting = streaming if inspect.isasyncgenfunction(act) else once
-        return event(acting, self.of(*given), self.of(*told), **how, **AS_SENT)
+        return event(acting, self.of(*given), self.of(*outputs), **how, **AS_SENT)
 
-    def on_told(
+    def on_button(
         self, name: str, act: Callable[..., Any], given: tuple[str, ...], changed: tuple[str, ...]
     ) -> Any:
-        """Has `act` change some parts by what a button inside of a part tells of itself, and by
-        what others hold."""
+        """Connects the buttons inside of a part with a handler, which gets the button's data and
+        the values of the `given` parts."""
 
-        async def once(request: gr.Request, told: gr.EventData, *values: Any) -> Any:
-            said = told._data if isinstance(told._data, dict) else {}
+        async def once(request: gr.Request, event: gr.EventData, *values: Any) -> Any:
+            action = event._data if isinstance(event._data, dict) else {}
             try:
-                update = await act(said, *_read(request, given, values))
+                update = await act(action, *_read(request, given, values))
             except Unavailable as lack:
                 update = lacking(lack, changed)
             return in_order(update, changed, request)
@@ -141,11 +146,12 @@ class Parts:
         changed: tuple[str, ...], *, js: str | None = None, always: tuple[str, ...] = (),
         stirs: str = "", asked: tuple[str, ...] = (), **fixed: Any,
     ) -> Any:
-        """As `on`, for an act upon the run that the page follows, the first of what is `given`:
-        where by the time of its answer the page follows another, nothing is changed but the parts
-        that are `always`. Answers can come in any order, and one about an earlier run would undo
-        what was begun since. The page's address comes to name the run that it follows, and the
-        part `stirs` changes where something is to follow."""
+        """Connects an event with a handler for the followed run, the first of the `given` parts.
+
+        Results can arrive in any order. If the page follows another run by then, only the `always`
+        parts change. The page's address is updated to the followed run. See `on` for the other
+        arguments.
+        """
 
         async def boxed(*values: Any, **fixed: Any) -> Update:
             kept: BrowserRun = values[len(asked)]
@@ -154,14 +160,14 @@ class Parts:
             except Unavailable as lack:
                 update = lacking(lack, changed)
             placed = {str(n): update[name] for n, name in enumerate(changed) if name in update}
-            said = {name: update[name] for name in always if name in update}
-            return {**said, ANSWERED: {"run": kept["run"], "parts": placed}}
+            direct = {name: update[name] for name in always if name in update}
+            return {**direct, ANSWERED: {"run": kept["run"], "parts": placed}}
 
         how = {**QUICK, **MULTIPLE, "js": js}
-        told = self.on(event, partial(boxed, **fixed), given, (*always, ANSWERED), how, asked)
+        handled = self.on(event, partial(boxed, **fixed), given, (*always, ANSWERED), how, asked)
         last = (ANSWERED, stirs) if stirs else (ANSWERED,)
         place = changed.index("kept") if "kept" in changed else -1
-        return told.then(
+        return handled.then(
             None, self.of("kept", ANSWERED), self.of(*changed, *last), **QUICK,
             js=f"""(kept, answered) => {{
               const parts = answered.run === kept.run ? answered.parts : {{}};
@@ -173,13 +179,13 @@ class Parts:
 
 
 def lacking(lack: Unavailable, changed: tuple[str, ...]) -> Update:
-    """Why the engine does not work, in the first of the changed parts that says something."""
-    told = [name for name in changed if name in TOLD_IN]
-    return {name: sentence(str(lack)) for name in told[:1]}
+    """Shows why the engine is unavailable, in the first changed part that shows messages."""
+    shown = [name for name in changed if name in MESSAGE_PARTS]
+    return {name: sentence(str(lack)) for name in shown[:1]}
 
 
 def in_order(update: Update, changed: tuple[str, ...], request: gr.Request) -> Any:
-    """The values of an update as Gradio takes them, to go to whoever asked."""
+    """Returns the values of an update in the order that Gradio expects."""
     if "visit" in update:
         kept = visitors.to_keep(update["visit"], request)
         update = {**update, "visit": {**kept, "page": ""}}
@@ -190,29 +196,27 @@ def in_order(update: Update, changed: tuple[str, ...], request: gr.Request) -> A
 def _read(
     request: gr.Request, given: tuple[str, ...], values: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """The values of the parts of these names; the options are read by `chosen`."""
     return tuple(
         value if name in OPTIONS else _READ.get(name, _text)(request, value)
         for name, value in zip(given, values, strict=True)
     )
 
 
-def _text(_: gr.Request, told: object) -> str:
-    """What a field holds; nothing where it is left while its page is being loaded."""
-    return told if isinstance(told, str) else ""
+def _text(_: gr.Request, value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
-def _run_kept(_: gr.Request, told: object) -> dict[str, str]:
-    """What a browser says that it keeps of a run, in the form that every act counts on."""
-    said = told if isinstance(told, dict) else {}
-    return {name: one if isinstance(one := said.get(name), str) else "" for name in NO_RUN}
+def _saved_run(_: gr.Request, value: object) -> dict[str, str]:
+    """Reads the run that a browser has saved."""
+    saved = value if isinstance(value, dict) else {}
+    return {name: one if isinstance(one := saved.get(name), str) else "" for name in NO_RUN}
 
 
-def _visiting(request: gr.Request, told: object) -> Visit:
-    return {**visitors.visiting(request, told), "page": request.session_hash or ""}
+def _visiting(request: gr.Request, value: object) -> Visit:
+    return {**visitors.visiting(request, value), "page": request.session_hash or ""}
 
 
 _READ: dict[str, Callable[[gr.Request, object], Any]] = {
-    "visit": _visiting, "kept": _run_kept,
+    "visit": _visiting, "kept": _saved_run,
 }
-"""Who asks may say anything: how the parts are read that acts count on."""
+"""Functions that validate parts with a fixed form, since a request may contain anything."""

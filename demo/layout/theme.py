@@ -1,4 +1,4 @@
-"""The look of the page, as Gradio takes it."""
+"""The Gradio theme of the page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Who a visitor wants to be answered by, of what the page offers; pure.
+"""Validates a visitor's choice of providers and models. Pure functions.
 
-A public page offers what is paid for by a key and stands at an address of its own. What would make
-the host ask its own network or machine, or load a model, is chosen in the settings only.
+A public page offers only providers that need a key and have a fixed address. Providers that would
+let a visitor reach the host's network or load a model on the host can be chosen only in the
+settings.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ LONGEST_ROLES = 2_000
 
 
 class BadModelChoice(ValueError):
-    """What is wanted cannot be read, or is not offered here; the message says what can be done."""
+    """The choice is invalid, or not offered on this page; the message says what to do."""
 
 
 def chosen_roles(visit: Visit, *, public: bool) -> Mapping[str, str]:
-    """Role to provider and model, as in `debugger=anthropic, generator=groq/MODEL`; raises
-    `BadModelChoice` for what cannot be had here."""
+    """Returns provider and model by role, from text such as `debugger=anthropic,
+    generator=groq/MODEL`. Raises: BadModelChoice."""
     provider, model, roles = visit["provider"], visit["model"], visit["roles"]
     if len(model) > LONGEST_NAME or len(roles) > LONGEST_ROLES:
-        raise BadModelChoice("That is longer than any name of a model.")
+        raise BadModelChoice("The name of the model is too long. Enter a shorter one.")
     if not (model + roles).isprintable():
-        raise BadModelChoice("The name of a model is one line of plain characters.")
+        raise BadModelChoice("The name of a model must be one line of printable characters.")
     _refuse_unless_offered(provider or MOCK, public)
     if model and provider in ("", MOCK):
-        raise BadModelChoice("A model is named together with its provider: choose one.")
+        raise BadModelChoice("A model needs its provider. Choose the provider too.")
     try:
         by_role = parse_roles(roles)
     except ValueError as error:
@@ -41,7 +42,7 @@ def chosen_roles(visit: Visit, *, public: bool) -> Mapping[str, str]:
 
 
 def keyed(*, public: bool) -> dict[str, str]:
-    """The providers that take a key, and the variable of each."""
+    """Returns the providers that use a key, with the variable of each."""
     return {
         name: row.key for name, row in PROVIDERS.items()
         if row.key and (row.needs_key or not (public or row.local))
@@ -49,7 +50,6 @@ def keyed(*, public: bool) -> dict[str, str]:
 
 
 def offered(*, public: bool) -> tuple[str, ...]:
-    """The providers that a visitor may choose."""
     local = () if public else tuple(
         name for name in PROVIDERS if name not in keyed(public=False)
     )
@@ -60,5 +60,5 @@ def _refuse_unless_offered(name: str, public: bool) -> None:
     choices = (MOCK, *offered(public=public))
     if name not in choices:
         raise BadModelChoice(
-            f"{name!r} is not offered on this page; there are {', '.join(choices)}."
+            f"{name!r} is not available on this page. Choose one of {', '.join(choices)}."
         )

@@ -1,4 +1,4 @@
-"""Who heals here, what that may cost, and the jail that runs the code, as HTML; pure."""
+"""Renders the models, their cost and the jail as HTML. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from llm.plan import Choice
 from llm.provider import MOCK, PROVIDERS, named
 from sandbox.levels import SAFE_FOR_PUBLIC
 
-WORDLESS = (
-    '<p class="hint">Words of your own need a model: see “Models and keys”. Code needs none.</p>'
+NEEDS_MODEL = (
+    '<p class="hint">A task of your own needs a model (see “Models and keys”). Code needs none.</p>'
 )
-"""Beside the field for words, where no model could write the program."""
-IN_JAIL = "Your code runs in a jail: no network, nothing of this machine"
+"""Shown at the field for words if no model can write the program."""
+IN_JAIL = "Your code runs in a jail, without network or access to this machine"
 
 
 def plan_html(provider: str, why: str, jail: JailStatus, answering: str = "") -> str:
-    """Which plan heals here, and the jail that runs the code: the level seen to hold, and
-    behind it what was seen of each layer. `answering` is the HTML of who answers."""
+    """Renders the provider, and the jail with its verified level and the result for each layer.
+    `answering` is the HTML of the models."""
     badge = why if provider == MOCK else f"{provider}: {why}" if why else provider
     shown = f'<span class="badge">{escaped(badge, 400)}</span>'
     return f'<div class="place">{shown}{_jail(jail)}{answering}</div>'
 
 
 def chosen_plan_html(plan: ModelPlan, jail: JailStatus, doing: Iterable[str] = ()) -> str:
-    """The plan of a visitor with who answers each role, and the jail. `doing` is how the models
-    in this process are doing."""
+    """Renders the visitor's models by role, and the jail. `doing` is the status of local models."""
     others = tuple(one.words for one in plan.fallbacks)
     status = "".join(f'<p class="doing">{escaped(words, 600)}</p>' for words in doing)
     who = roles_html(plan.choices, others, plan.notes)
@@ -39,7 +38,7 @@ def chosen_plan_html(plan: ModelPlan, jail: JailStatus, doing: Iterable[str] = (
 
 
 def missing_plan_html(why: str, jail: JailStatus) -> str:
-    """The jail, and why there is no plan: it asks for what cannot be had."""
+    """Renders the jail, and why the chosen models are unavailable."""
     return plan_html("no plan", "", jail, sentence(why, "note"))
 
 
@@ -47,10 +46,10 @@ def roles_html(
     roles: Iterable[RoleChoice | Choice], fallbacks: Iterable[str] = (), notes: Iterable[str] = (),
     *, key: str = "who",
 ) -> str:
-    """Who answers each role and why; nothing where no model answers any."""
+    """Renders the model of each role and the reason; empty if there is no model."""
     rows = [
         (role_words(one.role), _by(one), one.why) for one in roles
-    ] + [("stands in", words, "where another cannot be reached") for words in fallbacks]
+    ] + [("fallback", words, "if another model cannot be reached") for words in fallbacks]
     if not rows:
         return ""
     listed = "".join(
@@ -58,15 +57,15 @@ def roles_html(
         f"<span>{escaped(why, 400)}</span></li>"
         for role, by, why in rows
     )
-    said = "".join(f'<p class="note">{escaped(note, 600)}</p>' for note in notes)
+    remarks = "".join(f'<p class="note">{escaped(note, 600)}</p>' for note in notes)
     return (
-        f'{said}<details class="who" data-key="{key}"><summary>Who answers</summary>'
+        f'{remarks}<details class="who" data-key="{key}"><summary>Models in use</summary>'
         f"<ul>{listed}</ul></details>"
     )
 
 
 def cost_html(caps: Caps, predicted: Iterable[CostEstimate]) -> str:
-    """What a run may spend at most, and what one call of each role may come to."""
+    """Renders the limits of a run, and the maximum cost of one call of each role."""
     rows = "".join(
         f"<li><b>{escaped(role_words(one.role), 60)}</b> "
         f"<span>{one.tokens:,} tokens, {escaped(dollars(one.usd))}</span></li>"
@@ -75,29 +74,28 @@ def cost_html(caps: Caps, predicted: Iterable[CostEstimate]) -> str:
     if not rows:
         return ""
     return (
-        f'<details class="spending" data-key="spending"><summary>At most {_caps(caps)} a '
-        "run, if “Options” say nothing else; nothing is spent while memory and search suffice."
-        "</summary>"
-        f"<p>For what is typed now, one call may come to:</p><ul>{rows}</ul></details>"
+        f'<details class="spending" data-key="spending"><summary>At most {_caps(caps)} per '
+        "run (see “Options”); nothing if memory or search finds the repair.</summary>"
+        f"<p>Maximum for one call with the current input:</p><ul>{rows}</ul></details>"
     )
 
 
 def keys_html(variables: Iterable[str]) -> str:
-    """Whose keys a visitor's runs can use, for the variables that hold them."""
-    held = {*variables}
+    """Renders the providers whose keys a visitor's runs can use."""
+    available = {*variables}
     listed = ", ".join(
-        name for name, row in PROVIDERS.items() if row.needs_key and row.key in held
+        name for name, row in PROVIDERS.items() if row.needs_key and row.key in available
     )
-    return f'<p class="hint">Keys at hand: {escaped(listed or "none", 400)}.</p>'
+    return f'<p class="hint">Available keys: {escaped(listed or "none", 400)}.</p>'
 
 
 def _caps(caps: Caps) -> str:
-    said = (
+    limits = (
         "" if caps.usd is None else dollars(caps.usd),
         "" if caps.tokens is None else f"{caps.tokens:,} tokens",
         "" if caps.calls is None else f"{caps.calls:,} calls",
     )
-    return ", ".join(filter(None, said))
+    return ", ".join(filter(None, limits))
 
 
 def _by(one: RoleChoice | Choice) -> str:
@@ -109,9 +107,9 @@ def _jail(jail: JailStatus) -> str:
     if not jail.level:
         return words
     strength = "fit" if jail.level in SAFE_FOR_PUBLIC else "weak"
-    seen = ""
+    details = ""
     if strength == "fit":
-        seen = f"<p>{words}</p>"
+        details = f"<p>{words}</p>"
         words = f'<span class="sandbox">{IN_JAIL}</span>'
     layers = [
         f"{layer.name} {'holds' if layer.holds else 'does not hold'}: {layer.seen}"
@@ -122,12 +120,12 @@ def _jail(jail: JailStatus) -> str:
     return (
         f'<details class="jail" data-key="jail"><summary title="{tip}">'
         f'<span class="badge level {strength}">{escaped(jail.level, 10)}</span> {words}</summary>'
-        f"{seen}<ul>{listed}</ul></details>"
+        f"{details}<ul>{listed}</ul></details>"
     )
 
 
 def banner(warning: str, refusal: str = "") -> str:
-    """What every page must say of a weak jail: that it runs code, or that it does not."""
+    """Renders the warning about a weak jail, or why the page runs no code."""
     if warning:
         return f'<div class="banner weak" role="alert">{escaped(warning)}</div>'
     return f'<div class="banner" role="alert">{escaped(refusal)}</div>' if refusal else ""

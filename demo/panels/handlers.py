@@ -1,5 +1,5 @@
-"""What happens on the panels beside the workbench. Each act works on what belongs to the visitor
-who asks, and finds nothing of anybody else."""
+"""The event handlers of the panels. Each visitor can only see and change their own runs and
+memory."""
 
 from __future__ import annotations
 
@@ -21,50 +21,47 @@ from demo.serving.limits import TooMuch
 from demo.views.escape import sentence
 from llm import LlmError
 
-NOT_YOURS = "That run is not yours, or is not kept any more."
-Told = Mapping[str, Any]
-"""What a button tells of itself: its act, the key of its row, and what was typed."""
+NOT_YOURS = "This run was deleted, or another visitor started it. Reload the list."
+Action = Mapping[str, Any]
+"""The data of a pressed button: its act, the key of its row, and typed text."""
 
 
 class Panels:
-    """Every public method handles one kind of event; nothing is loaded before a panel is opened."""
+    """Every public method handles one kind of event. A panel loads nothing until it is opened."""
 
     def __init__(self, host: SessionHost, panel: Panel) -> None:
         self._host = host
         self._panel = panel
 
-    # Runs.
-
     async def runs(self, visit: Visit, search: str) -> Update:
-        """The visitor's runs that have these words."""
+        """Lists the visitor's runs that match a search."""
         from demo.panels import views
 
         history = (await self._host.session()).history(self._panel.visitor(visit))
         listed = history.runs(views.MAX_RUNS)
         return {"runs-list": views.runs(listed, search or "")}
 
-    async def run_act(self, told: Told, visit: Visit, search: str) -> Update:
-        """What a button of a run asks for."""
-        return await self._listed("runs", self._run_act(told, visit), self.runs(visit, search))
+    async def run_act(self, action: Action, visit: Visit, search: str) -> Update:
+        return await self._listed("runs", self._run_act(action, visit), self.runs(visit, search))
 
-    async def _run_act(self, told: Told, visit: Visit) -> Update:
+    async def _run_act(self, action: Action, visit: Visit) -> Update:
         session, visitor = await self._host.session(), self._panel.visitor(visit)
-        history, key = session.history(visitor), _text(told, "key")
-        match told.get("act"):
+        history, key = session.history(visitor), _text(action, "key")
+        match action.get("act"):
             case "rename":
-                history.rename(key, _text(told, "value"))
+                history.rename(key, _text(action, "value"))
             case "delete":
                 await session.delete(history.named(key))
                 return {"replayed": "", "replay-at": gr.update(visible=False)}
             case "again":
-                run = str(uuid4())  # as the page names runs: it takes no other name for one
+                run = str(uuid4())  # the page accepts no other kind of id
                 with self._host.working(session, visitor, visit["address"], (), run):
                     await session.again(key, run_id=run, visitor=visitor)
                 return {"runs-go": f"?run={run}"}
             case "replay":
                 return self._replay(history, key)
             case "compare":
-                return await self._compare(history, told.get("picked"))
+                return await self._compare(history, action.get("picked"))
         return {}
 
     def _replay(self, history: History, key: str) -> Update:
@@ -86,7 +83,7 @@ class Panels:
 
         if not isinstance(picked, list) or len(picked) != 2:
             return {
-                "replayed": sentence("Tick two runs, and then compare them."),
+                "replayed": sentence("Two runs are needed. Tick two of them, then compare."),
                 "replay-at": gr.update(visible=False),
             }
         ids = [history.named(str(one)) for one in picked]
@@ -98,10 +95,8 @@ class Panels:
             "replay-at": gr.update(visible=False),
         }
 
-    # Memory.
-
     async def memory(self, visit: Visit, search: str) -> Update:
-        """What is remembered of the visitor's runs, where it has these words."""
+        """Lists the visitor's fixes and lessons that match a search."""
         from agent.memory import MemoryFault
         from demo.panels import views
 
@@ -109,31 +104,28 @@ class Panels:
         try:
             known = memory.fixes(), memory.lessons(), search or ""
         except MemoryFault as fault:
-            return {"memory-list": "", "memory-told": sentence(str(fault))}
+            return {"memory-list": "", "memory-message": sentence(str(fault))}
         return {"memory-list": await asyncio.to_thread(views.memory, *known)}
 
-    async def memory_act(self, told: Told, visit: Visit, search: str) -> Update:
-        """What a button of a memory asks for."""
+    async def memory_act(self, action: Action, visit: Visit, search: str) -> Update:
         return await self._listed(
-            "memory", self._memory_act(told, visit), self.memory(visit, search)
+            "memory", self._memory_act(action, visit), self.memory(visit, search)
         )
 
-    async def _memory_act(self, told: Told, visit: Visit) -> Update:
+    async def _memory_act(self, action: Action, visit: Visit) -> Update:
         from agent.memory.fixes import UnknownEntry
 
         memory = (await self._host.session()).memory(self._panel.visitor(visit))
-        match told.get("act"):
+        match action.get("act"):
             case "forget":
-                with suppress(UnknownEntry):  # in another tab it was forgotten already
-                    memory.forget(*memory.named([_text(told, "key")]))
+                with suppress(UnknownEntry):  # already deleted in another tab
+                    memory.forget(*memory.named([_text(action, "key")]))
             case "forget-all":
                 memory.forget_all()
         return {}
 
-    # Benchmarks.
-
     async def benchmarks(self) -> Update:
-        """What was measured on this machine."""
+        """Shows the benchmark results of this machine."""
         from demo.panels import views
         from demo.panels.measured import command, measured
 
@@ -144,18 +136,17 @@ class Panels:
     async def _listed(
         self, place: str, act: Coroutine[None, None, Update], lists: Coroutine[None, None, Update]
     ) -> Update:
-        """What came of an act, over the list as it is then."""
         from agent.log.store import UnknownRun
         from agent.memory import MemoryFault
 
         try:
             done = await act
         except UnknownRun:
-            done = {f"{place}-told": sentence(NOT_YOURS)}
+            done = {f"{place}-message": sentence(NOT_YOURS)}
         except (Unavailable, LlmError, BadModelChoice, MemoryFault, TooMuch) as refusal:
-            done = {f"{place}-told": sentence(str(refusal))}
-        return {f"{place}-told": "", **await lists, **done}
+            done = {f"{place}-message": sentence(str(refusal))}
+        return {f"{place}-message": "", **await lists, **done}
 
 
-def _text(told: Told, name: str) -> str:
-    return str(told.get(name) or "")[:200]
+def _text(action: Action, name: str) -> str:
+    return str(action.get(name) or "")[:200]

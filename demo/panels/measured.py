@@ -1,4 +1,4 @@
-"""Benchmarks that were run on this machine, as they lie in its data folder."""
+"""Reads the results of benchmarks from the data folder of this machine."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ from typing import Any
 FOLDER = "benchmarks"
 MAX_SHOWN = 20
 LARGEST_BYTES = 1_000_000
-
-
 Share = tuple[int, int]
-"""So many of so many."""
+"""A count and its total."""
 
 
 @dataclass(frozen=True)
 class BenchmarkTable:
-    """One benchmark: where its figures are from, and a row for each group."""
+    """The results of one benchmark: their provenance, and a row for each group."""
 
     name: str
     provenance: tuple[tuple[str, str], ...]
     rows: tuple[tuple[str, tuple[Share, Share, Share], float], ...]
-    """Its name; what passes its tests, is right at first, and at all; its median seconds."""
+    """Name; shares that pass their tests, are right at first, or right at all; median seconds."""
 
 
 def measured(data: Path) -> tuple[BenchmarkTable, ...]:
-    """The newest first. A file that is no summary is left out by its name."""
+    """Returns the results of all benchmarks, newest first."""
     found = sorted(
         data.glob(f"{FOLDER}/*/summary.json"), key=lambda path: path.stat().st_mtime, reverse=True
     )
@@ -37,8 +35,8 @@ def measured(data: Path) -> tuple[BenchmarkTable, ...]:
 
 
 def command(data: Path | None) -> str:
-    """What measures here, and leaves its figures where this page reads them; without `data` for
-    those who need not know where that is."""
+    """Returns the command that runs a benchmark for this page. Without `data`, it does not show the
+    data folder."""
     return (
         "python -m evaluation.run_benchmark --suite evaluation/bench/seen.jsonl "
         f"--provider mock --out {data or 'HEAL_DATA_DIR'}/{FOLDER}/seen"
@@ -47,27 +45,27 @@ def command(data: Path | None) -> str:
 
 def _read(path: Path) -> BenchmarkTable:
     when = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    told = [("figures", f"{FOLDER}/{path.parent.name}/{path.name}")]
+    facts = [("results", f"{FOLDER}/{path.parent.name}/{path.name}")]
     try:
         if path.stat().st_size > LARGEST_BYTES:
             raise ValueError("it is too large")
         found = json.loads(path.read_text(encoding="utf-8"))
         rows = tuple(_rows(found["figures"]))
         when = datetime.fromisoformat(found.get("measured") or when.isoformat())
-        told += [
+        facts += [
             (name.replace("_", " "), str(found[name]))
             for name in ("version", "cores", "suite", "provider", "budget_s", "max_candidates",
                          "hold_out", "workers")
             if found.get(name) is not None
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        told, rows = [*told, ("cannot be read", str(error))], ()
+        facts, rows = [*facts, ("cannot be read", str(error))], ()
     at = ("measured", f"{when:%d %b %Y, %H:%M} UTC, on this machine")
-    return BenchmarkTable(path.parent.name, (at, *told), rows)
+    return BenchmarkTable(path.parent.name, (at, *facts), rows)
 
 
 def _rows(
-    figures: Mapping[str, Mapping[str, Any]]  # as JSON has them; a wrong one raises
+    figures: Mapping[str, Mapping[str, Any]]  # JSON; an invalid value raises
 ) -> Iterator[tuple[str, tuple[Share, Share, Share], float]]:
     for name, one in figures.items():
         shares = (

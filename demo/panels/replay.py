@@ -1,7 +1,7 @@
-"""The moments of a run, one after each of its events, as a page leafs through them; pure.
+"""Renders the state of a run after each of its events, for replay on the page. Pure functions.
 
-A page asks once and then shows any of them by itself. Most of a moment stands in the one before it
-too, so each piece of HTML is told once, and of a moment which pieces are other than before.
+The page loads all states once and then shows any of them. Successive states share most of their
+HTML, so each piece is sent once, and each state lists only the pieces that change.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from demo.views.timeline import judged_last, step_text
 
 
 def moments(log: Sequence[Stamped]) -> dict[str, object]:
-    """`pieces` of HTML, and `moments`: of each the places that change, with the piece that comes
-    there. Places are those of the colours, the event, verdict, patch and tests, and then of the
-    steps."""
+    """Returns `pieces` of HTML, and `moments`: for each state a map from the changed places to
+    their pieces. Places are the colours, event, verdict, patch, tests, and then the steps."""
     pieces: dict[str, int] = {}
     changes: list[dict[int, int]] = []
     before: list[int] = []
@@ -36,27 +35,29 @@ def moments(log: Sequence[Stamped]) -> dict[str, object]:
 
 
 def _shown(log: Sequence[Stamped]) -> Iterator[list[str]]:
-    """The pieces of each moment; what is as it was is not drawn again."""
+    """Yields the pieces of each state. Unchanged pieces are not rendered again."""
     folding = Folding()
-    drawn: dict[object, tuple[tuple[object, ...], str]] = {}
+    rendered: dict[object, tuple[tuple[object, ...], str]] = {}
 
-    def kept(key: object, of: tuple[object, ...], draw: Callable[[], str]) -> str:
-        """A piece, drawn where one of those objects that it is drawn of is another than before."""
-        before = drawn.get(key)
-        if before is None or any(one is not two for one, two in zip(before[0], of, strict=True)):
-            before = drawn[key] = of, draw()
-        return before[1]
+    def cached(key: object, inputs: tuple[object, ...], render: Callable[[], str]) -> str:
+        """Renders a piece if one of its input objects has changed."""
+        last = rendered.get(key)
+        if last is None or any(one is not two for one, two in zip(last[0], inputs, strict=True)):
+            last = rendered[key] = inputs, render()
+        return last[1]
 
     for entry in log:
         result = required(folding.after([entry]))
-        said = "; ".join(" ".join(line.text.split()) for line in event_lines(entry.event))
-        words = escaped(said or entry.event.kind.replace("_", " "), 300)
+        text = "; ".join(" ".join(line.text.split()) for line in event_lines(entry.event))
+        words = escaped(text or entry.event.kind.replace("_", " "), 300)
         lead = f"<b>{entry.at - log[0].at:.1f} s</b> {words}"
         colours, verdict, patch = moment(result)
-        table = kept("table", (result.tests, result.columns), partial(matrix, result, opens=False))
+        table = cached(
+            "table", (result.tests, result.columns), partial(matrix, result, opens=False)
+        )
         now, judged = result.current, judged_last(result)
         yield [colours, lead, verdict, patch, table, *(
-            kept((place, step is now), (step, judged),
+            cached((place, step is now), (step, judged),
                  partial(step_text, step, step is now, judged, result.start))
             for place, step in enumerate(result.timeline)
         )]

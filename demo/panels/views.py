@@ -1,5 +1,5 @@
-"""What the panels beside the workbench show, as HTML; pure. What programs or people wrote passes
-through `escaped`."""
+"""Renders the panels next to the workbench as HTML. Pure functions; untrusted text passes through
+`escaped`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from agent.log.history import Listed
 from agent.memory import StoredFix, StoredLesson
 from agent.report.iterations import RunComparison
 from agent.report.result import Result
-from agent.report.words import OUTCOME_WORDS, headline, open_words, outcome_words
+from agent.report.words import (
+    OUTCOME_WORDS,
+    PROOF_MEANING,
+    headline,
+    open_words,
+    outcome_words,
+)
 from demo.panels.measured import BenchmarkTable, Share
 from demo.views.diff import diff
 from demo.views.escape import escaped, prose
@@ -22,16 +28,16 @@ from demo.views.panes import fact_list, pane
 
 MAX_RUNS = 100
 MAX_REMEMBERED = 100
-NO_RUNS = "No run is listed here yet. Heal something: it is listed here with its log."
-NONE_LIKE = "No run of this list has these words in its name or its outcome."
+NO_RUNS = "There are no runs yet. Press Heal to start one; it will be listed here with its log."
+NONE_LIKE = "No run matches the search. Runs are searched by name and outcome."
 NOTHING_KNOWN = (
-    "Nothing is remembered of your runs yet. A repair that is proven is kept as an edit and a "
-    "lesson, and is tried first where a failure looks alike."
+    "There are no saved fixes or lessons yet. A proven repair is saved as a fix and a lesson, and "
+    "is tried first when a similar failure occurs."
 )
 
 
-def standing_words(one: Listed) -> str:
-    """How a run stands, in the words of its verdict."""
+def status_words(one: Listed) -> str:
+    """Returns the status of a run, in the words of its verdict."""
     if several := open_words(one.fitting):
         return several
     for outcome in OUTCOME_WORDS:
@@ -42,40 +48,41 @@ def standing_words(one: Listed) -> str:
 
 
 def runs(listed: Sequence[Listed], search: str) -> str:
-    """Runs, the newest first, each with what can be done with it."""
+    """Renders the list of runs that match a search, each with its buttons."""
     words = search.lower().split()
     found = [
         one for one in listed
         if all(
-            word in f"{one.title} {standing_words(one)} {one.standing} {one.id}".lower()
+            word in f"{one.title} {status_words(one)} {one.standing} {one.id}".lower()
             for word in words
         )
     ]
     if not found:
         return f'<p class="none">{NONE_LIKE if listed else NO_RUNS}</p>'
-    more = f'<p class="none">The newest {MAX_RUNS} are listed.</p>' if len(listed) >= MAX_RUNS \
-        else ""
+    more = f'<p class="none">Only the newest {MAX_RUNS} runs are listed.</p>' \
+        if len(listed) >= MAX_RUNS else ""
     titles = {one.id: one.title for one in listed}
     return f'<ol class="kept-runs">{"".join(_run(one, titles) for one in found)}</ol>{more}'
 
 
 def _run(one: Listed, titles: Mapping[str, str]) -> str:
-    run, title = escaped(one.id), escaped(one.title or "without a name", 200)
+    run, title = escaped(one.id), escaped(one.title or "unnamed run", 200)
     of = one.parent.run if one.parent is not None else ""
     parent = f" · fork of {escaped(titles.get(of) or of[:8], 60)}" if of else ""
     slug = "open" if one.fitting > 1 else one.standing.replace("_", "-")
-    level = f" <i>{one.proof}</i>" if one.proof is not None else ""
+    level = "" if one.proof is None else \
+        f' <i title="{escaped(PROOF_MEANING[one.proof])}">{one.proof}</i>'
     return (
         f'<li class="kept-run"><label class="tick"><input type="checkbox" data-pick="{run}">'
         f'<span class="sr">Compare {title}</span></label>'
         f'<a class="name" href="?run={run}">{title}</a>'
-        f'<span class="standing is-{slug} at-{one.proof}">{escaped(standing_words(one))}{level}'
+        f'<span class="standing is-{slug} at-{one.proof}">{escaped(status_words(one))}{level}'
         "</span>"
         f"<small>{_when(one.created)}{parent}</small>"
         f'<span class="acts">{_act("replay", run, "Replay")}{_act("again", run, "Run again")}'
         f'<a href="gradio_api/heal/{run}/log" download>Export</a>'
-        f'{_act("rename", run, "Rename", ask="What is it to be called?", value=one.title)}'
-        f'{_act("delete", run, "Delete", sure=f"Delete “{one.title}” for good, with its log?")}'
+        f'{_act("rename", run, "Rename", ask="New name of this run:", value=one.title)}'
+        f'{_act("delete", run, "Delete", sure=f"Delete “{one.title}” and its log permanently?")}'
         "</span></li>"
     )
 
@@ -94,7 +101,6 @@ def _when(seconds: float) -> str:
 
 
 def title_of(run: str, listed: Iterable[Listed]) -> str:
-    """A run by its name and its time, as text."""
     found = next((one for one in listed if one.id == run), None)
     if found is None:
         return run[:8]
@@ -103,7 +109,7 @@ def title_of(run: str, listed: Iterable[Listed]) -> str:
 
 
 def replayed(run: str, count: int) -> str:
-    """Where a run of so many events is replayed; `panels.js` fetches its moments and shows one."""
+    """Renders the frame for a replay; `panels.js` loads and shows the states."""
     return (
         f'<div class="replay" data-run="{escaped(run)}" data-count="{count}">'
         '<p class="moment-shown"></p><div class="bench"><div data-part></div><div data-part></div>'
@@ -112,7 +118,6 @@ def replayed(run: str, count: int) -> str:
 
 
 def comparison(two: RunComparison, names: tuple[str, str]) -> str:
-    """Two runs side by side."""
     related = f'<p class="none">{escaped(two.related)}</p>' if two.related else ""
     rows = "".join(
         f"<tr><th scope=row>{escaped(one.name, 200)}</th><td>{one.left}</td>"
@@ -121,45 +126,44 @@ def comparison(two: RunComparison, names: tuple[str, str]) -> str:
     table = (
         "<table><thead><tr><th scope=col>test</th><th scope=col>first</th>"
         f"<th scope=col>second</th></tr></thead><tbody>{rows}</tbody></table>"
-        if rows else '<p class="none">No test that both have came out differently.</p>'
+        if rows else '<p class="none">All common tests have the same result in both runs.</p>'
     )
     alone = (
         ("first", sum(not one.right for one in two.differing)),
         ("second", sum(not one.left for one in two.differing)),
     )
-    only = "; ".join(f"{counted(many, 'test')} in the {side} alone" for side, many in alone if many)
+    only = "; ".join(f"{counted(n, 'test')} only in the {side} run" for side, n in alone if n)
     more = f'<p class="none">{only}.</p>' if only else ""
-    changed = diff(two.diff) if two.diff else '<p class="none">Both leave the same program.</p>'
+    changed = diff(two.diff) if two.diff else '<p class="none">Both end with the same program.</p>'
     return (
         f'<section class="two-runs"><h2>Two runs</h2>{related}<div class="sides">'
         f'{_side(two.left, "First", names[0])}{_side(two.right, "Second", names[1])}</div>'
-        f"<h3>Tests that came out differently</h3>{table}{more}"
-        f"<h3>From the first program to the second</h3>{changed}</section>"
+        f"<h3>Tests with different results</h3>{table}{more}"
+        f"<h3>Changes from the first program to the second</h3>{changed}</section>"
     )
 
 
 def _side(result: Result, place: str, name: str) -> str:
-    word, told = headline(result)
+    word, facts = headline(result)
     return (
         f"<div><small>{place}</small> <b>{escaped(name, 300)}</b>"
-        f"<p>{escaped(word)}: {prose('; '.join(told), 400)}</p></div>"
+        f"<p>{escaped(word)}: {prose('; '.join(facts), 400)}</p></div>"
     )
 
 
 def memory(fixes: Sequence[StoredFix], lessons: Sequence[StoredLesson], search: str) -> str:
-    """What is remembered, each with how it was proven and what came of it since."""
     words = search.lower().split()
     rows = [
         shown for shown, text in (*map(_fix, fixes), *map(_lesson, lessons))
         if all(word in text.lower() for word in words)
     ]
     if not rows:
-        none = "Nothing that is remembered has these words." if fixes or lessons else NOTHING_KNOWN
+        none = "No fix or lesson matches the search." if fixes or lessons else NOTHING_KNOWN
         return f'<p class="none">{none}</p>'
     total = f"{counted(len(fixes), 'fix', 'fixes')}, {counted(len(lessons), 'lesson')}"
     return (
         f'<p class="none">{total}. '
-        f'{_act("forget-all", "all", "Forget all", sure="Forget all that is remembered of you?")}'
+        f'{_act("forget-all", "all", "Delete all", sure="Delete all your fixes and lessons?")}'
         f'</p><ul class="remembered">{"".join(rows[:MAX_REMEMBERED])}</ul>'
     )
 
@@ -167,36 +171,36 @@ def memory(fixes: Sequence[StoredFix], lessons: Sequence[StoredLesson], search: 
 def _fix(known: StoredFix) -> tuple[str, str]:
     text = " ".join(value for _, value in facts(known))
     names = re.findall(r"^(?:async def|def|class) (\w+)", known.fix.before, re.MULTILINE)
-    told = ("program", ", ".join(names[:3])), *facts(known)
+    pairs = ("program", ", ".join(names[:3])), *facts(known)
     summary = known.fix.note or known.fix.failure.words
-    seen = [(name, value.replace("`", "")) for name, value in told if value != summary]
+    details = [(name, value.replace("`", "")) for name, value in pairs if value != summary]
     of = f"<code>{escaped(names[0], 60)}</code>: " if names else ""
     return (
         f'<li><details><summary>{of}{prose(summary, 200)} '
-        f'<span class="level-{known.fix.proof}">{known.fix.proof}</span></summary>'
-        f"{fact_list(*seen)}{diff(patch_of(known))}"
-        f'{_act("forget", str(known.number), "Forget this fix", sure="Forget this fix for good?")}'
+        f'<span class="level-{known.fix.proof}" title="{escaped(PROOF_MEANING[known.fix.proof])}">'
+        f"{known.fix.proof}</span></summary>"
+        f"{fact_list(*details)}{diff(patch_of(known))}"
+        f'{_act("forget", str(known.number), "Delete this fix", sure="Delete it permanently?")}'
         "</details></li>", f"{text} {' '.join(names)}",
     )
 
 
 def _lesson(row: StoredLesson) -> tuple[str, str]:
-    key = f"L{row.number}"
-    asked = "Forget this lesson for good?"
+    button = _act("forget", f"L{row.number}", "Delete this lesson", sure="Delete it permanently?")
     return (
         f"<li><details><summary>{prose(row.lesson.text, 400)}</summary>"
         f"<p><small>a lesson on {escaped(row.lesson.category.replace('_', ' '))}, "
-        f"{_when(row.created)}</small></p>{_act('forget', key, 'Forget this lesson', sure=asked)}"
-        "</details></li>", f"{row.lesson.text} {row.lesson.category}",
+        f"{_when(row.created)}</small></p>{button}</details></li>",
+        f"{row.lesson.text} {row.lesson.category}",
     )
 
 
 def benchmarks(found: Sequence[BenchmarkTable], command: str) -> str:
-    """What was measured here, each figure with how far it can be off; nothing else is shown."""
+    """Renders the benchmark results of this machine, with confidence intervals."""
     if not found:
         return (
-            '<p class="none">No benchmark was run on this machine, and no figures of others are '
-            "shown. This runs one, without a model:</p>"
+            '<p class="none">No benchmark was run on this machine yet. This command runs one, '
+            "without a model:</p>"
             f'<pre tabindex="0">{escaped(command)}</pre>'
         )
     return "".join(map(_measured, found))
@@ -212,8 +216,8 @@ def _measured(one: BenchmarkTable) -> str:
     return (
         f'<section class="measured"><h2>{escaped(one.name, 200)}</h2>'
         f"{fact_list(*one.provenance)}"
-        '<table><thead><tr><th scope=col>rows</th><th scope=col>pass their tests</th>'
-        "<th scope=col>right, the first shown</th><th scope=col>right, any shown</th>"
+        '<table><thead><tr><th scope=col>group</th><th scope=col>pass their tests</th>'
+        "<th scope=col>first patch right</th><th scope=col>any shown patch right</th>"
         f"<th scope=col>median</th></tr></thead><tbody>{rows}</tbody></table></section>"
     )
 

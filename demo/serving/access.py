@@ -1,7 +1,7 @@
-"""Whether a page that strangers can reach may run their code here; pure.
+"""Decides whether the page may run visitors' code. Pure functions.
 
-Whoever can open the page can run a program on this machine. On a public one that is allowed
-only behind a jail that was seen to hold; everything else can still be looked at.
+Every visitor of the page can run programs on this machine. A public page runs code only in a jail
+that was verified; without one it only shows saved runs.
 """
 
 from __future__ import annotations
@@ -14,38 +14,37 @@ from agent.core.domain import JailStatus
 from sandbox.levels import SAFE_FOR_PUBLIC
 
 PROXIES = "10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1/128,fc00::/7"
-"""Where the proxies of a Space's host stand. They say from where each visitor comes; what stands
-before that the visitor wrote."""
+"""The networks of the proxies in front of a Space, whose forwarding headers are trusted."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Who can reach the page, and whether a weak jail is good enough for them."""
+    """Who can reach the page, and whether a weak jail is allowed."""
 
     public: bool = False
-    """Other machines can reach it."""
+    """Whether other machines can reach it."""
     allow_weak: bool = False
-    """The operator takes the risk, by SANDBOX_ALLOW_WEAK=1."""
+    """Whether the operator accepts the risk with SANDBOX_ALLOW_WEAK=1."""
 
     def refusal(self, jail: JailStatus) -> str:
-        """Why no code may be run behind this jail, and what to do; empty where it may."""
+        """Returns why this jail may not run code, and what to do; empty if it may."""
         if not self._weak(jail) or self.allow_weak:
             return ""
         return (
-            "No code is run here: this page can be reached from other machines, and all that was "
-            f"seen to hold a program back is “{jail.words}”. Saved runs can be read. To run "
-            "code, start it where the jail works (Linux with seccomp, HEAL_SANDBOX=auto), choose "
-            "a sandbox elsewhere (HEAL_SANDBOX=docker, e2b or daytona), or serve this machine "
-            "only (GRADIO_SERVER_NAME=127.0.0.1). SANDBOX_ALLOW_WEAK=1 runs code all the same."
+            "This page runs no code, because other machines can reach it and its jail is too weak: "
+            f"“{jail.words}”. You can still view saved runs. To run code, the operator can use "
+            "Linux with seccomp (HEAL_SANDBOX=auto), another sandbox (HEAL_SANDBOX=docker, e2b or "
+            "daytona), a local page (GRADIO_SERVER_NAME=127.0.0.1), or accept the risk "
+            "(SANDBOX_ALLOW_WEAK=1)."
         )
 
     def warning(self, jail: JailStatus) -> str:
-        """What every page must say where code is run behind a weak jail; empty elsewhere."""
+        """Returns the warning to show if code runs in a weak jail; else empty."""
         if not self._weak(jail) or not self.allow_weak:
             return ""
         return (
-            "Not safe: whoever can reach this page can run code on this machine, and all that "
-            f"was seen to hold it back is “{jail.words}”. SANDBOX_ALLOW_WEAK=1 allows it."
+            "Not safe: everyone who can reach this page can run code on this machine, and its jail "
+            f"is weak: “{jail.words}”. Remove SANDBOX_ALLOW_WEAK=1 to stop this."
         )
 
     def _weak(self, jail: JailStatus) -> bool:
@@ -53,12 +52,12 @@ class Access:
 
 
 def is_public(server_name: str, environment: Mapping[str, str]) -> bool:
-    """Whether other machines can reach a page that is served at this name."""
+    """Whether other machines can reach a page at this server name."""
     return "SPACE_ID" in environment or not is_loopback(server_name)
 
 
 def is_loopback(server_name: str) -> bool:
-    """Whether a name to serve at is this machine's own; a name we do not know is not."""
+    """Whether a server name is an address of this machine only; false for unknown names."""
     try:
         return ipaddress.ip_address(server_name.strip("[]")).is_loopback
     except ValueError:
@@ -66,6 +65,6 @@ def is_loopback(server_name: str) -> bool:
 
 
 def duplicate_link(environment: Mapping[str, str]) -> str:
-    """Where whoever visits a Space makes one of their own; empty elsewhere."""
+    """Returns the link that duplicates a Space; empty if the page is not on one."""
     space = environment.get("SPACE_ID", "")
     return f"https://huggingface.co/spaces/{space}?duplicate=true" if space else ""

@@ -1,4 +1,4 @@
-"""The named endpoints of the page, their refusals told as sentences."""
+"""Registers the named endpoints of the page, and turns their errors into messages."""
 
 from __future__ import annotations
 
@@ -26,58 +26,57 @@ STRICT = ConfigDict(strict=True)
 
 
 class Answering(gr.Blocks):
-    """The parts of a page; what is brought to them stands in no log."""
+    """The parts of a page; their input never appears in a log."""
 
     def validate_inputs(self, block_fn: BlockFunction, inputs: list[Any]) -> None:
-        """In our words: Gradio's have all in them that was brought."""
+        """Checks the number of inputs. Gradio's own error would contain the input."""
         if len(inputs) < len(block_fn.inputs):
             names = [*inspect.signature(block_fn.fn).parameters][1:] if block_fn.fn else []
             raise gr.Error(
-                f"{len(inputs)} of {len(block_fn.inputs)} values came. Missing: "
+                f"Only {len(inputs)} of {len(block_fn.inputs)} values were sent. Missing: "
                 f"{', '.join(names[len(inputs):]) or 'the last'}.", print_exception=False,
             )
 
 
-async def miscalled(request: Request, fault: Exception) -> Response:
-    """What a call by names is told that names no endpoint, or not the values that one takes; our
-    own faults are told in the log."""
+async def bad_call(request: Request, fault: Exception) -> Response:
+    """Answers a call of an unknown endpoint or with wrong arguments; raises other errors again."""
     _, asks, name = request.url.path.rstrip("/").partition("/gradio_api/call/v2")
     why, _, advice = str(fault).partition(". Please")
     if isinstance(fault, KeyError) and fault.args == (name,):
         why = "There is no such endpoint"
     elif not (asks and isinstance(fault, TypeError) and (advice or why.startswith("No value "))):
         raise fault
-    help_ = "“Use via API” at the foot of the page says how each is called."
+    help_ = "See “Use via API” at the bottom of the page."
     return JSONResponse({"error": f"{why}. {help_}"}, 400)
 
 
 class BadValue(Exception):
-    """A value of another kind than an endpoint takes; the message says of which it may be."""
+    """An argument of an endpoint has the wrong type; the message says which."""
 
 
-def _for_programs(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb as Gradio calls it: with the request, which tells who asks. Its refusals reach them as
-    their sentences."""
-    told = inspect.signature(verb)
-    given = [one for name, one in told.parameters.items() if name != "address"]
+def _endpoint(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a verb for Gradio: passes the request, which identifies the visitor, and turns errors
+    into messages."""
+    signature = inspect.signature(verb)
+    given = [one for name, one in signature.parameters.items() if name != "address"]
     kinds = get_type_hints(verb)
     readers = {one.name: TypeAdapter(kinds[one.name], config=STRICT) for one in given}
 
     def known(request: gr.Request, values: tuple[Any, ...]) -> dict[str, Any]:
-        named = told.bind(*values).arguments
+        named = signature.bind(*values).arguments
         for name, value in named.items():
             try:
                 readers[name].validate_python(value)
             except ValidationError as error:
                 why = error.errors()[0]["msg"]
-                raise BadValue(f"{name} is of another kind than it may be: {why}.") from None
+                raise BadValue(f"{name} has the wrong type: {why}.") from None
         named["visitor"] = named.get("visitor") or word_of(request.headers)
-        if "address" in told.parameters:
+        if "address" in signature.parameters:
             named["address"] = address_of(request)
         return named
 
     @functools.wraps(verb)
-    async def asked(request: gr.Request, *values: Any) -> Any:
+    async def once(request: gr.Request, *values: Any) -> Any:
         try:
             return await verb(**known(request, values))
         except refusals() as refusal:
@@ -92,15 +91,15 @@ def _for_programs(verb: Callable[..., Any]) -> Callable[..., Any]:
         except refusals() as refusal:
             raise gr.Error(str(refusal), print_exception=False) from refusal
 
-    called: Any = streamed if inspect.isasyncgenfunction(verb) else asked
+    called: Any = streamed if inspect.isasyncgenfunction(verb) else once
     by = inspect.Parameter("request", inspect.Parameter.POSITIONAL_ONLY, annotation=gr.Request)
-    called.__signature__ = told.replace(parameters=[by, *given])
+    called.__signature__ = signature.replace(parameters=[by, *given])
     called.__annotations__ = {**verb.__annotations__, "request": gr.Request}
     return called  # type: ignore[no-any-return]
 
 
 def refusals(*more: type[Exception]) -> tuple[type[Exception], ...]:
-    """What is said to the user who asked; the session has imported what raises it."""
+    """Returns the exceptions whose message is shown to the visitor."""
     from agent.memory import MemoryFault
     from agent.target.errors import BadInput, NotFixable
     from llm import LlmError
@@ -112,7 +111,6 @@ def refusals(*more: type[Exception]) -> tuple[type[Exception], ...]:
 
 
 def offer(verbs: Verbs) -> None:
-    """What programs may ask for, by its name."""
     for one in OFFERED:
         verb = getattr(verbs, one.__name__)
-        api(_for_programs(verb), api_name=verb.__name__, concurrency_limit=None)
+        api(_endpoint(verb), api_name=verb.__name__, concurrency_limit=None)

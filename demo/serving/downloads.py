@@ -1,8 +1,5 @@
-"""The files of a run: its patch, its tests, its log as JSON lines, and all of it in one zip.
-
-They lie beside the page's own routes under `gradio_api`. A run's identifier is a random
-UUID and the only thing needed to read it.
-"""
+"""Serves the files of a run: its patch, tests, log as JSON lines, and a zip of all files. The id of
+a run is a random UUID, and enough to read it."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from agent.interfaces.bundle import (
     packed,
     patch,
     regression_tests,
-    unkept,
+    rejection,
 )
 from agent.report.result import fold
 from demo.panels.replay import moments
@@ -31,7 +28,7 @@ from demo.serving.host import SessionHost, Unavailable
 
 
 def download_route(host: SessionHost) -> Route:
-    """The route `gradio_api/heal/<run>/<what>`, for each file that `made` makes."""
+    """Returns the route `gradio_api/heal/<run>/<what>` for the files of `file_of`."""
 
     async def download(request: Request) -> Response:
         run, what = request.path_params["run"], request.path_params["what"]
@@ -41,8 +38,8 @@ def download_route(host: SessionHost) -> Route:
         except Unavailable as fault:
             return PlainTextResponse(f"{fault}\n", status_code=503)
         except KeyError:
-            return PlainTextResponse("There is no such run here.\n", status_code=404)
-        name, content = await asyncio.to_thread(made, what, task, log)
+            return PlainTextResponse("This run was not found.\n", status_code=404)
+        name, content = await asyncio.to_thread(file_of, what, task, log)
         if not content:
             return PlainTextResponse("This run has no such file.\n", status_code=404)
         return _file(content, f"heal-{run[:8]}{'-' if name[0] != '.' else ''}{name}")
@@ -50,12 +47,12 @@ def download_route(host: SessionHost) -> Route:
     return Route("/gradio_api/heal/{run}/{what}", download)
 
 
-def made(what: str, task: Task, log: tuple[Stamped, ...]) -> tuple[str, bytes]:
-    """The end of a file's name, and what it holds; nothing where the run has none."""
+def file_of(what: str, task: Task, log: tuple[Stamped, ...]) -> tuple[str, bytes]:
+    """Returns the end of a file's name and its content; empty if the run has no such file."""
     result = fold(log)
     match what:
         case "patch":
-            return f"{unkept(result).replace(' ', '-')}.patch", patch(result)
+            return f"{rejection(result).replace(' ', '-')}.patch", patch(result)
         case "log":
             return ".jsonl", to_jsonl(log).encode("utf-8", "surrogatepass")
         case "tests":  # several of them in a zip
@@ -65,9 +62,9 @@ def made(what: str, task: Task, log: tuple[Stamped, ...]) -> tuple[str, bytes]:
             return next(((PurePosixPath(path).name, text) for path, text in files.items()), NONE)
         case "bundle" if log and log[-1].final:
             return ".zip", bundle(task, log)
-        case "moments":  # by which the page replays a run
+        case "moments":  # for the replay on the page
             return ".json", json.dumps(moments(log)).encode()
-        case "healed":  # a whole project with its repair, to be healed further or taken along
+        case "healed":  # a whole project with its repair
             files = {path: _bytes(text) for path, text in healed_project(task, result).items()}
             return ("healed.zip", packed(files)) if files else NONE
     return NONE

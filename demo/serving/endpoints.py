@@ -1,5 +1,5 @@
-"""What programs may ask of the page by name: to heal and to check, which runs there are, what each
-has judged, a fork of one, and two of them compared. Each visitor meets their own runs only."""
+"""The page's named endpoints for programs: heal, check, list, read, fork and compare runs. Each
+visitor can only reach their own runs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     from agent.loop.session import Session
 
 Document = dict[str, Any]
-"""What Gradio gives out as JSON."""
+"""A JSON object."""
 
 
 class Verbs:
-    """The page's named endpoints. `visitor` is the word by which a public page knows whoever asks:
-    one of their own choice that nobody guesses, where their cookie has none. `address` is where
-    they ask from."""
+    """The page's named endpoints. On a public page, `visitor` is a secret token that identifies the
+    caller; it may be a random text of their choice. `address` is the caller's network."""
 
     def __init__(self, host: SessionHost, panel: Panel) -> None:
         self._host = host
@@ -41,40 +40,39 @@ class Verbs:
         model: str = "", options: Document | None = None, visitor: str = "", *,
         address: str = "",
     ) -> AsyncIterator[Document]:
-        """Heals a program by its tests, or does a task in words. It sends what the run has come to
-        each time that this changes, its outcome last; to cancel the call ends the run. options may
-        hold iterations, autonomy, ask, learn, require_proof, require_integrity, usd, tokens, calls,
-        seconds, stdin, args, and files: each name with its bytes in base64. A file may be a zip."""
-        from demo.submission import begun  # the session has imported what it needs
+        """Heals a program so that its tests pass, or does a task in words. Sends the state of the
+        run each time it changes, and its outcome last. Cancelling the call ends the run. options
+        may contain iterations, autonomy, ask, learn, require_proof, require_integrity, usd, tokens,
+        calls, seconds, stdin, args, and files (each name with its content in base64, or a zip)."""
+        from demo.submission import start_run  # already imported by the session
 
         visit: Visit = {**self._visit(visitor), "provider": provider, "model": model}
         run, session = str(uuid4()), await self._host.session()
-        submitted = await begun(
+        submitted = await start_run(
             self._host, self._panel, visit, run, (code, tests, words),
             {name.replace("_", "-"): value for name, value in (options or {}).items()},
             address=address, pauses=False,
         )
         if submitted.task is None:
-            yield document(submitted.concluded(()))
+            yield document(submitted.heal_result(()))
             return
         followed = False
         try:
             async for _ in throttled(session.follow(run)):
-                if self._host.leaving:  # the runs' file may be closed
+                if self._host.leaving:  # the database may be closed
                     return
                 yield document(required(fold(session.log(run))))
             followed = True
         finally:
-            # To its end, or to a question, with which it waits on the page. A server that leaves
-            # is no word of whoever asked: the run goes on with the next one.
+            # A cancelled call ends the run. If the server is ending, the next one continues it.
             if not followed and not self._host.leaving:
                 await session.cancel(run)
 
     async def check_code(
         self, code: str, tests: str, visitor: str = "", *, address: str = ""
     ) -> Document:
-        """How a program stands under its tests; nothing is repaired."""
-        from agent.interfaces.preparation import judged  # the session has imported both
+        """Runs the tests of a program, without a repair."""
+        from agent.interfaces.preparation import judged  # already imported by the session
         from agent.target.task import from_page
 
         own = self._panel.visitor(self._visit(visitor))
@@ -82,7 +80,7 @@ class Verbs:
         with self._host.working(session, own, address, (code, tests)):
             async with self._host.reading(own, address):
                 task = (await asyncio.to_thread(from_page, code, tests)).task
-            # A session that only shows saved runs refuses this itself.
+            # A session that only shows saved runs raises an error itself.
             result = await judged(cast("Session", session), task, visitor=own)
         verdicts = result.report.verdicts if result.report is not None else ()
         return {
@@ -91,35 +89,35 @@ class Verbs:
         }
 
     async def get_run(self, run: str, visitor: str = "") -> Document:
-        """What a run has come to, or has so far."""
+        """Returns the result of a run, or its current state."""
         return document(required(fold((await self._history(visitor)).log(run))))
 
     async def cancel_run(self, run: str, visitor: str = "") -> Document:
-        """Ends a run, and tells what it has come to; one that has ended stays as it is."""
+        """Ends a run and returns its result; a run that has ended does not change."""
         history = await self._history(visitor)
         await (await self._host.session()).cancel(history.named(run))
         return document(required(fold(history.log(run))))
 
     async def runs(self, visitor: str = "") -> list[Document]:
-        """The newest runs first, each with its standing and its parent."""
+        """Lists runs, newest first, each with its status and parent."""
         history = await self._history(visitor)
         return [one.document for one in history.runs()]
 
     async def rename_run(self, run: str, title: str, visitor: str = "") -> Document:
-        """Calls a run otherwise in lists."""
+        """Renames a run."""
         history = await self._history(visitor)
         history.rename(run, title)
         return {"run_id": history.named(run), "title": title}
 
     async def delete_run(self, run: str, visitor: str = "") -> Document:
-        """Ends a run and deletes it for good, with its log and its steps. What was learned of it
-        stays in the memory; forget drops that."""
+        """Ends a run and deletes it permanently, with its log. Fixes and lessons from it stay in
+        the memory; /forget deletes them."""
         named = (await self._history(visitor)).named(run)
         await (await self._host.session()).delete(named)
         return {"deleted": named}
 
     async def remembered(self, visitor: str = "") -> Document:
-        """The fixes and the lessons that later runs are helped by, each with its proof."""
+        """Lists the saved fixes and lessons."""
         from agent.interfaces.terminal.memory.tables import fix_document, lesson_document
 
         memory = await self._memory(visitor)
@@ -129,18 +127,19 @@ class Verbs:
         }
 
     async def forget(self, keys: list[str], visitor: str = "") -> Document:
-        """Forgets fixes and lessons for good, by their ids as /remembered tells them."""
+        """Deletes fixes and lessons permanently, by their ids from /remembered."""
         memory = await self._memory(visitor)
         memory.forget(*memory.named(keys))
         return {"forgotten": len({*keys})}
 
     async def iterations(self, run: str, visitor: str = "") -> list[Document]:
-        """The programs that a run has judged: how each came about, its verdicts, diff and text."""
+        """Lists the programs that a run tested, each with its origin, verdicts, diff and text."""
         history = await self._history(visitor)
         return [one.document for one in iterations(history.log(run))]
 
     async def compare(self, left: str, right: str, visitor: str = "") -> Document:
-        """Two runs: how each ended, the tests that differ, and the diff of their programs."""
+        """Compares two runs: their outcomes, the tests that differ, and a diff of their programs.
+        """
         history = await self._history(visitor)
         return compared(history.log(left), history.log(right)).document
 
@@ -148,8 +147,8 @@ class Verbs:
         self, run: str, iteration: int, code: str = "", tests: str = "", provider: str = "",
         model: str = "", visitor: str = "", *, address: str = "",
     ) -> Document:
-        """Starts a run from a program of another, with other code, further tests or another model
-        where they are given, and names it; it is followed like any other."""
+        """Starts a new run from a program of another run, with other code, additional tests or
+        another model if given, and returns its id."""
         from agent.loop.fork import Edits
         from agent.target.task import TestText
 
@@ -176,13 +175,13 @@ class Verbs:
         return history
 
     def _visit(self, visitor: str) -> Visit:
-        """Who asks; on a public page nobody without a word has any run."""
+        """Returns the visit of a caller. Raises: UnknownRun: A public page got no valid token."""
         if self._host.access.public and not is_word(visitor):
-            shown = f", and {visitor[:60]!r} is none" if visitor else ""
+            shown = f", and {visitor[:60]!r} is too easy to guess" if visitor else ""
             raise UnknownRun(
-                "A public page knows your runs by a word of yours that nobody guesses"
-                f"{shown}: give visitor= as {LEAST_WORD} or more random letters and digits, the "
-                "same each time. secrets.token_urlsafe() makes one."
+                f"A public page identifies your runs by a secret token{shown}. Send visitor= with "
+                f"at least {LEAST_WORD} random letters and digits, the same each time; "
+                "secrets.token_urlsafe() makes one."
             )
         return {**NEW_VISIT, "visitor": visitor}
 
@@ -192,4 +191,4 @@ OFFERED: tuple[Callable[..., Any], ...] = (
     Verbs.rename_run, Verbs.delete_run, Verbs.iterations, Verbs.fork, Verbs.compare,
     Verbs.remembered, Verbs.forget,
 )
-"""The endpoints, by their names."""
+"""All named endpoints."""

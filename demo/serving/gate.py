@@ -1,8 +1,8 @@
-"""What stands before every request: which of the server's routes are open, how large a request may
-be, how many one address may make, and the cookie by which a public page knows its visitors.
+"""ASGI middleware for every request: open routes, limits on size and rate, and the cookie that
+identifies visitors of a public page.
 
-Gradio brings many routes that this page has no use for, and a new release brings more: what is not
-named here does not exist.
+Gradio has many routes that this page does not need, and each release adds more. Routes that are not
+listed here return 404.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.core.settings import Settings
-from agent.interfaces.project.upload import MAX_SENT
+from agent.interfaces.project.upload import MAX_UPLOAD
 from demo.serving import visitors
 from demo.serving.access import is_loopback
 from demo.serving.limits import MINUTE_S, Rate, TooMuch
@@ -33,17 +33,17 @@ _OPEN = re.compile(
     rf"|{_API}(run|call|heal|heartbeat)(/.*)?"
 )
 _BEGINS = re.compile(rf"{_API}call/(v2/)?(heal_code|check_code|fork)/?")
-"""What begins work, asked for by its name: where there is no room, no queue need say so."""
+"""Calls that start work; they are refused before the queue if the limits are reached."""
 _LOADED = ("/static/", "/assets/", "/svelte/")
 """The page's own files, of which each page loads dozens."""
 _STREAMS = (f"{_API}queue/data", f"{_API}heartbeat/", f"{_API}call/")
 MAX_STREAMS = 100
-"""Answers that one address is being given at once: a page holds two or three."""
+"""Concurrent responses to one address; a page uses two or three."""
 ROOM = 16
-"""Bytes of a request for each character that may be brought: it is told twice, and a character can
-take six."""
-LEAST_BODY = 2 * MAX_SENT
-"""Files come as values of their field."""
+"""Bytes of a request for each allowed character of input: it is sent twice, with up to six bytes a
+character."""
+LEAST_BODY = 2 * MAX_UPLOAD
+"""Bytes; uploaded files are values of a field."""
 PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" '
     'content="width=device-width"><meta name="color-scheme" content="light dark">'
@@ -51,11 +51,11 @@ PAGE = (
     'max-width: 34em; margin: 15vh auto; padding: 0 1em"><h1 style="font-size: 1.2em">'
     'Self-Healing Code Agent</h1><p>{}</p><p><a href="">Reload</a></p>'
 )
-"""What a browser is shown that asks for a page and is refused."""
+"""The HTML of a refusal."""
 
 
 class TooLarge(Exception):
-    """A request's body went on beyond what is taken."""
+    """The body of a request exceeds the limit."""
 
 
 class Gate:
@@ -65,8 +65,7 @@ class Gate:
         self, app: ASGIApp, *, public: bool, settings: Settings,
         admit: Callable[[str, str], None] = lambda _word, _address: None,
     ) -> None:
-        """`admit` raises `TooMuch` where a visitor, known by a word, or an address may begin
-        nothing."""
+        """`admit` raises `TooMuch` if a visitor token or an address may not start work."""
         self._app = app
         self._admit = admit
         self._public = public
@@ -95,15 +94,15 @@ class Gate:
         self, method: str, path: str, headers: Headers, address: str
     ) -> Response | None:
         if not _OPEN.fullmatch(path):
-            return PlainTextResponse("There is no such page here.\n", status_code=404)
+            return PlainTextResponse("This page does not exist.\n", status_code=404)
         if not self._public:
-            # A name that another site points here makes its page one of ours to a browser.
+            # Against DNS rebinding: another site's host name could point to this machine.
             if not is_loopback(re.sub(r":\d*$", "", headers.get("host", "").lower())):
-                return _said(403, "This page is for its own machine: open it as localhost. To "
-                                  "serve it by another name, set GRADIO_SERVER_NAME to that.")
-            # Whoever asks is the owner, unless another site's page makes their browser ask.
-            return None if method in ("GET", "HEAD") or visitors.same_site(headers) else _said(
-                403, "This page is asked from itself only: open it, and ask there."
+                return _refused(403, "This page can be opened only on its own machine, as "
+                                     "localhost. To use another name, set GRADIO_SERVER_NAME.")
+            # All requests are the owner's, except those that another site's page triggers.
+            return None if method in ("GET", "HEAD") or visitors.same_site(headers) else _refused(
+                403, "Requests from other sites are not allowed. Open this page and use it there."
             )
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > self._most:
@@ -113,21 +112,21 @@ class Gate:
         wait_s = self._rate.full_for_s(address, self._settings.request_rate)
         if wait_s or (path.startswith(_STREAMS) and self._streams[address] >= MAX_STREAMS):
             wait_s = wait_s or MINUTE_S
-            return _said(
-                429, "There were too many requests from your address: wait "
-                f"{wait_s:.0f} seconds, then reload the page. Your runs go on.", wait_s,
+            return _refused(
+                429, "Too many requests came from your address. Wait "
+                f"{wait_s:.0f} seconds, then reload the page. Your runs continue.", wait_s,
             )
         self._rate.count(address)
         if method == "POST" and _BEGINS.fullmatch(path):
             try:
                 self._admit(visitors.word_of(headers), address)
             except TooMuch as full:
-                return _said(429, str(full), full.after_s or MINUTE_S)
+                return _refused(429, str(full), full.after_s or MINUTE_S)
         return None
 
     def _known(self, scope: Scope, headers: Headers, send: Send) -> Send:
-        """Has a browser that is not known yet keep a word."""
-        if not self._public or visitors.word_kept(headers):
+        """Sets the cookie with a token for a new browser."""
+        if not self._public or visitors.cookie_word(headers):
             return send
         secure = "https" in (scope["scheme"], headers.get("x-forwarded-proto"))
         given = visitors.cookie(visitors.new_word(), secure=secure)
@@ -140,27 +139,27 @@ class Gate:
         return with_cookie
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers, with a body no larger than may be, and counts the answers that go on."""
-        address, had, begun = _address(scope), 0, False
+        """Handles a request with a limit on its body, and counts the concurrent responses."""
+        address, received, started = _address(scope), 0, False
 
         async def counted() -> Message:
-            nonlocal had
+            nonlocal received
             message = await receive()
-            had += len(message.get("body", b""))
-            if self._public and had > self._most:
+            received += len(message.get("body", b""))
+            if self._public and received > self._most:
                 raise TooLarge
             return message
 
         async def noted(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal started
+            started = True
             await send(message)
 
         self._streams[address] += 1
         try:
             await self._app(scope, counted, noted)
         except TooLarge:
-            if not begun:
+            if not started:
                 await self._too_large()(scope, receive, send)
         finally:
             self._streams[address] -= 1
@@ -168,26 +167,24 @@ class Gate:
                 del self._streams[address]
 
     def _too_large(self) -> JSONResponse:
-        return _said(413, (
-            f"That is more than this page takes, which is {self._settings.largest_input:,} "
-            "characters: bring the part that fails."
+        return _refused(413, (
+            f"The input is too large; at most {self._settings.largest_input:,} characters are "
+            "allowed. Send only the part that fails."
         ))
 
 
 def _address(scope: Scope) -> str:
-    client: Any = scope.get("client")  # of whichever server runs this
+    client: Any = scope.get("client")
     return visitors.network(client[0]) if client else ""
 
 
 def _page(refusal: Response) -> Response:
-    """A refusal as a browser shows it to a person."""
     body = bytes(refusal.body)
-    told = json.loads(body)["detail"] if isinstance(refusal, JSONResponse) else body.decode()
+    text = json.loads(body)["detail"] if isinstance(refusal, JSONResponse) else body.decode()
     headers = {name: refusal.headers[name] for name in ("retry-after",) if name in refusal.headers}
-    return HTMLResponse(PAGE.format(html.escape(told)), refusal.status_code, headers)
+    return HTMLResponse(PAGE.format(html.escape(text)), refusal.status_code, headers)
 
 
-def _said(status: int, text: str, after_s: float = 0.0) -> JSONResponse:
-    """A refusal as the page shows it and a program reads it."""
+def _refused(status: int, text: str, after_s: float = 0.0) -> JSONResponse:
     headers = {"Retry-After": f"{after_s:.0f}"} if after_s else {}
     return JSONResponse({"detail": text, "error": text}, status, headers=headers)

@@ -1,7 +1,7 @@
-"""Keeps one session open for as long as the page is served.
+"""Keeps one session open while the page is served.
 
-The session is opened in the serving event loop but after the page is up, since importing
-the engine takes longer than building the page. Whoever needs it waits for it.
+The session is opened after the page, since importing the engine takes longer than building the
+page. Handlers wait for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from agent.iteration.models import visitor_of
 from agent.log.spending import CostEstimate
 from demo.serving.access import Access
 from demo.serving.limits import MAX_WAITING, TooMuch, VisitorLimits
-from demo.serving.viewers import Onlookers
+from demo.serving.viewers import Viewers
 from llm import LlmError, ModelPlan, NoProvider
 from sandbox import SandboxError
 
@@ -37,39 +37,38 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FAULTS = (BadSettings, LlmError, SandboxError)
-"""What is raised where the surroundings lack something; the message is for people."""
-LEAVING = (
-    "This server is ending. Its page comes back by itself once it runs again, and so does each run."
+"""Errors of the environment; their message is shown to the visitor."""
+ENDING_MESSAGE = (
+    "This server is restarting. Leave this page open: it reconnects by itself, and your runs "
+    "continue."
 )
-TIDY_S = 3600.0
+CLEANUP_S = 3600.0
 _LOCAL = Access()
-"""Only this machine reaches the page."""
 
 
 @dataclass(frozen=True)
 class ServedSession:
-    """An open session, and what was seen to hold its programs back."""
+    """An open session, and the status of its jail."""
 
     session: Session | SavedRuns
     jail: JailStatus
     refusal: str = ""
-    """Why no code is run here; the session then only shows saved runs."""
+    """Why no code may run; the session then only shows saved runs."""
     warning: str = ""
-    """What every page must say."""
+    """A warning that every page must show."""
 
 
 def visitor_by(word: str) -> str:
-    """Whose runs, memory and keys are meant by a word, on a public page."""
+    """Returns the visitor's id for a token of a public page."""
     return visitor_of(f"page {word}")
 
 
 class Unavailable(Exception):
-    """The engine cannot work here; the message says why."""
+    """The engine is not available; the message says why."""
 
 
 class SavedRuns:
-    """A session that shows what was saved, and starts nothing; what it does not name here of the
-    session behind it, it does not have."""
+    """A session that only shows saved runs. It has only the attributes listed here."""
 
     def __init__(self, session: Session, why: str) -> None:
         self.models, self.plan, self.visitor = session.models, session.plan, session.visitor
@@ -94,7 +93,7 @@ class SavedRuns:
 
 
 class SessionHost:
-    """Opens a session in the background of a server's life and closes it with the server."""
+    """Opens a session in the background, and closes it with the server."""
 
     def __init__(
         self, open_session: Callable[[], AbstractAsyncContextManager[Session]],
@@ -103,135 +102,128 @@ class SessionHost:
         """`open_session` may import the engine; it is called in a thread."""
         self.access = access
         self._open_session = open_session
-        self.onlookers = Onlookers()
+        self.viewers = Viewers()
         self._limits = VisitorLimits()
         self._opened: asyncio.Future[ServedSession] | None = None
-        self._keeping: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
         self._leave = asyncio.Event()
 
     @property
-    def standing(self) -> Literal["starting", "ready", "failed", "ending"]:
-        """Whether the engine works."""
+    def status(self) -> Literal["starting", "ready", "failed", "ending"]:
         if self.leaving:
             return "ending"
         if self._opened is not None and self._opened.done():
             return "ready"
-        return "failed" if self._keeping is not None and self._keeping.done() else "starting"
+        return "failed" if self._task is not None and self._task.done() else "starting"
 
     @property
     def leaving(self) -> bool:
-        """The server is about to end: what it leaves is taken up by the next one."""
+        """Whether the server is about to end; the next one resumes its runs."""
         return self._leave.is_set()
 
     async def close(self) -> None:
-        """Closes the session, with every unfinished run left to be taken up."""
+        """Closes the session; unfinished runs can be resumed."""
         self._leave.set()
-        if self._keeping is not None:
+        if self._task is not None:
             if self._opened is not None and not self._opened.done():
-                self._keeping.cancel()
-            await asyncio.wait({self._keeping})
+                self._task.cancel()
+            await asyncio.wait({self._task})
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        """The life of the server; runs that a killed server left behind are taken up."""
+        """Keeps the session open while the server runs, and resumes runs of a killed server."""
         self._opened = asyncio.get_running_loop().create_future()
         self._leave.clear()
-        self._keeping = asyncio.create_task(self._keep(self._opened))
-        self._keeping.add_done_callback(partial(_told, "the engine does not work"))
+        self._task = asyncio.create_task(self._keep(self._opened))
+        self._task.add_done_callback(partial(_log_failure, "the engine failed"))
         try:
             yield
         finally:
             await self.close()
 
     async def running(self) -> ServedSession:
-        """The open session with its jail; raises `Unavailable` where it cannot work."""
-        if self._opened is None or self._keeping is None:
-            raise Unavailable("The page is not being served.")
+        """Waits for the open session and its jail. Raises: Unavailable."""
+        if self._opened is None or self._task is None:
+            raise Unavailable("The server is not running.")
         either: tuple[asyncio.Future[ServedSession] | asyncio.Task[None], ...]
-        either = (self._opened, self._keeping)
+        either = (self._opened, self._task)
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if self.leaving:
-            raise Unavailable(LEAVING)
+            raise Unavailable(ENDING_MESSAGE)
         if not self._opened.done():
-            self._keeping.result()
-            raise Unavailable("The engine has ended.")
+            self._task.result()
+            raise Unavailable("The engine has stopped. Restart the server; its log says why.")
         return self._opened.result()
 
     async def session(self) -> Session | SavedRuns:
-        """The open session; raises `Unavailable` where the engine cannot work."""
         return (await self.running()).session
 
     def working(
         self, session: Session | SavedRuns, visitor: str, address: str, typed: Iterable[str],
         run: str = "",
     ) -> AbstractContextManager[None]:
-        """Counts a piece of work for a visitor, who typed so much for it: a `run` that begins or
-        goes on, or what is done before it returns. The owner does as they like. Raises
-        `TooMuch`."""
+        """Counts a piece of work of a visitor against their limits: starting or continuing a `run`,
+        or work within the context. The owner has no limits. Raises: TooMuch."""
         if not self.access.public:
             return nullcontext()
         self.bound(session, typed)
         session.came(visitor, address)
-        going = session.going()
-        waiting = len(session.unfinished(visitor) - {*going, run}) if run else 0
+        active = session.going()
+        waiting = len(session.unfinished(visitor) - {*active, run}) if run else 0
         if waiting >= MAX_WAITING:
             raise TooMuch(
-                f"{waiting} of your runs wait for you, which is as many as one visitor may have "
-                "here: answer, stop or delete one, which “Runs” lists."
+                f"{waiting} of your runs wait for an answer, which is the limit for one visitor. "
+                "Answer, stop or delete one of them under “Runs”."
             )
-        return self._limits.working(session.settings, going, visitor, address, run)
+        return self._limits.working(session.settings, active, visitor, address, run)
 
     def reading(self, visitor: str, address: str) -> AbstractAsyncContextManager[None]:
-        """Waits for the turn of a visitor and of their address to have input read; the owner waits
-        for nobody."""
+        """Lets each visitor and address read one input at a time; the owner has no limit."""
         return self._limits.reading(visitor, address) if self.access.public else nullcontext()
 
     def admit(self, word: str, address: str) -> None:
-        """Raises `TooMuch` where whoever is known by that word, or asks from there, may not begin
-        anything now, as far as that is known before it is read what."""
-        if self.access.public and self.standing == "ready" and self._opened is not None:
+        """Raises `TooMuch` if the visitor of a token or an address may not start work now."""
+        if self.access.public and self.status == "ready" and self._opened is not None:
             session = self._opened.result().session
             self._limits.admit(session.settings, session.going(), visitor_by(word), address)
 
     def bound(self, session: Session | SavedRuns, typed: Iterable[str]) -> None:
-        """Raises `TooMuch` where a visitor brings more text than a public page takes."""
+        """Raises `TooMuch` if the input is larger than a public page accepts."""
         size, most = sum(map(len, typed)), session.settings.largest_input
         if self.access.public and size > most:
             raise TooMuch(
-                f"That is {size:,} characters, and this page takes {most:,}. "
-                "Bring the part that fails."
+                f"The input has {size:,} characters; this page accepts {most:,}. "
+                "Send only the part that fails."
             )
 
     def following(self, visitor: str, address: str) -> AbstractContextManager[None]:
-        """Counts a run that a visitor follows; the owner follows as many as they like. Raises
-        `TooMuch`."""
+        """Counts a run that a visitor follows; the owner has no limit. Raises: TooMuch."""
         return self._limits.following(visitor, address) if self.access.public else nullcontext()
 
     async def _keep(self, opened: asyncio.Future[ServedSession]) -> None:
-        """Opens and closes in one task, as a session's own task groups demand."""
+        """Opens and closes the session in one task, as its task groups require."""
         try:
             async with await asyncio.to_thread(self._open_session) as session:
-                with suppress(NoProvider):  # the page says so where it shows the plan
+                with suppress(NoProvider):  # the page shows the error
                     await session.models.warm()
                 running = await self._admitted(session)
                 if not running.refusal:
                     for run in await session.recover():
-                        # Whoever began it looks again soon, or it waits for them.
-                        with self.onlookers.looking(run, session.settings.grace_s, session.pause):
+                        # It pauses unless its visitor views it again soon.
+                        with self.viewers.viewing(run, session.settings.grace_s, session.pause):
                             pass
                 opened.set_result(running)
                 for notice in session.notices if self.access.public else ():
-                    log.warning("%s", notice)  # no run of a visitor tells it
-                tidying = asyncio.create_task(_tidy(session))
-                tidying.add_done_callback(partial(_told, "nothing more is tidied up"))
+                    log.warning("%s", notice)  # visitors' runs do not show it
+                cleanup = asyncio.create_task(_delete_old_runs(session))
+                cleanup.add_done_callback(partial(_log_failure, "old runs are no longer deleted"))
                 await self._leave.wait()
-                tidying.cancel()
-                await asyncio.wait({tidying})
+                cleanup.cancel()
+                await asyncio.wait({cleanup})
         except FAULTS as fault:
             raise Unavailable(str(fault)) from fault
 
     async def _admitted(self, session: Session) -> ServedSession:
-        """The session where code may be run behind what holds here, else one that runs none."""
         try:
             jail = await session.jail()
         except FAULTS as fault:
@@ -243,16 +235,15 @@ class SessionHost:
         return ServedSession(session, jail, warning=self.access.warning(jail))
 
 
-async def _tidy(session: Session) -> None:
-    """Deletes, now and then, what is kept no longer."""
+async def _delete_old_runs(session: Session) -> None:
     while True:
         try:
             await session.forget_outlived()
         except (OSError, sqlite3.Error) as fault:
-            log.error("what is kept no longer is not deleted yet: %s", fault)
-        await asyncio.sleep(TIDY_S)
+            log.error("old runs could not be deleted: %s", fault)
+        await asyncio.sleep(CLEANUP_S)
 
 
-def _told(what: str, task: asyncio.Task[None]) -> None:
+def _log_failure(what: str, task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
         log.error("%s: %s", what, task.exception())

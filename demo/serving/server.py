@@ -27,32 +27,34 @@ from starlette.routing import Route
 from agent.core.settings import Settings
 from demo.layout.theme import ASSETS, PageTheme
 from demo.serving.access import is_loopback
-from demo.serving.api import miscalled
+from demo.serving.api import bad_call
 from demo.serving.downloads import download_route
 from demo.serving.gate import Gate
 from demo.serving.host import SessionHost
 from demo.serving.sessions import Sessions
 
-_AS_SHIPPED = Settings()
-NOT_KEPT = {"Cache-Control": "no-store"}
+_DEFAULTS = Settings()
+NO_STORE = {"Cache-Control": "no-store"}
 DRAIN_S = 1.5
-"""How long a server that has been sent a signal to end waits for its runs to be left in order:
-whoever sent it may kill the process soon after."""
+"""Seconds to save the state of runs after a signal to end; the process may be killed soon after."""
 
 
 def serve(
     ui: gr.Blocks, host: SessionHost, server_name: str, server_port: int, *, share: bool = False,
-    settings: Settings = _AS_SHIPPED,
+    settings: Settings = _DEFAULTS,
 ) -> NoReturn:
-    """Serves the page until interrupted, which ends the process; with `share` at a link of
-    gradio.live too.
+    """Serves the page until interrupted, which ends the process.
 
-    Raises `OSError` where the port is taken, and `ValueError` for a name or a link by which other
-    machines can reach it while the host is made for this one alone.
+    Args:
+        share: Whether to serve it at a link of gradio.live too.
+
+    Raises:
+        OSError: The port is in use.
+        ValueError: Other machines could reach the page, but `host.access` is not public.
     """
     if not host.access.public and (share or not is_loopback(server_name)):
         where = "a shared link" if share else server_name
-        raise ValueError(f"{where} can be reached from elsewhere: use Access(public=True)")
+        raise ValueError(f"{where} can be reached by other machines: use Access(public=True)")
     loops: list[asyncio.AbstractEventLoop] = []
 
     @asynccontextmanager
@@ -69,12 +71,12 @@ def serve(
             server_name=server_name,
             server_port=server_port,
             prevent_thread_lock=True,
-            # Else one answer that takes three seconds, as beside a run that is taken up, ends the
-            # start; whether the page can be reached is for whoever asks `/healthz`.
+            # Otherwise Gradio aborts the start if an answer takes three seconds, as it can while a
+            # run is resumed. `/healthz` reports whether the page works.
             _frontend=False,
             max_threads=256,
             ssr_mode=False,
-            # Never left out: an environment variable of Gradio's would open the link unasked.
+            # Always set, because an environment variable of Gradio could open a public link.
             share=share,
             run_history=False,
             enable_monitoring=False,
@@ -84,46 +86,45 @@ def serve(
             js=(ASSETS / "page.js").read_text(encoding="utf-8"),
             app_kwargs={
                 "lifespan": lifespan,
-                "exception_handlers": {KeyError: miscalled, TypeError: miscalled},
+                "exception_handlers": {KeyError: bad_call, TypeError: bad_call},
                 "middleware": [Middleware(
                     Gate, public=host.access.public, settings=settings, admit=host.admit,
                 )],
             },
         )
-        # A signal that the system delivers to another thread is handled when this one wakes.
+        # Signals delivered to another thread are handled when the main thread wakes up.
         while not received:
             time.sleep(0.25)
-    _leave(host, loops)
+    _exit(host, loops)
 
 
 def health_route(host: SessionHost) -> Route:
-    """The route `/healthz`: 200 with what works, 503 while the engine is not ready or has failed.
-    The reason is in the server's log alone, since it may name what is set. From `since`, when the
-    server began, an open page knows whether it is another server by now."""
+    """Returns the route `/healthz`: 200 with the status, 503 while the engine is not ready or has
+    failed. The reason is only in the server's log, since it may contain settings. `since` is the
+    start of the server, from which an open page detects a restart."""
     since = datetime.now(UTC).isoformat(timespec="milliseconds")
 
     async def health(_: Request) -> JSONResponse:
-        if host.standing != "ready":
-            return JSONResponse({"status": host.standing}, 503, headers=NOT_KEPT)
+        if host.status != "ready":
+            return JSONResponse({"status": host.status}, 503, headers=NO_STORE)
         here = await host.running()
         return JSONResponse({
             "status": "ready", "jail": here.jail.level, "runs_code": not here.refusal,
             "runs": len(here.session.going()), "since": since,
-        }, headers=NOT_KEPT)
+        }, headers=NO_STORE)
 
     return Route("/healthz", health)
 
 
 def run_in_thread(server: http_server.Server) -> None:
-    """Starts the server and returns once it answers, however long that takes.
-
-    Gradio waits five seconds. On a busy machine it then reports a free port as taken.
+    """Starts the server and waits until it answers. Gradio waits only five seconds, and on a busy
+    machine then reports a free port as taken.
 
     Raises:
-        ServerFailedToStartError: The server has ended, as it does where the port is taken.
+        ServerFailedToStartError: The server has ended, for example because the port is in use.
     """
     server.thread = threading.Thread(target=server.run, daemon=True)
-    if server.reloader:  # of a Space
+    if server.reloader:  # on a Space
         server.watch_thread = threading.Thread(target=server.watch, daemon=True)
         server.watch_thread.start()
     server.thread.start()
@@ -135,10 +136,10 @@ def run_in_thread(server: http_server.Server) -> None:
 
 @contextmanager
 def _end_signals() -> Iterator[list[int]]:
-    """The signals so far that ask the process to end, SIGINT (Ctrl+C) or SIGTERM.
+    """Yields the received signals SIGINT (Ctrl+C) and SIGTERM.
 
-    A handler must not take a lock: it interrupts the main thread, which may hold it. An `Event` is
-    one, and a server that waited for it could fail to end.
+    A signal handler must not use a lock, such as that of an `Event`, because it interrupts the main
+    thread, which may hold it.
     """
     received: list[int] = []
 
@@ -153,12 +154,9 @@ def _end_signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _leave(host: SessionHost, loops: list[asyncio.AbstractEventLoop]) -> NoReturn:
-    """Leaves every run to be taken up by the next server, and ends the process.
-
-    Nobody is waited for: each open page holds a connection as long as it is looked at, and freeing
-    what was imported takes longer than all else.
-    """
+def _exit(host: SessionHost, loops: list[asyncio.AbstractEventLoop]) -> NoReturn:
+    """Saves every run for the next server, and ends the process. It does not wait for open
+    connections, which last as long as their pages, or for cleanup of modules, which is slow."""
     for loop in loops:
         with suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(host.close(), loop).result(DRAIN_S)

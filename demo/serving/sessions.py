@@ -1,9 +1,8 @@
-"""What Gradio keeps of each page that is open, made at no cost.
+"""Gradio session states that are cheap to create.
 
-Gradio writes down the whole page anew for whoever is new, which takes the server's event loop a
-fifth of a second and some 200 kB: a program that names another session with each request would hold
-everybody else up. Only links that restore a page need that text, and this page has links of its
-own.
+Gradio serializes the whole page for each new session, which blocks the event loop for 0.2 s and
+takes 200 kB. A client with a new session for each request would block all others. Only links that
+restore a page need that text, and this page has its own links.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from gradio.blocks import Blocks
 from gradio.state_holder import SessionState, StateHolder
 
 MAX_SESSIONS = 1_000
-"""Sessions that are kept; one that is dropped while its page is open begins anew."""
+"""Maximum number of sessions; the state of an older one is reset."""
 
 
 class Sessions(StateHolder):
-    """Stands in for the server's own."""
+    """Replaces Gradio's state holder."""
 
     def __init__(self, blocks: Blocks) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -33,9 +32,7 @@ class Sessions(StateHolder):
 
 
 class _LightState(SessionState):
-    """The state of a session that has changed nothing yet."""
-
     def __init__(self, blocks: Blocks) -> None:
-        # It writes down the parts that it finds under the second of these.
-        unwritten: Any = SimpleNamespace(default_config=blocks.default_config, blocks={})
-        super().__init__(unwritten)
+        # Gradio serializes the parts in `blocks`.
+        without_parts: Any = SimpleNamespace(default_config=blocks.default_config, blocks={})
+        super().__init__(without_parts)

@@ -1,4 +1,4 @@
-"""Slows a stream of batches to a rhythm that a page can follow."""
+"""Limits the rate of a stream of batches, so that a page can show it."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ T = TypeVar("T")
 
 async def throttled(
     batches: AsyncIterator[tuple[T, ...]], every_s: float = 0.1, beat_s: float = 8.0,
-    passing: Callable[[], object] = lambda: None,
+    watched: Callable[[], object] = lambda: None,
 ) -> AsyncIterator[tuple[T, ...]]:
-    """Yields what came since the last time, at most once in `every_s`; nothing is lost.
+    """Yields the items since the last batch, at most once in `every_s` seconds.
 
-    The first batch is passed on at once. Between two, it yields an empty tuple where what
-    `passing` gives, as long as it gives anything, has changed, and after `beat_s` of silence: a
-    generator that never yields is never closed when its page goes away.
+    The first batch is yielded at once. Between batches it yields an empty tuple when the result of
+    `watched` changes, and after `beat_s` seconds without output, because a generator that never
+    yields is never closed when its page is closed.
     """
     loop = asyncio.get_running_loop()
     arrived = asyncio.Event()
-    held: list[T] = []
+    pending: list[T] = []
 
     async def pump() -> None:
         try:
             async for batch in batches:
-                held.extend(batch)
+                pending.extend(batch)
                 arrived.set()
         finally:
             arrived.set()
 
     pumping = asyncio.create_task(pump())
-    told, silent_at = passing(), loop.time() + beat_s
+    last, silent_at = watched(), loop.time() + beat_s
     try:
         while True:
             try:
-                async with asyncio.timeout(every_s if passing() else beat_s):
+                async with asyncio.timeout(every_s if watched() else beat_s):
                     await arrived.wait()
             except TimeoutError:
-                now = passing()
-                if now != told or loop.time() >= silent_at:
-                    told, silent_at = now, loop.time() + beat_s
+                now = watched()
+                if now != last or loop.time() >= silent_at:
+                    last, silent_at = now, loop.time() + beat_s
                     yield ()
                 continue
             arrived.clear()
-            taken = tuple(held)
-            held.clear()
+            taken = tuple(pending)
+            pending.clear()
             if taken:
-                told, silent_at = passing(), loop.time() + beat_s
+                last, silent_at = watched(), loop.time() + beat_s
                 yield taken
-            if pumping.done() and not held:
+            if pumping.done() and not pending:
                 await pumping
                 return
             if not pumping.done():

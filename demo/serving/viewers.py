@@ -1,5 +1,5 @@
-"""Who looks at which run. One that asks models and that nobody looks at any more is paid for in
-vain: after a while it waits for whoever comes back."""
+"""Counts the viewers of each run, so that a run without viewers can be paused and does not spend
+money on models."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 Left = Callable[[str], Coroutine[None, None, None]]
 
 
-class Onlookers:
-    """Use from the serving event loop."""
+class Viewers:
+    """The viewers of runs; use it from the serving event loop."""
 
     def __init__(self) -> None:
         self._count: Counter[str] = Counter()
@@ -20,9 +20,9 @@ class Onlookers:
         self._leaving: set[asyncio.Task[None]] = set()
 
     @contextmanager
-    def looking(self, run: str, grace_s: float, left: Left) -> Iterator[None]:
-        """Somebody looks at a run. `left` is called with it once nobody has for `grace_s`
-        seconds; with 0 never."""
+    def viewing(self, run: str, grace_s: float, left: Left) -> Iterator[None]:
+        """Counts a viewer of a run. `left` is called with the run after `grace_s` seconds without
+        viewers, or never if that is 0."""
         timer = self._timers.pop(run, None)
         if timer is not None:
             timer.cancel()

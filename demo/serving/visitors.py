@@ -1,8 +1,8 @@
-"""Who asks, as their request tells: a random word in a cookie that no script reads, and an address.
+"""Identifies visitors by a random token in an HTTP-only cookie, and by their address.
 
-A browser that keeps no cookie here, as one that shows the page in another site's frame may, keeps
-its word in its own storage and sends it along, as a program does. Whoever knows a word is its
-visitor; on a page that only this machine reaches there is one visitor, the owner. Pure.
+A browser without cookies, for example in a frame of another site, saves the token in its storage
+and sends it with requests, as programs do. Each holder of a token is its visitor; on a local
+page the only visitor is the owner. Pure functions.
 """
 
 from __future__ import annotations
@@ -18,42 +18,40 @@ from demo.browser_state import NEW_VISIT, Visit
 
 COOKIE = "heal_visitor"
 LEAST_WORD = 16
-"""Characters of a word: a shorter one can be guessed, and is nobody's."""
+"""Minimum characters of a token; shorter ones could be guessed."""
 KEPT_S = 365 * 24 * 3600
 _WORD = re.compile(rf"[\w-]{{{LEAST_WORD},200}}", re.ASCII)
 LEAST_DIFFERENT = 8
-"""Different characters of a word: one of fewer is repeated letters."""
+"""Minimum number of different characters of a token."""
 _ROWS = "abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiop asdfghjkl zxcvbnm"
-"""Where letters and digits stand side by side."""
+"""Common sequences of characters."""
 _SHOWN = "some-random-letters-of-yours"
-"""What an earlier page had everybody paste."""
+"""A placeholder that an earlier page showed to all visitors."""
 
 
 class VisitorRequest(Protocol):
-    """What is read of a request; Gradio's own is one."""
+    """The needed attributes of a request, such as Gradio's."""
 
-    headers: Any  # a mapping by names in small letters, of the server's library
+    headers: Any  # a mapping with lower-case names
     client: Any  # with `host`, or `None`
 
 
 def new_word() -> str:
-    """A word that nobody guesses."""
     return secrets.token_urlsafe(24)
 
 
 def is_word(text: str) -> bool:
-    """Whether a text can be a visitor's word: it is long enough, and nothing that people think of
-    first."""
+    """Whether a text can be a token: long enough and not easy to guess."""
     low = text.lower()
     rows = f"{_ROWS} {_ROWS[::-1]}"
-    beside = sum(low[at : at + 2] in rows for at in range(len(low) - 1))
-    guessed = len({*low}) < LEAST_DIFFERENT or 2 * beside > len(low) or low == _SHOWN
-    return _WORD.fullmatch(text) is not None and not guessed
+    adjacent = sum(low[at : at + 2] in rows for at in range(len(low) - 1))
+    is_weak = len({*low}) < LEAST_DIFFERENT or 2 * adjacent > len(low) or low == _SHOWN
+    return _WORD.fullmatch(text) is not None and not is_weak
 
 
 def same_site(headers: Mapping[str, str]) -> bool:
-    """Whether a request comes from this page or from no page at all: another site's page can make a
-    browser ask here, with its cookie."""
+    """Whether a request comes from this page or from a program. A page of another site can make a
+    browser send requests with this page's cookie."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site in ("same-origin", "none")
@@ -63,30 +61,29 @@ def same_site(headers: Mapping[str, str]) -> bool:
 
 
 def word_of(headers: Mapping[str, str]) -> str:
-    """The word in a request's cookie; empty where there is none that counts."""
-    return word_kept(headers) if same_site(headers) else ""
+    """Returns the token in the cookie of a request from this page; else empty."""
+    return cookie_word(headers) if same_site(headers) else ""
 
 
-def word_kept(headers: Mapping[str, str]) -> str:
-    """The word that a browser keeps, whoever has it ask; empty where there is none."""
+def cookie_word(headers: Mapping[str, str]) -> str:
+    """Returns the token in a request's cookie, from any site; else empty."""
     try:
-        kept = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        saved = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return ""
-    word = kept.value if kept is not None else ""
+    word = saved.value if saved is not None else ""
     return word if is_word(word) else ""
 
 
 def cookie(word: str, *, secure: bool) -> str:
-    """The header that has a browser keep a word. By https it is kept in another site's frame too,
-    where a Space is shown, and for that frame alone."""
+    """Returns the header that saves a token in a cookie. With https it also works in a frame of
+    another site, as on a Space, and is limited to that frame."""
     site = "SameSite=None; Partitioned; Secure" if secure else "SameSite=Lax"
     return f"{COOKIE}={word}; Path=/; Max-Age={KEPT_S}; HttpOnly; {site}"
 
 
 def network(address: str) -> str:
-    """Where an address belongs: itself, or what one household has of the new kind; empty for what
-    is none."""
+    """Returns an IPv4 address itself, the /64 network of an IPv6 address, or empty if invalid."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -96,25 +93,23 @@ def network(address: str) -> str:
     return str(found)
 
 
-def visiting(request: VisitorRequest, told: object) -> Visit:
-    """The visit that a browser tells, by the word in its cookie where it keeps one; whatever else
-    it may say of itself."""
-    said = told if isinstance(told, dict) else {}
+def visiting(request: VisitorRequest, value: object) -> Visit:
+    """Reads a visit from a browser's value; a token in the cookie overrides that in the value."""
+    saved = value if isinstance(value, dict) else {}
     visit: Visit = {**NEW_VISIT}
     for name in ("visitor", "provider", "model", "roles"):
-        if isinstance(said.get(name), str):
-            visit[name] = said[name]
+        if isinstance(saved.get(name), str):
+            visit[name] = saved[name]
     visit["visitor"] = word_of(request.headers) or visit["visitor"]
     visit["address"] = address_of(request)
     return visit
 
 
 def address_of(request: VisitorRequest) -> str:
-    """Where a request comes from."""
     return network(request.client.host) if request.client else ""
 
 
 def to_keep(visit: Visit, request: VisitorRequest) -> Visit:
-    """What a browser's storage is given of a visit: no word where a cookie has it."""
+    """Returns the visit for the browser's storage, without a token if the cookie has it."""
     known = bool(word_of(request.headers))
     return {**visit, "visitor": "" if known else visit["visitor"], "address": ""}

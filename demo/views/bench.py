@@ -1,14 +1,13 @@
-"""The workbench of a run as HTML, from its result; pure.
+"""Renders the workbench of a run as HTML, from its result. Pure functions.
 
-Everything that code, a test or a model may have written passes through `escaped`. Nothing here is
-a template: the page inserts the finished string as it is.
+All text that code, a test or a model may have written passes through `escaped`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from agent.interfaces.bundle import patch_of, patched, unkept
+from agent.interfaces.bundle import patch_of, patched, rejection
 from agent.report.result import Result
 from agent.report.words import (
     INTEGRITY_SHORT,
@@ -23,11 +22,11 @@ from demo.views.escape import escaped, prose, sentence
 from demo.views.findings import behaviours, learned, proof, smallest
 from demo.views.matrix import matrix
 from demo.views.panes import leading, pane, small
-from demo.views.programs import causes, changes, console, of_leading, scrubber
+from demo.views.programs import causes, changes, console, for_leading, scrubber
 from demo.views.required import next_words
 from demo.views.tabs import Tab, tabs
 from demo.views.timeline import steps, timeline
-from demo.views.trace import said_now, trace
+from demo.views.trace import trace, writing_now
 
 STATE_MARKS: dict[str, str] = {
     "healed": "✓", "proposed": "?", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗",
@@ -38,20 +37,20 @@ STATE_MARKS: dict[str, str] = {
 
 
 def workbench(result: Result, *, own: bool = True) -> str:
-    """The whole right side of the page; `own` where its reader has started the run."""
+    """Renders the right side of the page; `own` if the visitor started the run."""
     word, facts = headline(result)
-    going = result.phase == "running"
-    announced = escaped(f"{word.capitalize()}. {', '.join(facts[:1] if going else facts)}")
+    running = result.phase == "running"
+    announced = escaped(f"{word.capitalize()}. {', '.join(facts[:1] if running else facts)}")
     rivals = behaviours(result.rivals) if result.rivals is not None else ""
     open_ = result.fitting > 1
-    looked = _looked(result, "" if open_ else rivals, own)
-    begun = "" if result.outcome == "needs_model" else steps(result)
+    programs = _programs(result, "" if open_ else rivals, own)
+    finished_steps = "" if result.outcome == "needs_model" else steps(result)
     parts = (
-        _status(result, word, _said_here(result, facts, own), _downloads(result)),
+        _status(result, word, _with_short_question(result, facts, own), _downloads(result)),
         "" if own else sentence(SHARED, "info"),
         rivals if open_ else "", _notices(result), _printed(result),
-        *((timeline(result), matrix(result), looked) if going else
-          (smallest(result), looked, matrix(result), begun)),
+        *((timeline(result), matrix(result), programs) if running else
+          (smallest(result), programs, matrix(result), finished_steps)),
     )
     slug = "open" if open_ else "below" if result.below else _state(result).replace("_", "-")
     level = f" at-{result.proof}" if result.proof is not None and not open_ else ""
@@ -63,8 +62,7 @@ def workbench(result: Result, *, own: bool = True) -> str:
     )
 
 
-def _looked(result: Result, rivals: str, own: bool) -> str:
-    """The programs of the run, one of which is looked at, in tabs."""
+def _programs(result: Result, rivals: str, own: bool) -> str:
     if not (result.columns or result.talk or result.code or result.last_diff):
         return ""
     lessons = len(result.learned)
@@ -74,10 +72,10 @@ def _looked(result: Result, rivals: str, own: bool) -> str:
         f'<section class="looked pane" aria-label="Programs" data-shown="{leading(result)}">'
         + scrubber(result, own=own)
         + tabs(
-            "What is known of it",
+            "Details of the program",
             Tab("patch", "Diff", changes(result)),
             Tab("diagnosis", "Diagnosis", causes(result)),
-            Tab("proof", "Proof", of_leading(result, claimed)),
+            Tab("proof", "Proof", for_leading(result, claimed)),
             Tab("trace", "Trace", trace(result), len(result.talk)),
             Tab("lessons", "Lessons", learned(result), lessons),
             Tab("console", "Console", console(result)),
@@ -86,9 +84,10 @@ def _looked(result: Result, rivals: str, own: bool) -> str:
         + "</section>"
     )
 
+
 SHARED = (
-    "A shared run of somebody else: you may look. What stands in the editors is yours, and not "
-    "what this run was given."
+    "Another visitor started and shared this run. You can view it, but not change it. The editors "
+    "on the left contain your own input."
 )
 STARTING = (
     '<div class="bench is-running" data-phase="running" data-announce="Running">'
@@ -98,14 +97,13 @@ STARTING = (
 """The workbench between the click and the first event."""
 
 NOTHING = (
-    '<div class="bench" data-phase="empty" data-announce="Nothing was begun"><p class="lead">'
-    "Nothing was begun. Below “Heal it” stands why, and what to do.</p></div>"
+    '<div class="bench" data-phase="empty" data-announce="No run was started"><p class="lead">'
+    "No run was started. The message below “Heal it” says why and what to do.</p></div>"
 )
-"""The workbench where nothing was begun: no run that was recorded stands beside a refusal."""
+"""The workbench after a refusal."""
 
 
 def masthead(duplicate: str = "") -> str:
-    """The head of the page, on a Space with the link by which a visitor makes one of their own."""
     link = (
         f'<a href="{escaped(duplicate)}" target="_blank" rel="noopener">Duplicate this Space</a>'
         if duplicate else ""
@@ -113,31 +111,29 @@ def masthead(duplicate: str = "") -> str:
     return (
         '<div class="masthead"><h1>Self-Healing Code Agent</h1>'
         "<p>Runs your Python in a jail, finds what is broken, repairs it and proves the repair."
-        f'</p>{link}<button type="button" id="theme-toggle">Light or dark</button>'
+        f'</p>{link}<button type="button" id="theme-toggle">Light/dark</button>'
         '<div id="live" class="sr" aria-live="polite"></div></div>'
     )
 
 
-KEYS = '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>'
-"""How to work without a mouse."""
+KEYS = '<p class="hint">Ctrl+Enter starts a run. Esc and then Tab leaves an editor.</p>'
+"""How to use the page without a mouse."""
 
 EXAMPLES_TITLE = (
     "<summary><h2>More examples</h2></summary>"
-    "<p>Choose one: it is filled in and healed at once.</p>"
+    "<p>Choose one to fill it in and start a run.</p>"
 )
 
 
 def _state(result: Result) -> str:
-    """How a run stands: its outcome, or its phase until it has one."""
     return result.outcome or result.phase
 
 
-def _said_here(result: Result, facts: tuple[str, ...], own: bool) -> tuple[str, ...]:
-    """The facts; in place of a question, who is to answer it: whoever started the run finds it
-    above its buttons."""
-    asked = result.waiting.question if result.waiting is not None else None
-    whom = "answer it above" if own else "whoever started it is asked"
-    return tuple(whom if fact == asked else fact for fact in facts)
+def _with_short_question(result: Result, facts: tuple[str, ...], own: bool) -> tuple[str, ...]:
+    """Replaces a question among the facts by who must answer it, since it is shown above."""
+    question = result.waiting.question if result.waiting is not None else None
+    short = "answer the question above" if own else "waits for the visitor who started it"
+    return tuple(short if fact == question else fact for fact in facts)
 
 
 def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> str:
@@ -146,16 +142,16 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
     if result.phase == "running":
         clock = f'<time class="clock" data-elapsed="{result.worked_s:.1f}"></time>'
         bounded = result.start is not None and result.worked_s < result.start.limit_s
-        most = f" of {result.start.limit_s:.0f} s at most" if bounded and result.start else ""
+        most = f" of at most {result.start.limit_s:.0f} s" if bounded and result.start else ""
         rest += f"<span>{clock}{most}</span>"
-    # Of a run that waits the question stands elsewhere, or among the facts.
+    # The question of a waiting run is shown elsewhere, or among the facts.
     reason = "" if result.waiting is not None else result.why or result.reason
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
     if result.phase == "running":
-        line += said_now(result.talk)
-    seen = result.columns[0].diagnosis if result.columns else None
-    if seen is not None and result.phase == "finished":
-        line += f'<p class="was"><b>What was wrong:</b> {prose(seen.cause, 240)}</p>'
+        line += writing_now(result.talk)
+    diagnosis = result.columns[0].diagnosis if result.columns else None
+    if diagnosis is not None and result.phase == "finished":
+        line += f'<p class="was"><b>Cause:</b> {prose(diagnosis.cause, 240)}</p>'
     if result.best is not None:
         line += f'<p class="note">The best program so far: {escaped(result.best.label)}.</p>'
     if then := next_words(result):
@@ -167,18 +163,16 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
 
 
 def _forked(result: Result) -> str:
-    """Which program of which run a fork starts from; nothing for a run that begins by itself."""
     parent = result.parent
     if parent is None:
         return ""
     run = escaped(parent.run, 60)
-    place = f"try {parent.iteration}" if parent.iteration else "the program as it came"
+    place = f"iteration {parent.iteration}" if parent.iteration else "the submitted program"
     other = escaped("; ".join(("", *parent.edits)), 300)
     return f'<p class="note">Fork of <a href="?run={run}">{run[:8]}</a>, {place}{other}.</p>'
 
 
 def _fact(fact: str, result: Result) -> str:
-    """A fact beside the verdict; that of the proof in the colour of its level."""
     if fact == f"proof {result.claim}":
         tip = escaped(integrity_words(result), 600)
         return f'<b class="level-{result.proof}" title="{tip}">{_claimed(result)}</b>'
@@ -189,13 +183,11 @@ def _fact(fact: str, result: Result) -> str:
 
 
 def _claimed(result: Result) -> str:
-    """Proof and integrity in few and plain words."""
     how = "" if result.integrity is None else f" · {INTEGRITY_SHORT[result.integrity]}"
     return f"proof {result.proof}{how}"
 
 
 def _downloads(result: Result) -> str:
-    """What can be done with a run, beside its verdict; one that was never begun leaves nothing."""
     if not result.run_id or result.outcome == "needs_model":
         return ""
     share = '<button type="button" class="share">Share</button>'
@@ -208,9 +200,9 @@ def _downloads(result: Result) -> str:
 
     of = patched(result)
     named = f" of {escaped(of, 60)}" if of != PASTED else ""
-    apart = f", {unkept(result)}" if unkept(result) else ""
+    apart = f", {rejection(result)}" if rejection(result) else ""
     parts = (
-        _taken_over(result, file),
+        _reuse(result, file),
         file("patch", f"Patch{named}{apart}") if patch_of(result) else "",
         file("tests", "Save tests") if result.rows else "",
         file("bundle", "Bundle") if result.phase == "finished" else file("log", "Run log"),
@@ -219,29 +211,27 @@ def _downloads(result: Result) -> str:
     return f'<p class="downloads">{"".join(parts)}</p>'
 
 
-def _taken_over(result: Result, file: Callable[[str, str], str]) -> str:
-    """What takes the program over as what is healed next: a project with its suite, as files."""
+def _reuse(result: Result, file: Callable[[str, str], str]) -> str:
     given = result.start.code if result.start else ""
-    best = "the best so far"
     if result.of_project:
         use = '<button type="button" class="use-files">Use these files</button>'
         return f'{use}{file("healed", "Healed files")}' if result.diff else ""
+    code = "this code" if result.best is None else "the best code so far"
     return (
-        f'<button type="button" class="use">Use {"this code" if result.best is None else best}'
-        '</button>'
+        f'<button type="button" class="use">Use {code}</button>'
         '<button type="button" class="copy">Copy</button>'
         if result.shown_code not in ("", given) else ""
     )
 
 
 def _printed(result: Result) -> str:
-    """What a program printed that no test speaks for: nothing else is known of it."""
+    """Renders the output of a program without tests, about which nothing else is known."""
     ended = result.report.ending if result.report is not None else None
     if result.proof != "E0" or ended is None or not (
         ended.stdout or result.outcome == "crash_stopped"
     ):
         return ""
-    return pane("printed", "What it printed", console(result))
+    return pane("printed", "Output", console(result))
 
 
 def _notices(result: Result) -> str:
@@ -251,7 +241,7 @@ def _notices(result: Result) -> str:
 
 
 def moment(result: Result) -> tuple[str, str, str]:
-    """A run as it stood at some moment, only to be looked at: its colours, verdict and patch."""
+    """Renders colours, verdict and patch of a run at some event, for a replay."""
     word, facts = headline(result)
     patch = pane("patch", "Patch", diff(result.last_diff)) if result.last_diff else ""
     colours = f'is-{_state(result).replace("_", "-")} at-{result.proof}'
@@ -259,15 +249,14 @@ def moment(result: Result) -> tuple[str, str, str]:
 
 
 def example(result: Result, lead: str, chip: int) -> str:
-    """A run that has ended, shown where none is begun: nothing of it can be taken along, but the
-    example at that place can be tried."""
+    """Renders a recorded run without downloads, with a button to try the example `chip`."""
     word, facts = headline(result)
     note = result.patch.note if result.patch is not None else ""
     facts = tuple(_claimed(result) if one == f"proof {result.claim}" else one for one in facts)
-    told = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in (word.lower(), *facts))
+    spans = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in (word.lower(), *facts))
     shown = (
         '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">○</b>'
-        f'<strong>EXAMPLE</strong>{told}<button type="button" class="try" data-example="{chip}">'
+        f'<strong>EXAMPLE</strong>{spans}<button type="button" class="try" data-example="{chip}">'
         "Try this</button></p></header>",
         pane("patch", "Patch", diff(result.last_diff), small(note)), matrix(result),
         pane("proof", "Proof", proof(result, whole=True)),

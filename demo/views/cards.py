@@ -1,4 +1,4 @@
-"""What a run asks of a person, as HTML; pure."""
+"""Renders the questions of a run to a user as HTML. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,28 +12,26 @@ from demo.views.escape import escaped
 
 
 def question(rivals: CompetingPatches | None, *, waits: bool = False, own: bool = True) -> str:
-    """What is asked above the buttons that answer it, by a run that waits for it or has ended."""
     if rivals is None:
         return ""
-    then = "The run waits for the answer and goes on with it." if waits else (
-        f"You need not answer: the run has kept {escaped(rivals.behaviours[0].label, 10)}. An "
-        "answer heals the program again"
-        f"{'' if own else ', in a run of your own: this is one of somebody else'}."
+    then = "The run waits for your answer." if waits else (
+        f"You need not answer: the result is {escaped(rivals.behaviours[0].label, 10)}. An answer "
+        f"starts a new run{'' if own else ' of your own, since another visitor started this one'}."
     )
     return (
-        f'<div class="question"><h2>Which is right?</h2><p>More than one repair fits your tests. '
-        f"What should <code>{escaped(rivals.call, 400)}</code> give? {then} The answer becomes a "
-        "test, which “Save tests” has too; it joins your tests on the left, unless they were "
-        "changed.</p></div>"
+        f'<div class="question"><h2>Which result is right?</h2><p>Several repairs pass your tests. '
+        f"What should <code>{escaped(rivals.call, 400)}</code> return? {then} Your answer becomes "
+        "a test. It is included in “Save tests”, and added to your tests on the left unless you "
+        "changed them.</p></div>"
     )
 
 
 def choice(labels: Sequence[str], answer: Answer, notes: Iterable[str] = ()) -> str:
-    """The face of a button that answers a question: what is given, and by which edits; plain text,
-    cut where it is long."""
-    said = choice_in_words(labels, Answer(*map(_cut, answer)))
+    """Returns the label of an answer button: the result and the edits that give it, as plain text
+    of limited length."""
+    label = choice_in_words(labels, Answer(*map(_cut, answer)))
     edits = "; ".join(_cut(note.replace("`", ""), 200) for note in notes if note)
-    return f"{said}\n{edits}" if edits else said
+    return f"{label}\n{edits}" if edits else label
 
 
 def _cut(text: str, most: int = 60) -> str:
@@ -41,16 +39,16 @@ def _cut(text: str, most: int = 60) -> str:
 
 
 def paused(waiting: Waiting, *, own: bool) -> str:
-    """What a run waits for that has reached a cap or lacks a key, above its buttons."""
-    title = "A cap is reached." if waiting.needs == "budget" else "A key is needed."
+    """Renders why a run is paused: it has reached a limit or lacks a key."""
+    title = "A limit is reached." if waiting.needs == "budget" else "A key is needed."
     if not own:
-        how = "Only whoever started this run can let it go on."
+        how = "Only the visitor who started this run can continue it."
     elif waiting.needs == "budget":
-        how = "Nothing more is spent unless you add to it." if waiting.more else (
-            "More than that is not allowed here."
+        how = "Nothing more is spent unless you raise the limit." if waiting.more else (
+            "The limit cannot be raised on this page."
         )
     else:
-        how = "Give it under “Models and keys”, then let the run go on."
+        how = "Enter it under “Models and keys”, then continue the run."
     return (
         f'<div class="question"><h2>{title}</h2><p>{escaped(waiting.question)}</p>'
         f"<p>{how}</p></div>"
@@ -58,6 +56,5 @@ def paused(waiting: Waiting, *, own: bool) -> str:
 
 
 def asked(question: str, patch: str) -> str:
-    """What a review asks, and the patch that it is about, above its buttons."""
     shown = f'<div class="proposed" tabindex="0">{diff(patch)}</div>' if patch else ""
     return f'<div class="question"><p>{escaped(question)}</p>{shown}</div>'

@@ -1,4 +1,4 @@
-"""A unified diff read into lines with their numbers and the words that changed."""
+"""Parses a unified diff, and renders it as HTML with line numbers and marks on changed words."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from demo.views.escape import escaped
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 _ALIKE = 0.4
-"""Lines less alike than this are two lines, not one that was changed."""
+"""Lines with a lower similarity ratio are not compared word by word."""
 _MAX_WORDS = 800
 """Longer pairs of lines are not compared."""
 _MAX_PAIRS = 2_000_000
-"""Pairs of words that are held against each other in one diff, which takes a tenth of a second; the
-lines behind them are shown without marks."""
+"""Maximum word comparisons of one diff, about 0.1 s; later lines get no marks."""
 
-Kind = Literal["file", "hunk", "same", "gone", "came", "note"]
+Kind = Literal["file", "hunk", "same", "removed", "added", "note"]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a line; `changed` where the other side differs."""
+    """A part of a line; `changed` if the other side differs."""
 
     text: str
     changed: bool = False
@@ -34,7 +33,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class DiffLine:
-    """One line; a number is `None` on the side where the line does not stand."""
+    """One line; a number is `None` on the side that does not have the line."""
 
     kind: Kind
     old: int | None
@@ -43,43 +42,43 @@ class DiffLine:
 
     @property
     def text(self) -> str:
-        """The line without its sign."""
+        """The line without its `+`, `-` or space."""
         return "".join(piece.text for piece in self.pieces)
 
 
 def diff_lines(diff: str) -> tuple[DiffLine, ...]:
-    """The lines of a unified diff. Only where as many lines came as had gone are their words
-    compared."""
+    """Parses a unified diff. Words are compared only where equally many lines were removed and
+    added."""
     left = _MAX_PAIRS
     groups = [list(group) for _, group in groupby(_read(diff), key=lambda line: line.kind)]
-    for gone, came in pairwise(groups):
-        if (gone[0].kind, came[0].kind, len(gone)) == ("gone", "came", len(came)):
-            for place, (before, after) in enumerate(zip(gone, came, strict=True)):
+    for removed, added in pairwise(groups):
+        if (removed[0].kind, added[0].kind, len(removed)) == ("removed", "added", len(added)):
+            for place, (before, after) in enumerate(zip(removed, added, strict=True)):
                 olds, news = _WORD.findall(before.text), _WORD.findall(after.text)
                 left -= len(olds) * len(news)
                 if left < 0:
                     break
                 if len(olds) + len(news) <= _MAX_WORDS:
-                    gone[place], came[place] = _compared(before, after, olds, news)
+                    removed[place], added[place] = _compared(before, after, olds, news)
     return tuple(line for group in groups for line in group)
 
 
 def _read(diff: str) -> Iterator[DiffLine]:
-    """The lines as they stand; a hunk's own counts say where it ends."""
+    """Parses the lines; the counts in a hunk's header determine its end."""
     old = new = old_end = new_end = 0
     before = ""
     for line in diff.removesuffix("\n").split("\n"):
         inside = old < old_end or new < new_end
         if line.startswith("\\"):
-            # Inside, what came follows what had gone; of a line that stays it says no change.
+            # Inside a hunk, added lines follow; after an unchanged line nothing changed.
             if not inside and before != " ":
                 yield DiffLine("note", None, None, (Piece(line),))
         elif inside:
             text = (Piece(line[1:]),)
             if line.startswith("-"):
-                yield DiffLine("gone", old, None, text)
+                yield DiffLine("removed", old, None, text)
             elif line.startswith("+"):
-                yield DiffLine("came", None, new, text)
+                yield DiffLine("added", None, new, text)
             else:
                 yield DiffLine("same", old, new, text)
             old += not line.startswith("+")
@@ -100,35 +99,35 @@ def _compared(
     if matcher.ratio() < _ALIKE:
         return before, after
     blocks = matcher.get_opcodes()
-    gone = (Piece("".join(olds[i:j]), tag != "equal") for tag, i, j, _, _ in blocks if j > i)
-    came = (Piece("".join(news[k:m]), tag != "equal") for tag, _, _, k, m in blocks if m > k)
-    return replace(before, pieces=tuple(gone)), replace(after, pieces=tuple(came))
+    removed = (Piece("".join(olds[i:j]), tag != "equal") for tag, i, j, _, _ in blocks if j > i)
+    added = (Piece("".join(news[k:m]), tag != "equal") for tag, _, _, k, m in blocks if m > k)
+    return replace(before, pieces=tuple(removed)), replace(after, pieces=tuple(added))
 
 
 DEEPEST = 4
-"""Steps of indent that the rest of a line keeps where it wraps."""
+"""Maximum indentation levels kept by a wrapped line."""
 LONGEST_DIFF = 600
-"""Lines of a diff that are shown; the patch holds all of them."""
+"""Maximum shown lines of a diff; the downloaded patch has all."""
 
 
 def diff(text: str) -> str:
-    """A unified diff with line numbers, and marks on the words that changed."""
     lines = diff_lines(text)
     body = "".join(_diff_line(line) for line in lines[:LONGEST_DIFF] if line.kind != "file")
     more = len(lines) - LONGEST_DIFF
-    rest = f'<p class="note">{more:,} more lines: download the patch.</p>' if more > 0 else ""
+    rest = f'<p class="note">{more:,} more lines are in the downloaded patch.</p>' \
+        if more > 0 else ""
     return f'<div class="diff">{body}</div>{rest}'
 
 
-_INDICATORS = {"gone": ("\u2212", "removed"), "came": ("+", "added")}
+_INDICATORS = {"removed": ("\u2212", "removed"), "added": ("+", "added")}
 
 
 def _diff_line(line: DiffLine) -> str:
     if line.kind == "hunk":
         at_start = line.text.startswith(("@@ -1,", "@@ -1 ", "@@ -0,"))
         return "" if at_start else '<p class="hunk">⋯</p>'
-    sign, said = _INDICATORS.get(line.kind, ("", ""))
-    words = f'<i class="sr">{said}</i>' if said else ""
+    sign, spoken = _INDICATORS.get(line.kind, ("", ""))
+    words = f'<i class="sr">{spoken}</i>' if spoken else ""
     old = "" if line.old is None else str(line.old)
     new = "" if line.new is None else str(line.new)
     deep = min((len(line.text) - len(line.text.lstrip())) // 4, DEEPEST)

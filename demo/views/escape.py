@@ -1,4 +1,4 @@
-"""Untrusted text made safe for a page; pure."""
+"""Escapes untrusted text for HTML. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import Literal
 
 LONGEST_TEXT = 4_000
-"""Characters of one untrusted text that are shown; the log holds all of it."""
+"""Maximum shown characters of an untrusted text; the log has all."""
 
 _UNSEEN = {
     code: f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
@@ -16,11 +16,11 @@ _UNSEEN = {
                  *range(0x2060, 0x2070), 0x3164, *range(0xFE00, 0xFE0F), 0xFEFF, 0xFFA0,
                  *range(0xE0000, 0xE0200))
 }
-"""Characters that are not seen, or that turn the reading order: shown as their escapes."""
+"""Escapes for characters that are invisible or change the reading order."""
 
 
 def escaped(text: str, limit: int = LONGEST_TEXT) -> str:
-    """Untrusted text, safe inside an element or a quoted attribute."""
+    """Escapes untrusted text for an element or a quoted attribute."""
     if len(text) > limit:
         text = f"{text[:limit]}… {len(text) - limit:,} more characters"
     visible = text.translate(_UNSEEN).encode("utf-8", "backslashreplace").decode()
@@ -28,14 +28,14 @@ def escaped(text: str, limit: int = LONGEST_TEXT) -> str:
 
 
 def prose(text: str, limit: int = LONGEST_TEXT) -> str:
-    """As `escaped`, with what stands between backticks as code, and no figure without its unit."""
+    """Escapes text, renders backticks as code, and does not break a line before a unit."""
     whole = re.sub(r"(?<=\d) (?=m?s\b)", "\N{NO-BREAK SPACE}", escaped(text, limit))
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", whole)
 
 
 def sentence(text: str, role: Literal["alert", "note", "info", "status"] = "alert") -> str:
-    """A sentence for a person: what cannot be done as asked, what must be known, or, as `status`,
-    what went as asked; as `info` what does no harm. Nothing for no words."""
+    """Renders a message: an error (`alert`), a warning (`note`), a success (`status`) or
+    information (`info`); empty for an empty text."""
     marks = {"status": ("✓", "sentence good"), "info": ("i", "sentence info")}
     mark, kind = marks.get(role, ("!", "sentence"))
     role = "note" if role == "info" else role

@@ -1,4 +1,4 @@
-"""A pane of the workbench, and small pieces that several use; pure."""
+"""HTML helpers shared by the views of the workbench. Pure functions."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from agent.report.result import Result
 from demo.views.escape import LONGEST_TEXT, escaped, prose
 
 NEWEST = 3
-"""Programs that can be looked into while a run goes on: the page is sent anew at each step."""
+"""Programs with details while a run is in progress, since the page is sent again at each step."""
 
 
-def at_hand(result: Result) -> range:
-    """The places of the programs that can be looked into."""
+def with_details(result: Result) -> range:
+    """Returns the places of the programs that have details."""
     count = len(result.columns)
     return range(max(0, count - NEWEST) if result.phase == "running" else 0, count)
 
 
 def leading(result: Result) -> int:
-    """The place of the program that is looked at first: the one that the run leaves, or the best so
-    far where none is kept, or the newest while it goes on."""
+    """Returns the place of the program to show first: the result of the run, else the best one, or
+    the newest while the run is in progress."""
     last = len(result.columns) - 1
     if result.phase == "running" or result.shown_report is None:
         return max(last, 0)
-    kept = result.shown_report.solution
+    shown = result.shown_report.solution
     return max(
-        (at for at, column in enumerate(result.columns) if column.report.solution == kept),
+        (at for at, column in enumerate(result.columns) if column.report.solution == shown),
         default=max(last, 0),
     )
 
@@ -36,9 +36,9 @@ def pane(name: str, title: str, body: str, extra: str = "", foot: str = "") -> s
 
 
 def named(test: str, call: str) -> str:
-    """A test by its name, or by its one line, and what it calls where that does not tell it."""
-    said = test.removeprefix("assert ")
-    return f"{said}: {call}" if call and call not in said else said
+    """Returns a test's name or single line, with its call if that is not part of it."""
+    name = test.removeprefix("assert ")
+    return f"{name}: {call}" if call and call not in name else name
 
 
 def small(text: str) -> str:

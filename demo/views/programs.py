@@ -1,8 +1,7 @@
-"""The judged programs of a run as HTML: which is looked at, what it changes, why it fails and what
-it prints; pure.
+"""Renders the tested programs of a run as HTML: changes, diagnosis and output. Pure functions.
 
-All of them stand in the page and one is shown, so that leafing through them asks nobody. What
-belongs to one carries its place as `data-at`; `page.js` shows and hides.
+The page contains all programs and shows one of them, so that switching needs no request. Parts of a
+program have its place in `data-at`; `page.js` shows and hides them.
 """
 
 from __future__ import annotations
@@ -17,54 +16,53 @@ from agent.report.timeline import Column
 from agent.report.words import category_words, partial_facts, passing_words
 from demo.views.diff import diff
 from demo.views.escape import LONGEST_TEXT, escaped, prose
-from demo.views.panes import at_hand, fact_list, leading
+from demo.views.panes import fact_list, leading, with_details
 
 LONGEST_PROGRAM = 60_000
 AROUND = 4
-"""Lines shown around one that is suspected, where a program is long."""
+"""Lines shown around a suspicious line of a long program."""
 SHORT = 40
-"""Lines of a program that is shown whole."""
-
+"""Maximum lines of a program that is shown completely."""
 MAX_COMPARED = 8
-"""Programs, the newest, of which each can be compared with each."""
+"""Number of newest programs that can be compared with each other."""
 
 
 def text_of(result: Result, place: int) -> str:
-    """The text of a judged program; that which was brought need not have been written down."""
+    """Returns the text of a tested program; empty if the log does not contain it."""
     solution = result.columns[place].solution
     return "" if solution is None else solution.text
 
 
 def _each(result: Result, show: Callable[[int], str]) -> str:
-    """What is shown of each program, the leading one visible."""
     first = leading(result)
     return "".join(
         f'<div data-at="{place}"{"" if place == first else " hidden"}>{show(place)}</div>'
-        for place in at_hand(result)
+        for place in with_details(result)
     )
 
 
-def of_leading(result: Result, shown: str) -> str:
-    """What is shown of the leading program alone; the others say whose it is."""
+def for_leading(result: Result, shown: str) -> str:
+    """Renders a part that exists only for the leading program; the others refer to it."""
     if len(result.columns) < 2:
         return shown
     first = leading(result)
-    whose = f'<p class="note">That is told of “{escaped(result.columns[first].label)}” alone.</p>'
-    return _each(result, lambda place: shown if place == first else whose)
+    label = escaped(result.columns[first].label)
+    note = f'<p class="note">This is available only for “{label}”.</p>'
+    return _each(result, lambda place: shown if place == first else note)
 
 
 def scrubber(result: Result, *, own: bool) -> str:
-    """What leafs through the programs; nothing where there is one."""
+    """Renders the slider that selects a program; empty if there is only one."""
     columns, first = result.columns, leading(result)
     if len(columns) < 2:
         return ""
-    places = at_hand(result)
+    places = with_details(result)
     names = "".join(
         f'<option value="{place}">{escaped(columns[place].label)}</option>' for place in places
     )
     fork = (
         '<button type="button" class="act" data-act="fork" '
-        'title="Go on from this program in a run of its own">Fork</button>'
+        'title="Start a new run from this program">Fork</button>'
         if own and result.phase in ("finished", "failed") else ""
     )
     opens = (
@@ -73,9 +71,9 @@ def scrubber(result: Result, *, own: bool) -> str:
         if not result.of_project else ""
     )
     return (
-        '<div class="scrub"><button type="button" data-step="-1" aria-label="Program before">◀'
+        '<div class="scrub"><button type="button" data-step="-1" aria-label="Previous program">◀'
         f'</button><input type="range" min="{places[0]}" max="{places[-1]}" value="{first}" '
-        'list="programs" aria-label="Judged program" '
+        'list="programs" aria-label="Tested program" '
         f'aria-valuetext="{escaped(columns[first].label)}"><datalist id="programs">{names}'
         '</datalist><button type="button" data-step="1" aria-label="Next program">▶</button>'
         f'<div class="which">{_each(result, lambda place: _which(result, place))}</div>'
@@ -87,27 +85,25 @@ def _which(result: Result, place: int) -> str:
     column = result.columns[place]
     solution = column.solution
     by = "" if solution is None or solution.origin == "user" else f"by {solution.origin}"
-    told = ", ".join(filter(None, (by, passing_words(column.report))))
+    summary = ", ".join(filter(None, (by, passing_words(column.report))))
     note = "" if solution is None else escaped(solution.note, 300)
-    return f'<b>{escaped(column.label)}</b> <span title="{note}">{escaped(told, 300)}</span>'
+    return f'<b>{escaped(column.label)}</b> <span title="{note}">{escaped(summary, 300)}</span>'
 
 
 def changes(result: Result) -> str:
-    """What each program changes, and its text."""
     return (
-        _unjudged(result) + _against(result)
+        _untested_patch(result) + _against(result)
         + _each(result, lambda place: _program(result, place))
         + ("" if result.columns else _whole(result.shown_code, "code", final=True, shown=True))
     )
 
 
-def _unjudged(result: Result) -> str:
-    """A patch that belongs to no judged program: one under test, or the best partial one."""
-    judged = [changed(result.columns, place, 0) for place in at_hand(result)[::-1]]
-    if result.last_diff and result.last_diff not in judged:
+def _untested_patch(result: Result) -> str:
+    tested = [changed(result.columns, place, 0) for place in with_details(result)[::-1]]
+    if result.last_diff and result.last_diff not in tested:
         title = "Patch" if result.phase == "finished" else "Patch under test"
         return f'<p class="which"><b>{title}</b></p>{diff(result.last_diff)}'
-    if result.partial is not None and not (result.last_diff or result.partial.diff in judged):
+    if result.partial is not None and not (result.last_diff or result.partial.diff in tested):
         return (
             '<div class="partial"><p class="which"><b>Best partial patch</b> '
             '<small class="warn">not a fix</small></p>'
@@ -119,14 +115,13 @@ def _unjudged(result: Result) -> str:
 
 def _unlikely(result: Result) -> str:
     return "".join(
-        f'<details data-key="unlikely-{one.label}"><summary>As unlikely: '
-        f"{escaped(one.note or 'another patch', 300)}</summary>{diff(one.diff)}</details>"
+        f'<details data-key="unlikely-{one.label}"><summary>Another unlikely patch: '
+        f"{escaped(one.note or 'no description', 300)}</summary>{diff(one.diff)}</details>"
         for one in result.unlikely[1:]
     )
 
 
 def _against(result: Result) -> str:
-    """The choice of what a program is held against; nothing where there is none."""
     if len(result.columns) < 3:
         return ""
     others = "".join(
@@ -136,12 +131,11 @@ def _against(result: Result) -> str:
     return (
         '<p class="held"><label>Compared with <select class="against">'
         '<option value="original">the original</option>'
-        f'<option value="parent">the one it was made from</option>{others}</select></label></p>'
+        f'<option value="parent">the one it is derived from</option>{others}</select></label></p>'
     )
 
 
 def _compared(result: Result) -> range:
-    """The places of the programs that any other can be compared with."""
     count = len(result.columns)
     return range(0) if result.phase == "running" else range(max(1, count - MAX_COMPARED), count)
 
@@ -154,7 +148,8 @@ def _program(result: Result, place: int) -> str:
         more=", without the patch" if first and result.phase == "waiting" else "",
     )
     if first:
-        return whole if len(columns) == 1 else f'<p class="note">Where it began.</p>{whole}'
+        note = '<p class="note">This is the first program.</p>'
+        return whole if len(columns) == 1 else f"{note}{whole}"
     original, parent = changed(columns, place, 0), changed(columns, place)
     shown = f'<div data-against="original">{_diff(columns, place, 0)}</div>'
     if original != parent:
@@ -167,11 +162,10 @@ def _program(result: Result, place: int) -> str:
 
 
 def _diff(columns: Sequence[Column], place: int, other: int) -> str:
-    """What a program changes of another; nothing where the log does not hold both."""
     if columns[place].solution is None or columns[other].solution is None:
         return ""
     text = changed(columns, place, other)
-    return diff(text) if text else '<p class="note">The text is the same.</p>'
+    return diff(text) if text else '<p class="note">Both programs have the same text.</p>'
 
 
 def _whole(text: str, key: str, *, final: bool, shown: bool = False, more: str = "") -> str:
@@ -186,37 +180,38 @@ def _whole(text: str, key: str, *, final: bool, shown: bool = False, more: str =
 
 
 def causes(result: Result) -> str:
-    """Why each program fails, as far as that was looked for."""
     if not any(column.diagnosis for column in result.columns):
-        if result.diagnosis is not None:
-            return _cause(result.diagnosis, "")
-        return '<p class="note">No cause was looked for.</p>'
-    return _each(result, lambda place: _caused(result, place))
+        return NO_CAUSE if result.diagnosis is None else _cause(result.diagnosis, "")
+    return _each(result, lambda place: _diagnosis(result, place))
 
 
-def _caused(result: Result, place: int) -> str:
+NO_CAUSE = '<p class="note">There is no diagnosis.</p>'
+
+
+def _diagnosis(result: Result, place: int) -> str:
     column = result.columns[place]
     if column.diagnosis is not None:
         return _cause(column.diagnosis, text_of(result, place))
     if not column.report.passed:
-        return '<p class="note">No cause was looked for.</p>'
+        return NO_CAUSE
     before = next((n for n in range(place - 1, -1, -1) if result.columns[n].diagnosis), None)
     if before is None:
-        return '<p class="note">It passes.</p>'
-    label = escaped(result.columns[before].label)
-    return f'<p class="note">It passes. What was wrong with “{label}”:</p>{_caused(result, before)}'
+        return '<p class="note">All its tests pass.</p>'
+    note = f"All its tests pass. Diagnosis of “{escaped(result.columns[before].label)}”:"
+    return f'<p class="note">{note}</p>{_diagnosis(result, before)}'
 
 
 ALIKE, MAX_ALIKE = 0.02, 3
-"""Shares of suspicion that are one, and how many lines of the same still tell something."""
+"""Difference of suspicion that counts as equal, and the most lines of equal suspicion to single
+out."""
 
 
 def _cause(found: Diagnosis, text: str) -> str:
     evidence = "".join(f"<li>{escaped(item, 600)}</li>" for item in found.evidence)
-    fixable = "" if found.fixable else '<p class="note">No edit of this program could help.</p>'
+    fixable = "" if found.fixable else '<p class="note">No edit of this program can help.</p>'
     lines = text.splitlines() if text else []
-    blamed = {one.line: one for one in found.blamed}
-    code = "".join(_lines(lines, blamed)) if blamed else ""
+    suspicious = {one.line: one for one in found.blamed}
+    code = "".join(_lines(lines, suspicious)) if suspicious else ""
     return (
         f'<p class="cause">{escaped(found.cause, 1_000)}'
         f" <small>{category_words(found)}, {_sure(found.confidence)}</small></p>{fixable}"
@@ -225,37 +220,36 @@ def _cause(found: Diagnosis, text: str) -> str:
     )
 
 
-def _lines(lines: list[str], blamed: dict[int, SuspiciousLine]) -> Iterator[str]:
-    """The program with its suspected lines; of a long one what stands around them."""
+def _lines(lines: list[str], suspicious: dict[int, SuspiciousLine]) -> Iterator[str]:
     numbers = (
         range(1, len(lines) + 1) if lines and len(lines) <= SHORT else sorted({
-            near for line in blamed for near in range(line - AROUND, line + AROUND + 1)
-            if near in blamed or 1 <= near <= len(lines)
+            near for line in suspicious for near in range(line - AROUND, line + AROUND + 1)
+            if near in suspicious or 1 <= near <= len(lines)
         })
     )
-    top, before = max(one.suspicion for one in blamed.values()), 0
-    alike = sum(top - one.suspicion < ALIKE for one in blamed.values())
+    top, before = max(one.suspicion for one in suspicious.values()), 0
+    alike = sum(top - one.suspicion < ALIKE for one in suspicious.values())
     if alike > MAX_ALIKE:
-        yield '<p class="note">Any of the marked lines may be at fault.</p>'
+        yield '<p class="note">The marked lines are equally suspicious.</p>'
     for number in numbers:
         if number != before + 1:
             yield '<p class="gap">⋯</p>'
         before = number
-        one = blamed.get(number)
+        one = suspicious.get(number)
         text = lines[number - 1] if number <= len(lines) else one.text if one else ""
         first = one is not None and top - one.suspicion < ALIKE and alike <= MAX_ALIKE
         yield _line(number, text, one, first)
 
 
 def _sure(confidence: float) -> str:
-    """In words: two digits would say more than is known."""
+    """Returns a confidence in words, since digits would suggest too much precision."""
     return "sure" if confidence >= 0.9 else "likely" if confidence >= 0.5 else "a guess"
 
 
 def _line(number: int, text: str, one: SuspiciousLine | None, first: bool) -> str:
     level = 0 if one is None else 5 if first else min(4, ceil(one.suspicion * 5))
-    said = f'<i class="sr">{"" if first else "suspected"}</i>{"suspected most" if first else ""}'
-    share = f"<b>{said}</b>" if one is not None else ""
+    label = "most suspicious" if first else '<i class="sr">suspicious</i>'
+    share = f"<b>{label}</b>" if one is not None else ""
     values = "".join(
         f"<span><i>{escaped(name, 80)}</i> = {escaped(value, 160)}</span>"
         for name, value in one.values
@@ -269,13 +263,13 @@ def _line(number: int, text: str, one: SuspiciousLine | None, first: bool) -> st
 
 SILENT = '<p class="note">It printed nothing.</p>'
 CALLED = (
-    '<p class="note">It was not run by itself, and what it prints while tests call it is not kept.'
-    "</p>"
+    '<p class="note">The program was only called by tests, and the output of these calls is not '
+    "saved.</p>"
 )
 
 
 def console(result: Result) -> str:
-    """What each program printed when it was run by itself."""
+    """Renders the output of each program when it ran as a script."""
     if not any(_printed(column) for column in result.columns):
         ran = any(result.endings)
         return _streams(result.stdout, "") or (SILENT if ran else CALLED)
@@ -289,7 +283,7 @@ def _printed(column: Column) -> str:
     if ending is None:
         return ""
     cut = (
-        f'<p class="note">It printed more than the {len(ending.stdout):,} characters that are kept.'
+        f'<p class="note">Only the first {len(ending.stdout):,} characters of the output are saved.'
         "</p>"
     ) if ending.truncated else ""
     return _streams(ending.stdout, ending.stderr or ending.traceback) + cut
@@ -300,12 +294,11 @@ def _streams(stdout: str, stderr: str) -> str:
 
 
 def _ends(text: str) -> str:
-    """The beginning and the end of a long text, and how much stands between them."""
     if len(text) <= LONGEST_TEXT:
         return text
     half = LONGEST_TEXT // 2 - 100
-    told = f"… {len(text) - 2 * half:,} of {len(text):,} characters are left out …"
-    return f"{text[:half]}\n{told}\n{text[-half:]}"
+    gap = f"… {len(text) - 2 * half:,} of {len(text):,} characters are left out …"
+    return f"{text[:half]}\n{gap}\n{text[-half:]}"
 
 
 def _within(tag: str, name: str, body: str) -> str:

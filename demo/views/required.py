@@ -1,4 +1,5 @@
-"""A result measured against what its run was asked for, and the next step; pure."""
+"""Checks a result against the requirements of its run, and returns the next step. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -10,17 +11,17 @@ from agent.report.result import Result
 
 
 def required(result: Result) -> Result:
-    """The result, which says where it stays below the proof or the integrity that was asked for."""
-    told = ""
+    """Adds the missed requirement to the reason of a result, if there is one."""
+    missed = ""
     if result.phase == "finished" and (least := _least(result)) != Requirements("E1"):
-        told = shortfall(result, least)
+        missed = shortfall(result, least)
     return replace(
-        result, reason=f"{told} {result.reason}".strip(), why=f"{told} {result.why}".strip(),
-    ) if told else result
+        result, reason=f"{missed} {result.reason}".strip(), why=f"{missed} {result.why}".strip(),
+    ) if missed else result
 
 
 def next_words(result: Result) -> str:
-    """What a person can do next with a run that has ended."""
+    """Returns what a user can do next after a run that has ended."""
     return next_step(result, PAGE, _least(result)) if result.phase == "finished" else ""
 
 

@@ -1,4 +1,4 @@
-"""Tabs, as ARIA has them; pure. Which is chosen, and what the arrow keys do, is `page.js`'s."""
+"""Renders ARIA tabs. Pure functions; `page.js` handles selection and arrow keys."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Tab(NamedTuple):
     title: str
     body: str
     things: int = 0
-    """How many things stand there; nothing is said of 0."""
+    """Number of items in the panel; 0 is not shown."""
 
 
 def tabs(label: str, *parts: Tab, opens: str) -> str:
-    """A list of tabs and their panels, and which is chosen until a reader chooses."""
+    """Renders tabs and their panels; `opens` is selected at first."""
     heads = "".join(_head(part, chosen=part.name == opens) for part in parts)
     panels = "".join(
         f'<div role="tabpanel" id="panel-{part.name}" class="{part.name}" '

@@ -1,4 +1,4 @@
-"""The steps of a run, and where it ran, as HTML; pure."""
+"""Renders the steps of a run, its models and its jail as HTML. Pure functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def timeline(result: Result) -> str:
 
 
 def steps(result: Result) -> str:
-    """The timeline of a run that goes on no more, folded."""
+    """Renders the timeline of a run that has ended, folded."""
     items = _moments(result)
     count = f" <small>{len(result.timeline)} steps</small>"
     return (
@@ -36,16 +36,14 @@ def _moments(result: Result) -> str:
 
 
 def judged_last(result: Result) -> Report | None:
-    """The newest report, by which events are told."""
     return result.columns[-1].report if result.columns else None
 
 
 def step_text(
     step: TimelineStep, now: bool, judged: Report | None, start: RunStarted | None
 ) -> str:
-    """One step, which may be the one that goes on `now`."""
     took = "" if step.wall_ms is None else lasted(step.wall_ms / 1_000)
-    # Lessons have a tab of their own, and a search tells how far it has come in the headline.
+    # Lessons have their own tab, and the headline shows the progress of a search.
     events = [
         one.model_copy(update={"lessons": ()}) if isinstance(one, Recalled) else one
         for one in step.events if not (now and isinstance(one, Searched))

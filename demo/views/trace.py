@@ -1,4 +1,4 @@
-"""The conversations with models as HTML; pure."""
+"""Renders the conversations with models as HTML. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from demo.views.escape import escaped
 from llm.provider import named
 
 LONGEST_SHOWN = 8_000
-"""Characters of one text that are shown; the run's log holds more."""
+"""Maximum shown characters of one text; the run's log has more."""
 LONGEST_SO_FAR = 3_000
+"""Maximum shown characters of a reply that is still being written."""
 MAX_AT_ONCE = 8
-"""Calls under way whose texts are shown, and characters of each."""
+"""Maximum number of such replies."""
 TEXTS_WHILE_RUNNING = 1
-"""Calls whose texts are shown while a run goes on: the page is sent anew at each step."""
+"""Calls with texts while a run is in progress, since the page is sent again at each step."""
 
 
 def trace(result: Result) -> str:
-    """Each question to a model, what it said, and what that cost."""
     if not result.talk:
-        return '<p class="note">No model was asked.</p>'
-    going = result.phase == "running"
-    told = len(result.talk) - TEXTS_WHILE_RUNNING if going else 0
+        return '<p class="note">No model was used.</p>'
+    running = result.phase == "running"
+    first = len(result.talk) - TEXTS_WHILE_RUNNING if running else 0
     items = "".join(
         f'<li class="tone-warning"><b>!</b> {escaped(model_words(one), 600)}</li>'
-        if isinstance(one, FellBack) else _call(one, place, texts=place >= told)
+        if isinstance(one, FellBack) else _call(one, place, texts=place >= first)
         for place, one in enumerate(result.talk)
     )
-    lost = "".join(
-        f'<li><details data-key="outdone-{place}"><summary>Try {one.iteration}: '
+    rejected = "".join(
+        f'<li><details data-key="outdone-{place}"><summary>Iteration {one.iteration}: '
         f"{escaped(outdone_words(one), 600)}</summary>{diff(one.diff)}</details></li>"
         for place, one in enumerate(result.outdone)
     )
-    tries = f'<h3>Tries that were not taken</h3><ol class="calls">{lost}</ol>' if lost else ""
-    return f'<ol class="calls">{items}</ol>{tries}'
+    if rejected:
+        rejected = f'<h3>Rejected repairs</h3><ol class="calls">{rejected}</ol>'
+    return f'<ol class="calls">{items}</ol>{rejected}'
 
 
 def _call(call: ModelQuestion, place: int, *, texts: bool) -> str:
@@ -48,12 +49,12 @@ def _call(call: ModelQuestion, place: int, *, texts: bool) -> str:
     if ended is not None:
         words = model_words(ended)
     else:
-        assert asked is not None, "a call has one end at least"
-        words = f"{role_words(asked.role)}: {named(asked.provider, asked.model)} is being asked"
+        assert asked is not None, "a call has started or ended"
+        words = f"{role_words(asked.role)}: waiting for {named(asked.provider, asked.model)}"
     mark = "!" if failed else "✓" if ended is not None else "●"
     tone = "tone-bad" if failed else "tone-good" if ended is not None else "now"
-    said = (*(asked.asked if asked is not None else ()), ("answer", ended.answer if ended else ""))
-    turns = "".join(_turn(who, text) for who, text in said if text) if texts else ""
+    talk = (*(asked.asked if asked is not None else ()), ("answer", ended.answer if ended else ""))
+    turns = "".join(_turn(who, text) for who, text in talk if text) if texts else ""
     head = f"<b>{mark}</b> {escaped(words, 600)}"
     now = (
         f'<pre class="writing" tabindex="0" data-call="{asked.call}"></pre>'
@@ -67,21 +68,21 @@ def _call(call: ModelQuestion, place: int, *, texts: bool) -> str:
     )
 
 
-def said_now(talk: Talk) -> str:
-    """Where the last lines of what a model is writing are seen without looking for them."""
+def writing_now(talk: Talk) -> str:
+    """Renders the place for the reply that a model is writing, next to the verdict."""
     last = talk[-1] if talk else None
     if not isinstance(last, ModelQuestion) or last.asked is None or last.ended is not None:
         return ""
     return f'<pre class="writing last" aria-hidden="true" data-call="{last.asked.call}"></pre>'
 
 
-def writing(said: Mapping[int, str]) -> str:
-    """What models are saying, by the numbers of their calls, the ends of long texts: `page.js` puts
-    each where its call stands in the trace."""
+def writing(replies: Mapping[int, str]) -> str:
+    """Renders unfinished replies by the number of their call; `page.js` copies each to its place in
+    the trace."""
     return "".join(
         f'<pre data-call="{call}">{"… " if len(text) > LONGEST_SO_FAR else ""}'
         f"{escaped(text[-LONGEST_SO_FAR:])}</pre>"
-        for call, text in sorted(said.items())[-MAX_AT_ONCE:] if text
+        for call, text in sorted(replies.items())[-MAX_AT_ONCE:] if text
     )
 
 

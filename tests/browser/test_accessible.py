@@ -133,7 +133,7 @@ def test_the_keyboard_leafs_through_programs_tabs_and_tests_and_programs_are_com
     page.locator("#tab-patch").click()
     page.locator(".scrub input[type=range]").press("End")
     page.locator("select.against").select_option("2")
-    expect(page.locator("[data-against='2']:visible .came")).to_contain_text("word.upper()")
+    expect(page.locator("[data-against='2']:visible .added")).to_contain_text("word.upper()")
     page.locator("[data-step='-1']").click()
     page.locator("select.against").select_option("parent")
     page.locator("[data-act=open]").click()

@@ -46,7 +46,7 @@ def give_key(page: Page, button: str = "use-key") -> None:
         page.locator("#models button").first.click()
     # The last that a page which was just loaded fills in; what is typed earlier may be lost, and as
     # Gradio begins to listen only then, once more what is typed right after.
-    expect(page.locator("#at-hand")).not_to_be_empty()
+    expect(page.locator("#available-keys")).not_to_be_empty()
     for _ in range(20):
         field.fill(KEY)
         page.wait_for_timeout(250)
@@ -71,12 +71,12 @@ def test_a_visitors_key_heals_what_search_cannot_and_is_found_nowhere(
         page = mine.page
         expect(page.locator("#plan")).not_to_contain_text("anthropic")
         give_key(page, "test-key")
-        expect(page.locator("#came")).to_contain_text("3")
+        expect(page.locator("#key-message")).to_contain_text("3")
         expect(page.locator("#plan")).to_contain_text("anthropic")
         expect(page.locator("#spending")).to_contain_text("$0.50, 200,000")
         page.locator("#roles :is(input, textarea)").fill("arbiter=mock, planner")
         page.locator("#roles :is(input, textarea)").press("Enter")
-        expect(page.locator("#came")).to_contain_text("'planner'")
+        expect(page.locator("#key-message")).to_contain_text("'planner'")
         page.locator("#roles :is(input, textarea)").fill("arbiter=mock")
         heal(page, code=HARD, tests=HARD_TESTS)
         page.locator("#tab-trace").click()
@@ -99,8 +99,8 @@ def test_a_visitors_key_heals_what_search_cannot_and_is_found_nowhere(
         with window(browser, home, (390, 844)) as other:
             expect(other.page.locator("#plan")).not_to_contain_text("anthropic")
             other.page.locator("#models button").first.click()
-            expect(other.page.locator("#at-hand")).not_to_be_empty()
-            expect(other.page.locator("#at-hand")).not_to_contain_text("anthropic")
+            expect(other.page.locator("#available-keys")).not_to_be_empty()
+            expect(other.page.locator("#available-keys")).not_to_contain_text("anthropic")
             fits(other.page)
         mine.reload()
         expect(page.locator("#plan")).to_contain_text("anthropic")

@@ -56,7 +56,7 @@ def ended(page: Page, outcome: str) -> None:
 
 
 def review_wanted(page: Page) -> None:
-    """Has the page ask before a repair is kept."""
+    """Has the page ask before accepting a repair."""
     page.locator("#options button").first.click()
     page.locator("#autonomy input").click()
     page.get_by_role("option").nth(1).click()
@@ -111,7 +111,7 @@ def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_alon
     page = recorded_page.page
     heal(page, code="def f(): ...", tests="assert f()")
     ended(page, "healed")
-    expect(page.locator(".patch .came code")).to_contain_text("days_kept <= free_days")
+    expect(page.locator(".patch .added code")).to_contain_text("days_kept <= free_days")
     expect(page.locator(".matrix .cell.failed").first).to_be_visible()
     page.locator("#tab-proof").click()
     expect(page.locator(".ladder .reached").first).to_be_visible()
@@ -176,7 +176,7 @@ def test_a_link_shows_the_run_or_its_question_first_and_stop_ends_one_that_waits
     recorded_page: Any
 ) -> None:
     page = recorded_page.page
-    for state, part in (("unresolved", ".status"), ("waiting", "#review .came")):
+    for state, part in (("unresolved", ".status"), ("waiting", "#review .added")):
         heal(page, words=state)
         expect(page.locator(part)).to_be_in_viewport()
         page.evaluate("localStorage.clear()")  # by its address alone
@@ -258,17 +258,17 @@ def test_a_wrong_function_is_healed_with_proof_and_a_crash_only_stopped(page: An
          tests="assert postage(99) == 1\nassert postage(100) == 2\nassert postage(150) == 2\n")
     ended(page.page, "healed")
     expect(page.page.locator(".verdict [class^=level-E]")).to_be_visible()
-    expect(page.page.locator(".patch .came").first).to_be_visible()
+    expect(page.page.locator(".patch .added").first).to_be_visible()
     expect(page.page.locator(".matrix .cell.passed").first).to_be_visible()
     expect(page.page.locator(".bench .badge.level")).to_have_text(badge.inner_text())
     fits(page.page)
     page.page.locator("button.use").click()
-    healed = page.page.locator(".patch .came code").first.inner_text()
+    healed = page.page.locator(".patch .added code").first.inner_text()
     expect(page.page.locator("#code .cm-content")).to_contain_text(healed.strip())
     heal(page.page, code=CRASHES)
     ended(page.page, "crash-stopped")
     expect(page.page.locator(".verdict .level-E0")).to_be_visible()
-    expect(page.page.locator(".patch .came").first).to_be_visible()
+    expect(page.page.locator(".patch .added").first).to_be_visible()
 
 
 def test_a_repair_is_changed_judged_and_approved_in_each_tab_that_follows_it(page: Any) -> None:
@@ -325,10 +325,10 @@ def test_the_keyboard_alone_heals_and_approves(recorded_page: Any) -> None:
     tab_to(shown.get_by_role("button", name="Options"))
     keys.press("Enter")
     tab_to(shown.get_by_label("Ask me"))
-    expect(shown.get_by_role("option", name="before a repair is kept")).to_be_visible()
+    expect(shown.get_by_role("option", name="before accepting a repair")).to_be_visible()
     keys.press("ArrowDown")
     keys.press("Enter")
-    expect(shown.get_by_label("Ask me")).to_have_value("before a repair is kept")
+    expect(shown.get_by_label("Ask me")).to_have_value("before accepting a repair")
     tab_to(shown.locator("#tests .cm-content"))
     keys.press("Control+Enter")
     expect(shown.locator("#review")).to_be_visible()
@@ -350,7 +350,7 @@ def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: An
 
 
 def test_what_heals_is_in_view_at_once_and_stays_where_it_is(page: Any) -> None:
-    heals, hint = page.page.locator("button#heal"), page.page.locator("#wordless")
+    heals, hint = page.page.locator("button#heal"), page.page.locator("#needs-model")
     expect(hint).not_to_be_empty()
     said = hint.inner_html()
     for width, height in ((1280, 720), (390, 844)):
@@ -417,7 +417,7 @@ def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_a
     page.locator("button#choice-1").click()
     page.wait_for_function("before => location.href !== before", arg=before)
     ended(page, HEALED)
-    expect(page.locator(".patch .came")).to_contain_text("n == 10")
+    expect(page.locator(".patch .added")).to_contain_text("n == 10")
     expect(page.locator(".matrix")).to_contain_text("price(11) == 33")
     expect(page.locator("#question")).to_be_hidden()
 

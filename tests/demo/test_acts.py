@@ -23,7 +23,7 @@ from agent.report.result import fold
 from agent.report.waiting import read_answer
 from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, Visit
 from demo.handlers import MAX_STOPPED, Page
-from demo.layout.parts import ANSWERED, TOLD_IN
+from demo.layout.parts import ANSWERED, MESSAGE_PARTS
 from demo.serving.host import SessionHost
 from demo.serving.limits import MAX_FOLLOWED, MAX_WAITING
 from demo.views.bench import NOTHING, SHARED
@@ -283,7 +283,7 @@ async def test_how_a_green_project_stands_is_left_on_the_page(
         return Prepared()
 
     monkeypatch.setattr("demo.submission.prepared", green)
-    monkeypatch.setattr(Prepared, "concluded", lambda *_: fold(recorded("healed")))
+    monkeypatch.setattr(Prepared, "heal_result", lambda *_: fold(recorded("healed")))
     async with serving(strangers(), PUBLIC) as page:
         kept = await begun(page)
         assert "is-healed" in (await healed(page, kept, MINE))["bench"]
@@ -358,7 +358,7 @@ async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -
                 typed.get(part.elem_id, getattr(part, "value", None)) for part in act.inputs
             ]
             parts = {part.elem_id for part in act.outputs}
-            if "told" in inspect.signature(act.fn).parameters:
+            if "event" in inspect.signature(act.fn).parameters:
                 pressed = "delete" if "runs-list" in parts else "forget-all"
                 given = [gr.EventData(None, {"act": pressed, "example": "0"}), *given]
             answering = act.fn(FROM_NOBODY, *given)
@@ -368,7 +368,7 @@ async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -
                 continue
             told = [one async for one in answering] if hasattr(answering, "__aiter__") else [
                 await answering]
-            if parts & {*TOLD_IN, ANSWERED}:
+            if parts & {*MESSAGE_PARTS, ANSWERED}:
                 # Where an act has told it before, only the buttons are given back.
                 assert "install one" in str(told) or "'interactive': True" in str(told)
 
@@ -384,7 +384,7 @@ async def test_whatever_a_request_says_of_a_field_is_read(tmp_path: Path) -> Non
                     {**NO_RUN, "run": UNKNOWN, "code": told} if part.elem_id == "kept"
                     else told for part in act.inputs
                 ]
-                if "told" in inspect.signature(act.fn).parameters:
+                if "event" in inspect.signature(act.fn).parameters:
                     values = [gr.EventData(None, told), *values]
                 answering = act.fn(FROM_NOBODY, *values)
                 if hasattr(answering, "__aiter__"):

@@ -11,7 +11,7 @@ import pytest
 
 from agent.core.settings import Settings
 from agent.interfaces.bundle import healed_project, patched
-from agent.interfaces.project.upload import SentFile
+from agent.interfaces.project.upload import UploadedFile
 from agent.interfaces.request import HealRequest
 from agent.loop.session import open_session
 from agent.report.result import fold
@@ -27,15 +27,15 @@ SUITE = b"from shop.fee import fee\n\ndef test_free():\n    assert fee(14) == 0\
 HOST = Settings.from_env({}, provider="mock")
 
 
-def zipped(files: dict[str, bytes]) -> SentFile:
+def zipped(files: dict[str, bytes]) -> UploadedFile:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
-    return SentFile("shop.zip", written.getvalue())
+    return UploadedFile("shop.zip", written.getvalue())
 
 
-def project(**more: bytes) -> SentFile:
+def project(**more: bytes) -> UploadedFile:
     return zipped({
         "work/pyproject.toml": pyproject("shop").encode(), "work/shop/__init__.py": b"",
         "work/shop/fee.py": MODULE, "work/shop/other.py": b"from shop.fee import fee\n",
@@ -91,11 +91,11 @@ async def test_a_green_project_is_said_to_be_and_begins_no_run() -> None:
     sent = zipped({"fee.py": right, "tax.py": b"", "test_fee.py": suite})
     found = await prepared("", "", "", HealRequest(files=(sent,)), HOST)
     assert found.task is None
-    assert found.concluded(()).outcome == "healthy"
+    assert found.heal_result(()).outcome == "healthy"
 
 
 async def test_a_module_keeps_its_name_and_takes_a_file_of_tests_or_typed_ones() -> None:
-    module, suite = SentFile("fee.py", MODULE), SentFile(
+    module, suite = UploadedFile("fee.py", MODULE), UploadedFile(
         "test_fee.py", SUITE.replace(b"shop.fee", b"fee")
     )
     found = await prepared("", "", "", HealRequest(files=(module, suite), args=("-v",)), HOST)
@@ -109,7 +109,7 @@ async def test_a_module_keeps_its_name_and_takes_a_file_of_tests_or_typed_ones()
 
 
 async def test_code_beside_a_file_and_tests_beside_a_project_are_refused() -> None:
-    module = SentFile("fee.py", MODULE)
+    module = UploadedFile("fee.py", MODULE)
     with pytest.raises(BadInput):
         await prepared("x = 1", "", "", HealRequest(files=(module,)), HOST)
     with pytest.raises(BadInput):

@@ -141,7 +141,7 @@ async def test_what_cannot_be_deleted_now_is_tried_again(
                 raise sqlite3.OperationalError("database is locked")
             return ()
 
-    monkeypatch.setattr("demo.serving.host.TIDY_S", 0)
+    monkeypatch.setattr("demo.serving.host.CLEANUP_S", 0)
     kept = Locked()
     kept.notices = ("Runs lie in /tmp/of-the-host.",)
     host = hosting(kept, Access(public=True, allow_weak=True))
@@ -149,7 +149,7 @@ async def test_what_cannot_be_deleted_now_is_tried_again(
         await host.running()
         while kept.tried < 3:
             await asyncio.sleep(0)
-        assert host.standing == "ready"
+        assert host.status == "ready"
     first, second = (one.message for one in caplog.records)
     assert first == kept.notices[0] and "database is locked" in second
 

@@ -16,7 +16,7 @@ from agent.iteration.models import MAX_VISITORS, OWNER, Models, visitor_of
 from demo.browser_state import NEW_VISIT, Update, Visit, with_choices
 from demo.models.choice import BadModelChoice, chosen_roles, keyed, offered
 from demo.models.panel import TESTS_A_MINUTE, KeyAction, Panel
-from demo.models.plans import WORDLESS
+from demo.models.plans import NEEDS_MODEL
 from demo.serving.access import Access
 from demo.serving.visitors import new_word
 from llm import Connection
@@ -97,8 +97,8 @@ async def test_a_key_changes_the_plan_and_is_in_nothing_that_the_page_is_sent() 
         before = await page.panel.shown(NEW_VISIT)
         told = await act(page)
         assert "anthropic" not in before["plan"]
-        assert (before["wordless"], told["wordless"]) == (WORDLESS, "")
-        assert "anthropic" in told["plan"] and "anthropic" in told["at-hand"]
+        assert (before["needs-model"], told["needs-model"]) == (NEEDS_MODEL, "")
+        assert "anthropic" in told["plan"] and "anthropic" in told["available-keys"]
         for fact in ("$0.50", "200,000", "40"):
             assert fact in told["spending"]
         assert told["key"] == "" and KEY not in json.dumps(told)
@@ -122,11 +122,11 @@ async def test_one_address_has_nobody_elses_keys_forgotten() -> None:
 async def test_testing_a_key_lists_models_and_spends_nothing() -> None:
     async with opened() as page:
         told = await act(page, "test")
-        assert "anthropic" in told["came"] and "7" in told["came"]
-        assert "model-0&lt;b&gt;" in told["came"] and "model-4" in told["came"]
-        assert "model-5" not in told["came"]
+        assert "anthropic" in told["key-message"] and "7" in told["key-message"]
+        assert "model-0&lt;b&gt;" in told["key-message"] and "model-4" in told["key-message"]
+        assert "model-5" not in told["key-message"]
         assert [one.key.reveal() for one in page.connections] == [KEY]
-        assert (await act(page, "test", ""))["came"] == told["came"]
+        assert (await act(page, "test", ""))["key-message"] == told["key-message"]
 
 
 @pytest.mark.parametrize(("action", "whose", "key"), [
@@ -137,7 +137,7 @@ async def test_what_is_no_key_is_said_kept_nowhere_and_not_tested(
     action: KeyAction, whose: str, key: str
 ) -> None:
     async with opened() as page:
-        assert (await act(page, action, key, whose=whose))["came"]
+        assert (await act(page, action, key, whose=whose))["key-message"]
         assert page.session.models.available_keys(OWNER) == ()
         assert page.connections == []
 
@@ -145,15 +145,15 @@ async def test_what_is_no_key_is_said_kept_nowhere_and_not_tested(
 async def test_a_wrong_key_is_told_in_the_providers_words_without_the_key() -> None:
     async with opened() as page:
         told = await act(page, "test", "sk-ant-wrong-0123456789")
-        assert "anthropic does not take ***" in told["came"]
-        assert "wrong" not in told["came"]
+        assert "anthropic does not take ***" in told["key-message"]
+        assert "wrong" not in told["key-message"]
 
 
 async def test_visitors_of_a_public_page_have_keys_of_their_own() -> None:
     async with opened(public=True) as page:
         mine = (await act(page))["visit"]
         assert "anthropic" not in (await page.panel.shown(NEW_VISIT))["plan"]
-        other = (await page.panel.want(NEW_VISIT))["visit"]
+        other = (await page.panel.choose_models(NEW_VISIT))["visit"]
         assert mine["visitor"] != other["visitor"] != ""
         assert "anthropic" in (await page.panel.shown(mine))["plan"]
         assert "anthropic" not in (await page.panel.shown(other))["plan"]
@@ -177,19 +177,19 @@ async def test_the_hosts_keys_serve_strangers_only_where_the_host_says_so(
 
 async def test_a_public_page_tests_a_bounded_number_of_keys_a_minute() -> None:
     async with opened(public=True) as page:
-        said = [(await act(page, "test"))["came"] for _ in range(TESTS_A_MINUTE + 1)]
+        said = [(await act(page, "test"))["key-message"] for _ in range(TESTS_A_MINUTE + 1)]
         assert ["model-0" in one for one in said] == [True] * TESTS_A_MINUTE + [False]
         assert len(page.connections) == TESTS_A_MINUTE
         page.now = 61.0
-        assert "model-0" in (await act(page, "test"))["came"]
+        assert "model-0" in (await act(page, "test"))["key-message"]
 
 
 async def test_a_wish_changes_the_plan_at_once_and_stays_in_the_visit() -> None:
     async with opened(host_key=True) as page:
         wish = with_choices(NEW_VISIT, "anthropic", " claude-x ", "critic=mock")
-        told = await page.panel.want(wish)
+        told = await page.panel.choose_models(wish)
         assert told["visit"] == wanting("anthropic", "claude-x", "critic=mock")
-        assert told["came"] == ""
+        assert told["key-message"] == ""
         assert "<b>generator</b> <code>anthropic/claude-x</code>" in told["plan"]
         assert "critic</b> <code>anthropic" not in told["plan"]
 
@@ -202,20 +202,20 @@ async def test_a_wish_that_cannot_be_met_is_said_beside_the_fields_and_as_the_pl
     wish: Visit, fact: str
 ) -> None:
     async with opened() as page:
-        told = await page.panel.want(wish)
-        assert fact in told["plan"] and fact in told["came"] and told["spending"] == ""
+        told = await page.panel.choose_models(wish)
+        assert fact in told["plan"] and fact in told["key-message"] and told["spending"] == ""
 
 
 async def test_a_model_in_this_process_tells_how_it_is_doing() -> None:
     async with opened() as page:
-        told = await page.panel.want(wanting("huggingface", "tiny/model"))
+        told = await page.panel.choose_models(wanting("huggingface", "tiny/model"))
         assert "tiny/model: loaded, &lt;cpu&gt;, 6,100 MiB" in told["plan"]
         assert len(page.connections) == 1
 
 
 async def test_fields_that_are_left_while_their_page_is_loaded_want_nothing() -> None:
     async with opened() as page:
-        told = await page.panel.want(with_choices(NEW_VISIT, None, None, None), None, None)
+        told = await page.panel.choose_models(with_choices(NEW_VISIT, None, None, None), None, None)
         assert told["visit"] == NEW_VISIT
         assert told["plan"] == (await page.panel.shown(NEW_VISIT))["plan"]
 

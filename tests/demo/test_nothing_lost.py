@@ -22,7 +22,7 @@ from demo.browser_state import NEW_VISIT, NO_RUN
 from demo.layout.parts import ANSWERED
 from demo.phases import begun_page
 from demo.serving.host import SessionHost
-from demo.web import _COMES, _PRESS, BEGUN, KEPT, begins, build
+from demo.web import _ARRIVES, _PRESS, BEGUN, KEPT, begin_script, build
 from tests.demo.recorded import Log, RecordedSession, recorded
 
 RUNS = ("healed", "waiting", "rivals", "held")
@@ -128,7 +128,7 @@ class Tab:
 
 def _in_the_browser(act: Any, values: list[Any], tab: Tab) -> list[Any] | None:
     """What the page's own scripts do, in Python."""
-    if act.js == begins():
+    if act.js == begin_script():
         (shown, code, tests, words), page, run = values, begun_page(NO_RUN), str(uuid4())
         kept = {**NO_RUN, "run": run, "before": shown["run"], "code": code, "tests": tests,
                 "words": words}
@@ -143,7 +143,7 @@ def _in_the_browser(act: Any, values: list[Any], tab: Tab) -> list[Any] | None:
         if "kept" in names[:at] and (told := parts.get(str(names.index("kept")))):
             tab.query = f"run={told['run']}" if told["run"] else ""
         return [*(parts.get(str(place)) for place in range(at)), {}, str(uuid4())][:len(names)]
-    if act.js == _COMES % "false" and not tab.value("kept")["run"] and not tab.query:
+    if act.js == _ARRIVES % "false" and not tab.value("kept")["run"] and not tab.query:
         return [None, None, {"__type__": "update", "interactive": True}]
     if act.js == "() => [String(Math.random())]":
         return [str(uuid4())]

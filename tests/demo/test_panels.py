@@ -75,7 +75,7 @@ async def test_a_visitor_finds_renames_and_deletes_their_runs_and_nobody_elses(
 
         for act in ("rename", "delete", "again", "replay"):
             told = await panels.run_act({"act": act, "key": run, "value": "x"}, OTHER, "")
-            assert told["runs-told"] and "replayed" not in told, act
+            assert told["runs-message"] and "replayed" not in told, act
         told = await panels.run_act({"act": "rename", "key": run, "value": "<b>  fee"}, ONE, "")
         assert "&lt;b&gt; fee" in told["runs-list"]
         assert "<b>" not in told["runs-list"].replace("<b>fee", "")
@@ -119,9 +119,10 @@ async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) ->
         more = f"{TESTS}\nassert acme_area(2, 2) == 4"
         third = await finished(session, from_page(CODE, more).task, visitor=panel.visitor(ONE))
         other = await panels.run_act({"act": "compare", "picked": [run, third[0].run]}, ONE, "")
-        assert "1 test in the" in other["replayed"] and "1 test in the" not in both["replayed"]
+        assert "1 test only in the" in other["replayed"]
+        assert "1 test only in the" not in both["replayed"]
         none = await panels.run_act({"act": "compare", "picked": [run, new]}, OTHER, "")
-        assert none["runs-told"] and "replayed" not in none
+        assert none["runs-message"] and "replayed" not in none
 
 
 async def test_what_is_remembered_is_found_with_its_proof_and_forgotten_for_good(

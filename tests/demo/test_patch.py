@@ -25,15 +25,16 @@ def test_a_diff_read_holds_both_sides_with_their_numbers(
             assert before[line.old - 1] == line.text
         if line.new is not None:
             assert after[line.new - 1] == line.text
-    gone = [line.old for line in read if line.kind == "gone"]
-    came = [line.new for line in read if line.kind == "came"]
+    gone = [line.old for line in read if line.kind == "removed"]
+    came = [line.new for line in read if line.kind == "added"]
     assert len(set(gone)) == len(gone)
     assert len(before) - len(gone) == len(after) - len(came)
 
 
 def test_a_removed_line_that_looks_like_a_header_is_a_line() -> None:
     read = diff_lines("--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n--- a/x\n same\n")
-    assert [(line.kind, line.text) for line in read[3:]] == [("gone", "-- a/x"), ("same", "same")]
+    lines = [(line.kind, line.text) for line in read[3:]]
+    assert lines == [("removed", "-- a/x"), ("same", "same")]
 
 
 def test_the_words_that_changed_are_marked_on_both_sides() -> None:
@@ -61,9 +62,9 @@ def test_long_lines_that_changed_hold_nobody_up() -> None:
 
 def test_a_missing_newline_is_noted_only_where_its_line_changed() -> None:
     kept = diff_lines("@@ -1,2 +1,2 @@\n-a\n+b\n same\n\\ No newline at end of file\n")
-    assert [line.kind for line in kept] == ["hunk", "gone", "came", "same"]
+    assert [line.kind for line in kept] == ["hunk", "removed", "added", "same"]
     changed = diff_lines(unified("x", "a\n", "a"))
-    assert [line.kind for line in changed][-3:] == ["gone", "came", "note"]
+    assert [line.kind for line in changed][-3:] == ["removed", "added", "note"]
 
 
 def test_what_stands_between_backticks_is_code_and_still_escaped() -> None:

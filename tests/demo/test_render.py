@@ -294,10 +294,10 @@ def test_a_banner_stands_only_where_there_is_something_to_say() -> None:
 def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question() -> None:
     view = fold(recorded("rivals"))
     read = Reader(workbench(view))
-    for fact in ("price(11)", "A gives 22", "B gives 33", "E2", "128"):
+    for fact in ("price(11)", "A returns 22", "B returns 33", "E2", "128"):
         assert fact in read.text
     assert view.question is view.rivals is not None
-    own, b, other = map(read.text.index, ("if n >= 10", "B gives", "if n == 10"))
+    own, b, other = map(read.text.index, ("if n >= 10", "B returns", "if n == 10"))
     assert own < b < other
     assert "price(11)" in Reader(question(view.question)).text
     assert question(None) == ""

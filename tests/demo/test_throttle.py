@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from agent.report.result import fold
-from demo.handlers import drawn
+from demo.handlers import draw
 from demo.serving.throttle import throttled
 from tests.demo.recorded import recorded
 
@@ -74,7 +74,7 @@ async def test_what_passes_between_two_batches_is_told_at_the_same_rhythm() -> N
         await gate.wait()
         yield (2,)
 
-    batches = throttled(source(), every_s=0.01, passing=lambda: {7: said})
+    batches = throttled(source(), every_s=0.01, watched=lambda: {7: said})
     assert await anext(batches) == (1,)
     for said in ("a", "a b"):  # noqa: B007 - read by `passing`
         assert await asyncio.wait_for(anext(batches), 5) == ()
@@ -91,9 +91,9 @@ async def test_a_large_run_is_drawn_while_the_others_go_on(monkeypatch: pytest.M
 
     monkeypatch.setattr("demo.handlers.workbench", workbench)
     result = fold(recorded("healed"))
-    assert await drawn(result, own=True) == "drawn"
+    assert await draw(result, own=True) == "drawn"
     monkeypatch.setattr("demo.handlers.DRAWN_AT_ONCE", 0)
-    assert await drawn(result, own=True) == "drawn"
+    assert await draw(result, own=True) == "drawn"
     assert drew == [True, False]
 
 
@@ -106,5 +106,5 @@ async def test_the_clock_of_a_run_stands_where_it_is_and_of_one_that_nobody_driv
     shown = limited.seconds
     for now, elapsed in ((130.0, shown + 30), (90.0, shown), (100_000.0, shown)):
         monkeypatch.setattr("time.time", lambda now=now: now)
-        page = await drawn(limited, own=True)
+        page = await draw(limited, own=True)
         assert f'data-elapsed="{elapsed:.1f}"' in page

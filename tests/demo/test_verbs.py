@@ -21,7 +21,7 @@ from agent.target.task import from_page
 from demo.browser_state import NEW_VISIT
 from demo.models.panel import Panel
 from demo.serving.access import Access
-from demo.serving.api import _for_programs, miscalled
+from demo.serving.api import _endpoint, bad_call
 from demo.serving.endpoints import Verbs
 from demo.serving.host import SessionHost
 from demo.web import build
@@ -83,13 +83,13 @@ async def test_a_refusal_reaches_the_program_that_asked(
 
     async with asked(tmp_path, public=False) as (verbs, _, session):
         with pytest.raises(gr.Error, match=r"gone.*/runs"):
-            await _for_programs(verbs.iterations)(BY, "gone")
+            await _endpoint(verbs.iterations)(BY, "gone")
         with pytest.raises(gr.Error):
-            await anext(_for_programs(verbs.heal_code)(BY))
+            await anext(_endpoint(verbs.heal_code)(BY))
         monkeypatch.setattr(session, "judge", lacking)
         for fault in (SandboxUnavailable("no jail; get one"), MemoryFault("no disk; make room")):
             with pytest.raises(gr.Error, match=str(fault)):
-                await _for_programs(verbs.check_code)(BY, CODE, TESTS)
+                await _endpoint(verbs.check_code)(BY, CODE, TESTS)
 
 
 @pytest.mark.parametrize("name, missing", [("check_code", "tests, visitor"), (None, "")])
@@ -127,7 +127,7 @@ async def test_a_program_that_leaves_ends_its_run(tmp_path: Path) -> None:
     async with asked(tmp_path, public=False) as (verbs, _, _session):
         endless = "def f(n):\n    return n * 7 % 3\n"
         tests = "\n".join(f"assert f({n}) == {n ** 3 + 77}" for n in range(1, 5))
-        told = _for_programs(verbs.heal_code)(BY, endless, tests)
+        told = _endpoint(verbs.heal_code)(BY, endless, tests)
         first = await anext(told)
         await told.aclose()
         assert (await verbs.get_run(first["run_id"]))["outcome"] == "cancelled"
@@ -154,7 +154,7 @@ async def test_a_value_of_another_kind_is_refused(
 ) -> None:
     async with asked(tmp_path, public=True) as (verbs, _, _):
         with pytest.raises(gr.Error):
-            await _for_programs(getattr(verbs, verb))(BY, *values)
+            await _endpoint(getattr(verbs, verb))(BY, *values)
 
 
 async def test_what_one_address_has_read_under_other_words_keeps_no_other_address_waiting(
@@ -194,4 +194,4 @@ async def test_an_internal_error_in_a_call_by_names_is_not_taken_for_the_callers
 ) -> None:
     asked = Request({"type": "http", "path": "/gradio_api/call/v2/heal_code", "headers": []})
     with pytest.raises(type(fault)):
-        await miscalled(asked, fault)
+        await bad_call(asked, fault)

@@ -542,7 +542,7 @@ async def test_a_page_stands_though_its_settings_ask_for_a_key_that_is_not_there
     async with serving(RecordedSession(models=models)) as page:
         update = await arrived(page)
         assert "ANTHROPIC_API_KEY" in update["plan"] and can_heal(update)
-        assert "anthropic" not in update["at-hand"]
+        assert "anthropic" not in update["available-keys"]
 
 
 async def test_what_was_wanted_stands_in_its_fields_after_a_reload(page: Page) -> None:
@@ -562,7 +562,7 @@ async def test_a_run_that_nobody_looks_at_any_more_is_told_to_wait() -> None:
         await session.start(Task(text="healed"), run_id=kept["run"])
         first, second = page.watch(kept, NEW_VISIT), page.watch(kept, NEW_VISIT)
         looking = [asyncio.create_task(anext(one)) for one in (first, second)]
-        while host.onlookers._count[kept["run"]] < len(looking):
+        while host.viewers._count[kept["run"]] < len(looking):
             await asyncio.sleep(0)
         for task, pages in zip(looking, (first, second), strict=True):
             assert session.paused == []

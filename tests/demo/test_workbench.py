@@ -303,7 +303,7 @@ def test_a_try_that_lost_stands_in_the_trace_with_its_diff() -> None:
     _, found, shown = panel(
         workbench(fold((*log[:place], told, *log[place:]))), "trace"
     ).partition('data-key="outdone-')
-    assert found and "m&lt;b&gt;" in shown and "2 of 5" in shown and "came" in shown
+    assert found and "m&lt;b&gt;" in shown and "2 of 5" in shown and "added" in shown
     assert found not in panel(workbench(fold(log)), "trace")
 
 

@@ -1,1 +1,1 @@
-"""A repository whose tests fail, from the command line."""
+"""Finds, heals and reports projects: repositories with a test suite."""

@@ -1,4 +1,5 @@
-"""`heal pytest -- ARGS` and the end of `pytest --heal`: a run as it is, and then its heal."""
+"""Heals the failures of a pytest run outside the jail, for `heal pytest -- ARGS` and
+`pytest --heal`."""
 
 from __future__ import annotations
 
@@ -28,14 +29,16 @@ GREEN, RED, STOPPED, NO_TESTS = 0, 1, 2, 5
 NO_PYTEST = 96
 STDERR = 2
 MAX_NAMED = 500
-"""Tests that are named on a command line; of more, all that fail are healed."""
+"""Maximum number of tests on a command line. If there are more, all failing tests are healed."""
 _PATHS = ("--deselect", "--ignore", "--ignore-glob")
-_KEPT = (*_PATHS, "-p", "-o", "--override-ini", "-W", "--import-mode", "--doctest-modules")
-"""Options that are kept, as they choose no tests."""
+_SUITE_OPTIONS = (
+    *_PATHS, "-p", "-o", "--override-ini", "-W", "--import-mode", "--doctest-modules"
+)
+"""Options that apply to the whole suite."""
 
 _RUN = f"""
 import json, os, sys
-told = sys.argv.pop(1)
+results = sys.argv.pop(1)
 sys.path[0] = os.getcwd()
 try:
     import pytest
@@ -47,7 +50,7 @@ class Failures:
         self.failed, self.left = {{}}, {{}}
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config):
-        config.option.heal = False  # what fails is healed after this, once
+        config.option.heal = False  # the parent process heals the failures
     def pytest_collection_finish(self, session):
         self.left = dict.fromkeys(item.nodeid for item in session.items)
     def pytest_runtest_logreport(self, report):
@@ -57,7 +60,7 @@ class Failures:
     def pytest_runtest_logfinish(self, nodeid):
         self.left.pop(nodeid, None)
     def pytest_sessionfinish(self, session):
-        with open(told, "w", encoding="utf-8") as file:
+        with open(results, "w", encoding="utf-8") as file:
             json.dump([str(session.config.rootpath), [*self.failed], [*self.left]], file)
 sys.exit(pytest.main(sys.argv[1:], plugins=[Failures()]))
 """
@@ -65,102 +68,102 @@ sys.exit(pytest.main(sys.argv[1:], plugins=[Failures()]))
 
 @dataclass(frozen=True)
 class PytestEnd:
-    """How pytest ended, and tests by their paths on this machine."""
+    """The exit code of pytest, and tests with absolute paths."""
 
     code: int
     failed: tuple[str, ...]
     left: tuple[str, ...] = ()
-    """Tests that it did not come to, as with -x."""
+    """Tests that did not run, as with -x."""
 
 
-def heal_pytest(
-    opener: OpenSession, request: HealRequest, face: Display
-) -> int:
-    """Runs the pytest of the project around this folder outside of any jail, and heals what
-    fails."""
+def heal_pytest(opener: OpenSession, request: HealRequest, display: Display) -> int:
+    """Runs the pytest of the project around this folder outside the jail, and heals failures."""
     layout = find_layout(Path.cwd())
     interpreter = find_interpreter(layout.root, request.python or "")
-    ran = run_pytest(interpreter.executable, request.args, quiet=face.json)
+    ran = run_pytest(interpreter.executable, request.args, quiet=display.json)
     if ran.code == NO_PYTEST:
         raise NotFixable(
-            "missing_package", f"{interpreter.words} has no pytest: install it there, or "
-            "name another with --python PATH",
+            "missing_package", f"{interpreter.words} has no pytest. Install it there, or name "
+            "another interpreter with --python PATH",
         )
     if ran.code == NO_TESTS:
         raise NotFixable("invalid_tests", "pytest found no test to run")
     if ran.code not in (GREEN, RED, STOPPED):
-        raise BadInput(f"pytest did not run: it ended with exit code {ran.code}")
+        raise BadInput(f"pytest failed with exit code {ran.code}; its output says why")
     if ran.code == GREEN:
-        return _green(face)
-    face.terminal.say(_red_words(ran), "bold")
-    kept = carried(request.args, layout, Path.cwd())
-    return run(opener, replace(
-        request, path=str(layout.root), args=[*ran.failed, *ran.left, *kept], failed_outside=True
-    ), face)
+        return _green(display)
+    display.terminal.say(_red_words(ran), "bold")
+    options = suite_options(request.args, layout, Path.cwd())
+    args = [*ran.failed, *ran.left, *options]
+    return run(
+        opener, replace(request, path=str(layout.root), args=args, failed_outside=True), display
+    )
 
 
 def _red_words(ran: PytestEnd) -> str:
-    said = f"pytest ended with exit code {ran.code}. Now heal repairs what failed"
+    words = f"pytest ended with exit code {ran.code}. Healing the failed tests"
     if not ran.left:
-        return f"{said}."
-    return f"{said}, and what fails of the {counted(len(ran.left), 'test')} it did not come to."
+        return f"{words}."
+    return f"{words}, and checking {counted(len(ran.left), 'test')} that pytest did not run."
 
 
-def _green(face: Display) -> int:
+def _green(display: Display) -> int:
     from agent.report.result import Result, document
 
-    if face.json:
-        face.data(document(Result(outcome="healthy", reason="pytest passes")))
-    face.terminal.say("pytest ended with exit code 0: nothing to heal", "bold green")
+    if display.json:
+        display.data(document(Result(outcome="healthy", reason="pytest passes")))
+    display.terminal.say("pytest ended with exit code 0: nothing to heal", "bold green")
     return HEALED
 
 
 def run_pytest(executable: Path, arguments: Sequence[str], *, quiet: bool) -> PytestEnd:
-    """Runs a Python's pytest here; where that is to be quiet, nothing goes to standard output."""
+    """Runs pytest with an interpreter; `quiet` sends its output to standard error."""
     with tempfile.TemporaryDirectory(prefix="heal-pytest-") as folder:
-        told = Path(folder, "failed.json")
+        results = Path(folder, "failed.json")
         done = subprocess.run(
-            [str(executable), "-c", _RUN, str(told), *arguments], check=False,
+            [str(executable), "-c", _RUN, str(results), *arguments], check=False,
             stdout=STDERR if quiet else None,
         )
         try:
-            root, *nodes = json.loads(told.read_text("utf-8"))
-        except FileNotFoundError:  # it ended before its session did
+            root, *nodes = json.loads(results.read_text("utf-8"))
+        except FileNotFoundError:  # pytest ended before its session finished
             root, nodes = "", [[], []]
     failed, left = (tuple(os.path.join(root, node) for node in some) for some in nodes)
     return PytestEnd(done.returncode, failed, left)
 
 
-def carried(arguments: Sequence[str], layout: ProjectLayout, folder: Path) -> tuple[str, ...]:
-    """The options of pytest that hold for the whole suite, with paths from the project's root."""
-    waiting = [*arguments]
-    kept: list[str] = []
-    while waiting:
-        word = waiting.pop(0)
+def suite_options(
+    arguments: Sequence[str], layout: ProjectLayout, folder: Path
+) -> tuple[str, ...]:
+    """Returns the pytest options for the whole suite, with paths relative to the project root."""
+    remaining = [*arguments]
+    options: list[str] = []
+    while remaining:
+        word = remaining.pop(0)
         name, equals, value = word.partition("=")
-        if not word.startswith("--") and word[:2] in _KEPT:
+        if not word.startswith("--") and word[:2] in _SUITE_OPTIONS:
             name, equals, value = word[:2], "", word[2:]
-        if name not in _KEPT:
+        if name not in _SUITE_OPTIONS:
             continue
         if name == "--doctest-modules":
-            kept.append(name)
+            options.append(name)
             continue
-        if not value and not equals and waiting:
-            value = waiting.pop(0)
+        if not value and not equals and remaining:
+            value = remaining.pop(0)
         if value.startswith("selfheal"):
-            continue  # this very plugin, named by hand
+            continue  # the plugin of this package
         if name in _PATHS:
             value = node_at(str(folder / value), layout)
-        kept.append(f"{name}={value}" if name.startswith("--") else f"{name}{value}")
-    return tuple(kept)
+        options.append(f"{name}={value}" if name.startswith("--") else f"{name}{value}")
+    return tuple(options)
 
 
 def heal_in_a_process(
     root: Path, failed: Sequence[str], left: Sequence[str], arguments: Sequence[str],
     folder: Path, patch: Path,
 ) -> int:
-    """Heals what failed, or was not reached, in a process; writes the patch and returns the exit
-    code."""
+    """Heals failed tests, and tests that did not run, in a new process. Writes the patch and
+    returns the exit code."""
     layout = find_layout(root)
     functions = dict.fromkeys(node.partition("[")[0] for node in left)
     tests = [str(root / node) for node in (*failed, *functions) if "::" in node]
@@ -169,7 +172,7 @@ def heal_in_a_process(
         [
             sys.executable, "-P", "-m", "selfheal", "run",
             *(named or [str(layout.root)]),
-            "--out", str(patch), "--force", "--", *carried(arguments, layout, folder),
+            "--out", str(patch), "--force", "--", *suite_options(arguments, layout, folder),
         ],
         cwd=layout.root, check=False,
     ).returncode

@@ -1,4 +1,4 @@
-"""What a project is found to be, how its suite comes out, and the task to heal what fails of it."""
+"""Finds a project, runs its suite, and builds the task to heal its failing tests."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from agent.interfaces.project.obstacles import (
     broken_by,
     left_out_words,
     refuse_what_does_not_run,
-    unread_words,
     unreadable,
+    unreadable_words,
     waiting_words,
 )
 from agent.interfaces.project.selection import UNITTEST, chosen, named_for_unittest, node_at
@@ -38,12 +38,12 @@ from sandbox import Sandbox, open_sandbox
 
 THE_REST = "the rest of the suite"
 MAX_NOTICES = 5
-BY_UNITTEST = "its test files are named as unittest has them (test*.py), and pytest is told so"
+BY_UNITTEST = "its test files have unittest names (test*.py), so pytest collects these"
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A project and how its suite comes out."""
+class Inspection:
+    """A project and the result of its suite."""
 
     tree: ProjectTree
     project: Project
@@ -57,22 +57,24 @@ class Seen:
 
     @property
     def is_red(self) -> bool:
-        """Whether there is something to heal."""
+        """Whether there is a failing test or broken file to heal."""
         return bool(self.wanted or self.broken)
 
 
-async def look(request: HealRequest, settings: Settings, say: Say = silent) -> Seen:
+async def inspect_project(
+    request: HealRequest, settings: Settings, say: Say = silent
+) -> Inspection:
     """Finds the project and runs its suite once. Raises: BadInput, NotFixable."""
     started = time.monotonic()
     tree, interpreter = await asyncio.to_thread(_found, request)
     layout = tree.layout
-    asked = Grants() if request.alone else grants_of(layout.settings, layout.root)
-    given = asked if request.grant else asked.harmless
+    requested = Grants() if request.alone else grants_of(layout.settings, layout.root)
+    granted = requested if request.grant else requested.harmless
     command = _command(request)
-    # What a test command starts is test code, whatever it is called.
+    # Files that a test command starts are test code, whatever their name.
     tree = replace(tree, exclude=(*tree.exclude, *named_in(command, tree.files)))
     by_unittest = not command and named_for_unittest(tree)
-    # Tests of unittest ask for no pytest; ours runs them, on our own Python.
+    # unittest tests need no pytest in the project; that of this package runs them.
     if not command and not (by_unittest and not interpreter.python):
         refuse_without_pytest(interpreter)
     project = Project(
@@ -82,8 +84,8 @@ async def look(request: HealRequest, settings: Settings, say: Say = silent) -> S
             *(f"--deselect={node_at(one, layout)}" for one in request.deselect),
         ),
         editable=tuple(sorted(tree.editable)), python=interpreter.python,
-        loopback=given.loopback, environment=given.environment, readable=given.read,
-        test_s=request.test_timeout or given.timeout_s, command=command,
+        loopback=granted.loopback, environment=granted.environment, readable=granted.read,
+        test_s=request.test_timeout or granted.timeout_s, command=command,
         command_words=request.test_cmd,
     )
     say(found_words(tree, interpreter.words, request.test_cmd), "")
@@ -91,37 +93,37 @@ async def look(request: HealRequest, settings: Settings, say: Say = silent) -> S
         say(f"note: {BY_UNITTEST}", NOTE)
     for notice in tree.notices[:MAX_NOTICES]:
         say(f"note: {notice}", NOTE)
-    if asked.opening:
-        words = "its tests are given" if request.grant else "with --grant its tests would be given"
-        say(f"note: {words} {asked.opening}", NOTE)
-    jailed = open_sandbox(settings.sandbox, settings.environment or None)
+    if requested.opening:
+        words = "its tests get" if request.grant else "with --grant its tests would get"
+        say(f"note: {words} {requested.opening}", NOTE)
+    sandbox = open_sandbox(settings.sandbox, settings.environment or None)
     run = await run_suite(
-        {**tree.files}, project, interpreter.sites, jailed,
+        {**tree.files}, project, interpreter.sites, sandbox,
         watch=lambda what, seconds: say(
             waiting_words(what, seconds, project.test_s or TEST_S), NOTE
         ),
     )
-    unread = unreadable(tree) if run.problems or run.failing else []
-    broken = broken_by(unread, run.problems, interpreter)
+    unreadable_files = unreadable(tree) if run.problems or run.failing else []
+    broken = broken_by(unreadable_files, run.problems, interpreter)
     if not broken:
         refuse_what_does_not_run(run, tree, interpreter.words, request.test_cmd)
     wanted = chosen(run.failing, [*run.rows], request, layout) if not broken else []
     if request.keyword and wanted:
-        wanted = await _matching(request.keyword, wanted, tree, project, interpreter, jailed)
-    left = [path for path in unread if path not in broken]
+        wanted = await _matching(request.keyword, wanted, tree, project, interpreter, sandbox)
+    left = [path for path in unreadable_files if path not in broken]
     for path in left[:MAX_NOTICES]:
-        say(f"note: {unread_words(path, interpreter)}", NOTE)
+        say(f"note: {unreadable_words(path, interpreter)}", NOTE)
     if run.left_out:
         say(f"note: {left_out_words(run.left_out)}", NOTE)
     say(_uncompiled(broken) if broken else suite_words(run, wanted, request.test_cmd), "")
     tree = tree.without(left)
-    seen = Seen(
+    inspected = Inspection(
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
         settings, run, wanted, broken, time.monotonic() - started, request,
     )
-    if broken or request.alone:  # of a stranger's files git and this machine say nothing
-        return seen
-    return await asyncio.to_thread(_with_recency, seen, request, given, say)
+    if broken or request.alone:  # an upload has no git history and no grants
+        return inspected
+    return await asyncio.to_thread(_with_recency, inspected, request, granted, say)
 
 
 def _found(request: HealRequest) -> tuple[ProjectTree, Interpreter]:
@@ -131,28 +133,31 @@ def _found(request: HealRequest) -> tuple[ProjectTree, Interpreter]:
 
 
 def _uncompiled(broken: Sequence[str]) -> str:
-    return f"{broken[0]} does not compile: no test that needs it can run"
+    return f"{broken[0]} does not compile, so the tests that need it cannot run"
 
 
-def _with_recency(seen: Seen, request: HealRequest, given: Grants, say: Say) -> Seen:
-    """Adds what changed lately, where a test is to be healed, and reports missing grants."""
-    failing = [one for one in verdicts(seen.run, [rest_of_suite()], seen.project) if one.fails]
-    for hint in hints([(one.name, one.message) for one in failing], given, os.environ):
+def _with_recency(
+    inspected: Inspection, request: HealRequest, granted: Grants, say: Say
+) -> Inspection:
+    """Adds recently changed lines if there is a test to heal, and reports missing grants."""
+    found = verdicts(inspected.run, [rest_of_suite()], inspected.project)
+    failures = [(one.name, one.message) for one in found if one.fails]
+    for hint in hints(failures, granted, os.environ):
         say(f"note: {hint}", NOTE)
-    if not seen.wanted:
-        return seen
+    if not inspected.wanted:
+        return inspected
     changed = changed_lines(
-        seen.tree.layout.root, seen.tree.files, seen.project.editable, request.since
+        inspected.tree.layout.root, inspected.tree.files, inspected.project.editable, request.since
     )
     if changed:
         say(changed_words([*changed], request.since), "")
-    return replace(seen, project=seen.project.model_copy(
+    return replace(inspected, project=inspected.project.model_copy(
         update={"changed": tuple(sorted(changed.items()))}
     ))
 
 
 def named_in(command: Sequence[str], files: Collection[str]) -> list[str]:
-    """Files that a command names, as paths or as modules."""
+    """Returns the files that a command names, as paths or as modules."""
     return [
         path for path in files
         if {path, path.removesuffix(".py").replace("/", ".")} & {*command}
@@ -160,7 +165,6 @@ def named_in(command: Sequence[str], files: Collection[str]) -> list[str]:
 
 
 def _command(request: HealRequest) -> tuple[str, ...]:
-    """Raises: BadInput: the jail cannot run that command."""
     if not request.test_cmd:
         return ()
     if (
@@ -168,38 +172,38 @@ def _command(request: HealRequest) -> tuple[str, ...]:
         or request.arguments
     ):
         raise BadInput(
-            "--test-cmd is one test, whose verdict is its exit code: no tests are chosen from it, "
-            "and nothing is given to pytest"
+            "--test-cmd cannot be combined with test names, -k, --lf, --deselect or pytest "
+            "arguments, because the command counts as a single test"
         )
     try:
         return tuple(python_arguments(request.test_cmd))
     except ToolError as error:
         why = error.why if isinstance(error, NoPython) else error
-        raise BadInput(f"--test-cmd takes `python …` or `pytest …`: {why}") from error
+        raise BadInput(f"--test-cmd must be `python …` or `pytest …`: {why}") from error
 
 
 async def _matching(
     keyword: str, wanted: Sequence[str], tree: ProjectTree, project: Project,
-    interpreter: Interpreter, jailed: Sandbox,
+    interpreter: Interpreter, sandbox: Sandbox,
 ) -> list[str]:
     picked = project.model_copy(update={
         "arguments": (*project.arguments, "--collect-only", "-k", keyword)
     })
-    run = await run_suite({**tree.files}, picked, interpreter.sites, jailed)
+    run = await run_suite({**tree.files}, picked, interpreter.sites, sandbox)
     if not run.collected and run.problems:
         raise NotFixable("invalid_tests", f"-k {keyword!r}: {run.problems[0]}")
     return [node for node in wanted if node in {*run.collected}]
 
 
-def task_to_heal(seen: Seen) -> Task:
-    """The task to heal the failing tests that are wanted, or a file that does not compile; the rest
-    of the suite stays as it is. Raises: NotFixable: nothing may be edited."""
-    if not seen.tree.editable:
+def task_to_heal(inspected: Inspection) -> Task:
+    """Returns the task to heal the requested failing tests, or a file that does not compile.
+    Raises: NotFixable: There is no editable file."""
+    if not inspected.tree.editable:
         raise NotFixable(
-            "environment", f"there is no module in {seen.project.root} that may be edited: tests "
-            "and settings never are; name modules with --only",
+            "environment", f"there is no editable module in {inspected.project.root}; tests and "
+            "settings are never edited. Name modules with --only",
         )
-    tree, wanted = seen.tree, seen.wanted
+    tree, wanted = inspected.tree, inspected.wanted
     tests = [
         Script(
             name=node, origin="user", code=tree.files.get(node.partition("::")[0], ""), node=node,
@@ -208,21 +212,20 @@ def task_to_heal(seen: Seen) -> Task:
         for node in wanted
     ]
     program = tuple(File(path=path, text=tree.files[path]) for path in sorted(tree.editable))
-    entry = seen.broken[0] if seen.broken else _entry(tree, seen.run, wanted)
+    entry = inspected.broken[0] if inspected.broken else _entry(tree, inspected.run, wanted)
     return Task(
         solution=Solution(files=program, entry=entry), tests=(*tests, rest_of_suite(wanted)),
         support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
-        sites=seen.interpreter.sites, project=_left_alone(seen),
+        sites=inspected.interpreter.sites, project=_with_excluded(inspected),
     )
 
 
 def rest_of_suite(without: Sequence[str] = ()) -> Script:
-    """All tests of the suite but these, as one."""
+    """Returns all tests of the suite except these, as a single test."""
     return Script(name=THE_REST, origin="user", code="", node=REST, without=tuple(without))
 
 
 def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
-    """The innermost editable file where a test fails."""
     for node in wanted:
         file = str(run.rows[node].get("file", ""))
         if file in tree.editable:
@@ -230,50 +233,56 @@ def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
     return min(tree.editable, key=lambda path: (path.endswith("__init__.py"), path))
 
 
-def concluded(seen: Seen, log: Sequence[Stamped]) -> Result:
-    """What a heal came to, by the log of its run; without one there was nothing to heal."""
+def heal_result(inspected: Inspection, log: Sequence[Stamped]) -> Result:
+    """Returns the result of a run from its log; an empty log means nothing was to heal."""
     if not log:
-        return as_it_stands(seen)
+        return result_without_edit(inspected)
     result = fold(log)
     if result.outcome in ("healed", "proposed"):
-        judged = judged_words(seen.project.command_words)
+        judged = judged_words(inspected.project.command_words)
         return replace(result, reason=f"{result.reason}; {judged}")
     return result
 
 
-async def believed_report(seen: Seen) -> Report:
-    """The suite's report of the project as it is, its passes asked whether they can be believed."""
-    files = tuple(File(path=path, text=text) for path, text in seen.tree.files.items())
-    project = _left_alone(seen)
-    task = Task(support=files, sites=seen.interpreter.sites, project=project)
-    jailed = open_sandbox(seen.settings.sandbox, seen.settings.environment or None)
+async def believed_report(inspected: Inspection) -> Report:
+    """Returns the suite's report of the unchanged project, with an integrity check of its
+    passes."""
+    files = tuple(File(path=path, text=text) for path, text in inspected.tree.files.items())
+    project = _with_excluded(inspected)
+    task = Task(support=files, sites=inspected.interpreter.sites, project=project)
+    sandbox = open_sandbox(inspected.settings.sandbox, inspected.settings.environment or None)
     nothing = Solution(files=(), entry="")
-    return await check(nothing, [rest_of_suite()], task, jailed)
+    return await check(nothing, [rest_of_suite()], task, sandbox)
 
 
-def as_it_stands(seen: Seen, believed: Report | None = None) -> Result:
-    """What the suite says of the project before any edit; `believed` where that was asked."""
-    others = [node for node in seen.run.failing if node not in {*seen.wanted}]
-    report = believed or Report(
-        solution="", verdicts=tuple(verdicts(seen.run, [rest_of_suite()], _left_alone(seen)))
-    )
+def result_without_edit(inspected: Inspection, believed: Report | None = None) -> Result:
+    """Returns the result of the suite before any edit.
+
+    Args:
+        believed: The report with an integrity check, if one was made.
+    """
+    others = [node for node in inspected.run.failing if node not in {*inspected.wanted}]
+    report = believed or Report(solution="", verdicts=tuple(
+        verdicts(inspected.run, [rest_of_suite()], _with_excluded(inspected))
+    ))
     fail = "fails" if len(others) == 1 else "fail"
-    left = f"; {counted(len(others), 'other')} {fail}, not asked for" if others else ""
-    asked = "" if believed or report.integrity or seen.is_red else "; integrity not asked"
-    said = f"{tally(report.verdicts)}{left}{asked}"
+    left = f"; {counted(len(others), 'other')} {fail}, not selected" if others else ""
+    is_unchecked = not (believed or report.integrity or inspected.is_red)
+    summary = f"{tally(report.verdicts)}{left}{'; integrity not checked' if is_unchecked else ''}"
     shown = any(one.passed for one in report.verdicts)
-    is_red = seen.is_red or bool(report.failing)
+    is_red = inspected.is_red or bool(report.failing)
+    jail = inspected.run.jail
     return Result(
-        title=seen.project.name, outcome="unresolved" if is_red else "healthy",
+        title=inspected.project.name, outcome="unresolved" if is_red else "healthy",
         proof=None if is_red else "E1" if shown else "E0",
-        reason=_uncompiled(seen.broken) if seen.broken else said if is_red
-        else f"nothing to heal: {said}",
-        report=report, seconds=seen.seconds, sandbox=seen.run.jail.words if seen.run.jail else "",
-        level=seen.run.jail.level if seen.run.jail else "",
+        reason=_uncompiled(inspected.broken) if inspected.broken else summary if is_red
+        else f"nothing to heal: {summary}",
+        report=report, seconds=inspected.seconds, sandbox=jail.words if jail else "",
+        level=jail.level if jail else "",
     )
 
 
-def _left_alone(seen: Seen) -> Project:
-    """The project, with failures excluded that are not to be healed."""
-    others = tuple(node for node in seen.run.failing if node not in {*seen.wanted})
-    return seen.project.model_copy(update={"aside": others, "tests": tuple(seen.run.rows)})
+def _with_excluded(inspected: Inspection) -> Project:
+    run, wanted = inspected.run, {*inspected.wanted}
+    others = tuple(node for node in run.failing if node not in wanted)
+    return inspected.project.model_copy(update={"aside": others, "tests": tuple(run.rows)})

@@ -1,4 +1,4 @@
-"""What a person sees of a project: what was found, how its suite does, and what came of it."""
+"""Formats messages about a project: its files, its suite, failing tests and the commit message."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from agent.target.repository.tree import ProjectTree, is_collected, is_unittest
 from agent.verify.project.suite_run import SuiteRun, verdicts
 
 if TYPE_CHECKING:
-    from agent.interfaces.project.discovery import Seen
+    from agent.interfaces.project.discovery import Inspection
 
-MAX_TOLD = 3
+MAX_FAILING = 3
 SUBJECT = 72
 MAX_CHANGED = 3
 
 
 def judged_words(command: str = "") -> str:
-    """Who judged a project, for people."""
+    """Returns how a project was judged."""
     if command:
-        return f"judged by a fresh run of `{command}` in the jail, of which the exit code is seen"
-    return "judged by the project's own pytest in a fresh run of its whole suite, in the jail"
+        return f"judged by the exit code of a new run of `{command}` in the jail"
+    return "judged by a new run of the project's whole pytest suite in the jail"
 
 
 def found_words(tree: ProjectTree, python: str, command: str = "") -> str:
-    """What a project is made of, in one line."""
+    """Returns a summary of the project's files, in one line."""
     layout = tree.layout
     tests = sum(
         (is_collected(path, layout.test_files) and path not in tree.editable)
@@ -39,60 +39,60 @@ def found_words(tree: ProjectTree, python: str, command: str = "") -> str:
     )
     folder = next((root for root in layout.import_roots if root), "")
     own = layout.configuration
-    settings = f", pytest as {own} says" if own else ", plain pytest"
+    settings = f", pytest settings from {own}" if own else ", default pytest settings"
     suite = counted(tests, "test file") if not command else f"tests by `{command}`"
     return (
         f"{layout.name}: {counted(len(tree.editable), 'module')} "
-        f"{f'below {folder}/' if folder else 'to edit'}, {suite}; {python}"
+        f"{f'in {folder}/' if folder else 'to edit'}, {suite}; {python}"
         f"{'' if command else settings}"
     )
 
 
 def changed_words(files: Sequence[str], since: str) -> str:
-    """Where is looked first, in one line."""
+    """Returns which files are suspected first, in one line."""
     more = f" and {len(files) - MAX_CHANGED} more" if len(files) > MAX_CHANGED else ""
     return (
-        f"changed since {since or 'the last commit'}, and so suspected first: "
+        f"suspected first, because changed since {since or 'the last commit'}: "
         f"{', '.join(files[:MAX_CHANGED])}{more}"
     )
 
 
 def suite_words(run: SuiteRun, wanted: Sequence[str], command: str = "") -> str:
-    """How the suite does, in one line."""
+    """Returns a summary of the suite's results, in one line."""
     failing = len(run.failing)
     if command:
-        how = "fails: one test; each candidate is a fresh run of it" if failing else "ends well"
-        return f"its test command {how}"
-    said = f"its suite: {counted(len(run.rows), 'test')}, "
+        fails = "fails; it runs once for each candidate patch"
+        return f"its test command {fails if failing else 'passes'}"
+    total = f"its suite: {counted(len(run.rows), 'test')}, "
     if not failing:
-        return f"{said}none fails"
+        return f"{total}none fails"
     others = failing - len(wanted)
-    left = f", {len(wanted)} to heal; the others are left as they are" if others else ""
-    return f"{said}{failing} {'fails' if failing == 1 else 'fail'}{left}"
+    left = f", {len(wanted)} to heal; the others are ignored" if others else ""
+    return f"{total}{failing} {'fails' if failing == 1 else 'fail'}{left}"
 
 
-def show_failing(seen: Seen, face: Display) -> None:
-    """Lists the first tests that are to be healed, without those that no edit could mend."""
+def show_failing(inspected: Inspection, display: Display) -> None:
+    """Lists the first tests to heal, without those that no edit could repair."""
     from agent.interfaces.project.discovery import rest_of_suite, task_to_heal
 
     failing = [
-        one for one in verdicts(seen.run, [rest_of_suite()], seen.project)
-        if one.fails and one.name in {*seen.wanted}
+        one for one in verdicts(inspected.run, [rest_of_suite()], inspected.project)
+        if one.fails and one.name in {*inspected.wanted}
     ]
-    if failing and seen.tree.editable:
+    if failing and inspected.tree.editable:
         report = Report(solution="", verdicts=tuple(failing))
-        failing = [*with_outside_failures(report, task_to_heal(seen)).failing] or failing
-    for one in failing[:MAX_TOLD]:
-        face.terminal.verdict(one, face.terminal.talk)
-    if len(failing) > MAX_TOLD:
-        face.terminal.say(f"  and {len(failing) - MAX_TOLD} more")
+        failing = [*with_outside_failures(report, task_to_heal(inspected)).failing] or failing
+    for one in failing[:MAX_FAILING]:
+        display.terminal.verdict(one, display.terminal.talk)
+    if len(failing) > MAX_FAILING:
+        display.terminal.say(f"  and {len(failing) - MAX_FAILING} more")
 
 
 def commit_message(
     result: Result, failed: Mapping[str, Mapping[str, object]], command: str = ""
 ) -> str:
-    """What failed, the edit and the proof, as the message of a commit."""
-    first = next(iter(failed), "what does not compile")
+    """Returns a commit message with the failures, the edit and the proof."""
+    first = next(iter(failed), "a file that does not compile")
     more = f" and {counted(len(failed) - 1, 'other test')}" if len(failed) > 1 else ""
     subject = f"Heal {first}{more}"
     if len(subject) > SUBJECT:

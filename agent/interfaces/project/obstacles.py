@@ -1,4 +1,4 @@
-"""Why a project's suite does not run, in sentences that say what would help."""
+"""Explains why the suite of a project does not run, and what to do."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _MISSING = re.compile(
 )
 _ENDED = re.compile(r"^(\S+?\.py(?:::.*)?) (ends its process .*|did not end within .*)$", re.DOTALL)
 
-LONGER = ", or give it longer: --test-timeout SECONDS"
+LONGER = ", or allow more time: --test-timeout SECONDS"
 
 
 def refuse_what_does_not_run(
     run: SuiteRun, tree: ProjectTree, python: str, command: str = ""
 ) -> None:
-    """Raises `NotFixable` where no test is collected, or not all of the suite runs."""
+    """Raises `NotFixable` if no test is collected, or if some of the suite does not run."""
     if command and not run.rows:
         raise NotFixable(
-            "invalid_tests", f"`{command}` ran no test, which is no pass: name where its tests "
-            "lie, as in `python -m unittest discover -s FOLDER`, or leave --test-cmd out",
+            "invalid_tests", f"`{command}` ran no test. Name the folder of the tests, for example "
+            "`python -m unittest discover -s FOLDER`, or leave --test-cmd out",
         )
     if not run.problems and not run.rows:
         raise NotFixable(
-            "invalid_tests", f"pytest collects no test in {tree.layout.root}: write one that fails "
+            "invalid_tests", f"pytest collects no test in {tree.layout.root}. Write one that fails "
             "now and passes once the program is right",
         )
     for problem in run.problems:
@@ -47,79 +47,78 @@ def refuse_what_does_not_run(
             raise NotFixable("invalid_tests", _unending(*ended.groups()))
     if run.problems:
         raise NotFixable(
-            "invalid_tests", f"not all of the suite runs: {told(run.problems)}. Mend that first, "
-            "or leave the file out (-- --ignore=FILE): a repair is judged by the whole suite",
+            "invalid_tests", f"some of the suite does not run: {first_few(run.problems)}. Repair "
+            "that first, or leave the file out (-- --ignore=FILE), because a repair is judged by "
+            "the whole suite",
         )
 
 
 def unreadable(tree: ProjectTree) -> list[str]:
-    """Files that may be edited and do not compile on the Python that runs this."""
-    # Not where nothing fails: what mends texts takes a while to import.
+    """Returns the editable files that do not compile with the running Python."""
     from agent.search.syntax import compiles
 
     return [path for path in sorted(tree.editable) if not compiles(tree.files[path])]
 
 
 def broken_by(
-    unread: Sequence[str], problems: Sequence[str], interpreter: Interpreter
+    unreadable_files: Sequence[str], problems: Sequence[str], interpreter: Interpreter
 ) -> list[str]:
-    """Which of these keep the suite from running."""
-    named = [path for path in unread if any(f" at {path}:" in one for one in problems)]
-    return named or ([*unread] if problems and not interpreter.python else [])
+    """Returns the files among these that prevent the suite from running."""
+    named = [path for path in unreadable_files if any(f" at {path}:" in one for one in problems)]
+    return named or ([*unreadable_files] if problems and not interpreter.python else [])
 
 
-def unread_words(path: str, interpreter: Interpreter) -> str:
-    """Why a file is left as it is."""
-    ours = ".".join(map(str, sys.version_info[:2]))
+def unreadable_words(path: str, interpreter: Interpreter) -> str:
+    """Returns why a file is not edited."""
+    running = ".".join(map(str, sys.version_info[:2]))
     if interpreter.version > sys.version_info[:2]:
         return (
-            f"{path} is no Python {ours}, on which this runs, and is left as it is: install this "
-            f"package under {'.'.join(map(str, interpreter.version))} to have it searched"
+            f"{path} is not edited, because it is not valid in Python {running}, which runs this "
+            f"command. Install this package under {'.'.join(map(str, interpreter.version))}"
         )
-    return f"{path} does not compile, no test needs it, and it is left as it is"
+    return f"{path} is not edited, because it does not compile and no test needs it"
 
 
 def waiting_words(what: str, seconds: float, most: float = TEST_S) -> str:
-    """What is said of a test, or a file, that does not end."""
+    """Returns the message about a test or file that does not end."""
     return (
-        f"{what} has been running for {seconds:g} s; a test that does not end within {most:g} s "
-        "ends the suite"
+        f"{what} has been running for {seconds:g} s. The suite is stopped if a test takes more "
+        f"than {most:g} s"
     )
 
 
 def left_out_words(options: Sequence[str]) -> str:
-    """Which of the project's options for pytest do not count, and why."""
+    """Returns the message about ignored pytest options of the project."""
     return (
-        f"without {', '.join(options)} of pytest's options: a repair is judged by the whole suite, "
-        "in one process"
+        f"the pytest options {', '.join(options)} are ignored, because a repair is judged by the "
+        "whole suite in one process"
     )
 
 
-def told(problems: Sequence[str]) -> str:
-    """The first few of them."""
+def first_few(problems: Sequence[str]) -> str:
+    """Joins the first three."""
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return "; ".join(problems[:3]) + more
 
 
 def _missing(where: str, module: str, place: str, tree: ProjectTree, python: str) -> str:
     name = module.partition(".")[0]
-    by = "a conftest or a plugin, with which pytest starts," if where == "pytest" else where
+    by = "a conftest.py or a plugin of pytest" if where == "pytest" else where
     own, dotted = _own_modules(tree), modules_in(tree.files)
     if name in own and module not in dotted and (meant := nearest_module(module, dotted)):
         return f"{by} imports {module}{f' at {place}' if place else ''}: did you mean {meant}?"
     if name in own:
         roots = ", ".join(one or "the top" for one in tree.layout.import_roots)
         return (
-            f"{by} imports {module}, a module of the project itself that is not found from "
-            f"{roots}. Say where it lies with `pythonpath` in pytest's settings"
+            f"{by} imports {module}, a module of this project that is not found from {roots}. Add "
+            "its folder to `pythonpath` in the pytest settings"
         )
     at = f" (imported at {place})" if place else ""
     meant = nearest_module(name, own | standard_modules())
     return (
-        f"{by} needs the module {module}{at}, which is not among the packages of {python}"
-        f"{f': did you mean {meant}? Else install' if meant else '. Install'} "
-        "what the project says it depends on there, or name the environment that has it "
-        "(--python PATH)"
+        f"{by} needs the module {module}{at}, which is not installed in {python}"
+        f"{f'. Did you mean {meant}? Otherwise install' if meant else '. Install'} "
+        "the project's dependencies there, or name the environment that has them (--python PATH)"
     )
 
 
@@ -134,10 +133,10 @@ def _own_modules(tree: ProjectTree) -> set[str]:
 def _unending(test: str, how: str) -> str:
     if "::" in test:
         return (
-            f"{test} {how}, and no test after it is seen. Mend it, or leave it out with "
+            f"{test} {how}, so the tests after it cannot run. Repair it, or leave it out with "
             f"--deselect {test!r}{LONGER if 'within' in how else ''}"
         )
     return (
-        f"{test} {how} while it is imported, and no test is seen. Mend it, or leave it out with "
+        f"{test} {how} while it is imported, so no test can run. Repair it, or leave it out with "
         f"-- --ignore={test}"
     )

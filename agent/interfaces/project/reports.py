@@ -1,4 +1,4 @@
-"""What leaves a project's heal as files: a report in Markdown, and the suite as JUnit XML."""
+"""Report files of a run: a Markdown report, and the test results as JUnit XML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from agent.core.domain import Report, Verdict, counted
 from agent.core.settings import GENERATOR
 from agent.interfaces.next_step import UNHEALED, next_steps
-from agent.interfaces.project.discovery import Seen, task_to_heal
+from agent.interfaces.project.discovery import Inspection, task_to_heal
 from agent.interfaces.project.display import judged_words
 from agent.interfaces.terminal.display import competing_words, edits, evidence_words, suspect_words
 from agent.iteration.context import PROMPTS
@@ -36,48 +36,51 @@ MESSAGE = 300
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def markdown(result: Result, name: str, seen: Seen | None = None, patch: Path | None = None) -> str:
-    """A heal as Markdown for a pull request; of a project with its failures, next steps, and how to
-    reproduce."""
-    before = seen.tree.files if seen is not None else {}
-    judged = "the verdicts, each in a jail"
+def markdown(
+    result: Result, name: str, inspected: Inspection | None = None, patch: Path | None = None
+) -> str:
+    """Returns a Markdown report for a pull request. For a project it includes the failures, next
+    steps, and commands to reproduce the result."""
+    before = inspected.tree.files if inspected is not None else {}
+    judged = "test results, each from a jail"
     parts = [f"# {name}: {headline(result)[0]}"]
-    if seen is not None:
-        judged = judged_words(seen.project.command_words)
-        parts += _failed(seen.run, seen.wanted)
+    if inspected is not None:
+        judged = judged_words(inspected.project.command_words)
+        parts += _failed(inspected.run, inspected.wanted)
     parts += _why(result)
     if result.diff:
-        places = ", ".join(f"{path}, line {line}" for path, line in edits(before, result))
-        parts += ["## The edit", *([_code(places)] if places else []), _fenced(result.diff, "diff")]
+        lines = ", ".join(f"{path}, line {line}" for path, line in edits(before, result))
+        parts += ["## Patch", *([_code(lines)] if lines else []), _fenced(result.diff, "diff")]
         others = [*competing_words(result)]
         parts += [_fenced("\n".join(others) + "\n", "")] if others else []
-    parts += ["## What was tried", *_tried(result)]
+    parts += ["## Search", *_tried(result)]
     if result.proof is not None:
-        parts += ["## How far it is shown", *_shown(result, judged)]
-    if seen is not None:
-        steps, asked = next_steps(result, seen), question(result, seen)
-        command = seen.project.command_words
-        parts += ["## What to do next", "\n".join(steps)] if steps else []
-        parts += ["## How to reproduce", *_again(result, seen.wanted, command, str(patch or ""))]
-        parts += ["## What a model would be asked", _fenced(asked, "")] if asked else []
+        parts += ["## Proof", *_shown(result, judged)]
+    if inspected is not None:
+        steps, prompt = next_steps(result, inspected), question(result, inspected)
+        command = inspected.project.command_words
+        parts += ["## Next steps", "\n".join(steps)] if steps else []
+        parts += ["## How to reproduce"]
+        parts += _again(result, inspected.wanted, command, str(patch or ""))
+        parts += ["## Prompt for a model", _fenced(prompt, "")] if prompt else []
     return "\n\n".join(parts) + "\n"
 
 
 def project_document(
-    result: Result, seen: Seen, commits: Sequence[Committed] = ()
+    result: Result, inspected: Inspection, commits: Sequence[Committed] = ()
 ) -> dict[str, object]:
-    """The result's document, with what only a project has."""
+    """Returns the result's document, with the keys of a project."""
     return document(result) | {"project": {
-        "root": seen.project.root, "name": seen.project.name,
-        "python": str(seen.interpreter.executable),
-        "settings": seen.tree.layout.configuration or None,
-        "test_command": seen.project.command_words or None,
-        "failed_before": [*seen.run.failing],
+        "root": inspected.project.root, "name": inspected.project.name,
+        "python": str(inspected.interpreter.executable),
+        "settings": inspected.tree.layout.configuration or None,
+        "test_command": inspected.project.command_words or None,
+        "failed_before": [*inspected.run.failing],
         "changed": [
-            {"file": path, "line": line} for path, line in edits(seen.tree.files, result)
+            {"file": path, "line": line} for path, line in edits(inspected.tree.files, result)
         ],
-        "next": next_steps(result, seen),
-        "model_question": question(result, seen) or None,
+        "next": next_steps(result, inspected),
+        "model_question": question(result, inspected) or None,
         "commit": vars(commits[0]) if commits else None,
     }}
 
@@ -90,11 +93,11 @@ def _failed(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
     lines = []
     for node in wanted[:MAX_LISTED]:
         row = run.rows[node]
-        said = str(row.get("message", ""))[:MESSAGE]
+        message = str(row.get("message", ""))[:MESSAGE]
         place = f"{row['file']}:{row['line']}" if row.get("file") and row.get("line") else ""
         lines.append(f"- {_code(node)}{f' at {_code(place)}' if place else ''}")
-        if said:
-            lines.append(f"  {_code(said)}")
+        if message:
+            lines.append(f"  {_code(message)}")
     if len(wanted) > MAX_LISTED:
         lines.append(f"- and {len(wanted) - MAX_LISTED} more")
     yield "\n".join(lines)
@@ -117,7 +120,7 @@ def _tried(result: Result) -> Iterator[str]:
         f"{result.seconds:.1f} s",
     ])
     lines = [f"- {', '.join(facts)}"]
-    lines += [f"- suspected: {_code(suspect_words(one))}" for one in result.suspects]
+    lines += [f"- suspicious: {_code(suspect_words(one))}" for one in result.suspects]
     lines += [f"- {notice.text}" for notice in result.notices]
     yield "\n".join(lines)
     if result.partial is not None:
@@ -129,8 +132,8 @@ def _shown(result: Result, judged: str) -> Iterator[str]:
     lines = [f"- {line}" for line in claim_lines(result)]
     if result.report is not None:
         lines.append(f"- {judged}: {passing_words(result.report)}")
-        aside = [one.name for one in result.report.verdicts if one.aside]
-        lines += [f"- failed before and is left as it is: {_code(one)}" for one in aside]
+        excluded = [one.name for one in result.report.verdicts if one.aside]
+        lines += [f"- failed before, not part of this repair: {_code(one)}" for one in excluded]
     yield "\n".join(lines)
 
 
@@ -140,7 +143,7 @@ def _again(
     named = " ".join(f"'{one}'" if re.search(r"[^\w./:-]", one) else one for one in wanted[:5])
     lines = [command or f"python -m pytest {named}".rstrip()]
     if result.outcome in ("healed", "proposed"):
-        saved = "" if patch else "    # once the edit above is saved as that"
+        saved = "" if patch else "    # save the patch above in this file first"
         lines += [f"git apply {shlex.quote(patch or 'heal.patch')}{saved}",
                   command or "python -m pytest"]
     yield _fenced("\n".join(lines) + "\n", "bash")
@@ -158,14 +161,14 @@ def _fenced(text: str, kind: str) -> str:
     return f"{ticks}{kind}\n{text}{ticks}"
 
 
-def question(result: Result, seen: Seen) -> str:
-    """What a model would be asked of a project that was not healed; else empty."""
-    if result.outcome not in UNHEALED or result.report is None or not seen.is_red:
+def question(result: Result, inspected: Inspection) -> str:
+    """Returns the prompt for a model about a project that was not healed; else empty."""
+    if result.outcome not in UNHEALED or result.report is None or not inspected.is_red:
         return ""
-    task = task_to_heal(seen)
+    task = task_to_heal(inspected)
     assert task.solution is not None
-    seen_of_it = result.of_submitted.diagnosis
-    found = diagnosis(seen_of_it) if seen_of_it is not None else ""
+    diagnosed = result.of_submitted.diagnosis
+    found = diagnosis(diagnosed) if diagnosed is not None else ""
     prompt = load(PROMPTS, GENERATOR)
     suspected = result.suspects or suspects_of((), task.solution)
     known = result.recalled.lessons if result.recalled is not None else ()
@@ -177,12 +180,12 @@ def question(result: Result, seen: Seen) -> str:
 
 # JUnit.
 
-LEFT = "added on the way, and the same before the repair"
+LEFT = "added during the run, and failed before the repair too"
 
 
 def junit(result: Result, before: Report | None = None) -> bytes:
-    """The suite as JUnit XML, with outcome, proof and confidence. Added calls that failed `before`
-    are skipped."""
+    """Returns the test results as JUnit XML, with outcome, proof and confidence. Adversarial tests
+    that already failed `before` the repair are marked as skipped."""
     report = result.report
     verdicts = report.verdicts if report is not None else ()
     failed = {one.name for one in before.verdicts if one.fails} if before is not None else set()
@@ -215,7 +218,7 @@ def _count(verdicts: Sequence[Verdict], *statuses: str) -> str:
 
 def _testcase(one: Verdict) -> ElementTree.Element:
     path, found_in, name = one.name.partition("::")
-    path, name = (path, name) if found_in else ("tests", path)  # no file has it
+    path, name = (path, name) if found_in else ("tests", path)  # it is in no file
     head, bracket, values = name.partition("[")
     *classes, last = head.split("::")
     place = ".".join([path.removesuffix(".py").replace("/", "."), *classes])

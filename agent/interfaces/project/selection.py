@@ -1,4 +1,5 @@
-"""Whether a PATH means a project, and which of its tests: ids, files, folders, `-k`, `--lf`."""
+"""Decides whether a PATH is a project, and which of its tests are selected by ids, files, folders
+and `--lf`."""
 
 from __future__ import annotations
 
@@ -25,53 +26,53 @@ LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
 
 
 def is_of_project(path: str, *, has_tests: bool = False) -> bool:
-    """Whether a PATH names a project or its tests, and no program."""
-    place = Path(path)
-    if has_tests and place.is_file():
+    """Whether a PATH names a project or its tests, and not a single program."""
+    file = Path(path)
+    if has_tests and file.is_file():
         return False
-    return "::" in path or place.is_dir() or (place.is_file() and _is_test_file(place))
+    return "::" in path or file.is_dir() or (file.is_file() and _is_test_file(file))
 
 
-def _is_test_file(place: Path) -> bool:
-    if place.suffix != ".py" or is_collected(place.name, TEST_FILES):
-        return place.suffix == ".py"
+def _is_test_file(file: Path) -> bool:
+    if file.suffix != ".py" or is_collected(file.name, TEST_FILES):
+        return file.suffix == ".py"
     try:
-        layout = find_layout(place)
+        layout = find_layout(file)
         distinguishing = distinguishing_patterns(layout.test_files)
     except BadInput:
-        return False  # settings that cannot be read say nothing of a file
-    return is_collected(node_at(str(place), layout), distinguishing)
+        return False  # the project's settings cannot be read
+    return is_collected(node_at(str(file), layout), distinguishing)
 
 
 def project_around(folder: Path) -> Path | None:
-    """The top of the project that a folder lies in; `None` where it lies in none."""
+    """Returns the root of the project that contains a folder; `None` if there is none."""
     top = find_layout(folder).root
     return top if any((top / mark).exists() for mark in ROOT_MARKS) else None
 
 
 def node_at(typed: str, layout: ProjectLayout) -> str:
-    """A node id from the project's root."""
-    path, mark, name = typed.partition("::")
-    place = Path(os.path.abspath(path))
-    inside = place.relative_to(layout.root) if place.is_relative_to(layout.root) else Path(path)
-    return f"{'' if inside == Path('.') else inside.as_posix()}{mark}{name}"
+    """Returns a typed path or test id as a node id relative to the project root."""
+    path, separator, name = typed.partition("::")
+    file = Path(os.path.abspath(path))
+    inside = file.relative_to(layout.root) if file.is_relative_to(layout.root) else Path(path)
+    return f"{'' if inside == Path('.') else inside.as_posix()}{separator}{name}"
 
 
 def chosen(
     failing: Sequence[str], collected: Sequence[str], request: HealRequest, layout: ProjectLayout
 ) -> list[str]:
-    """The failing tests that were asked for. Raises: BadInput: a name of no test."""
+    """Returns the failing tests that were selected. Raises: BadInput: A name matches no test."""
     known = {*collected}
     named = {node_at(one, layout) for one in request.nodes}
     wider = named - known
-    if request.failed_outside:  # parameters may be called otherwise in each run
+    if request.failed_outside:  # the names of parameters may differ between runs
         wider = {one.partition("[")[0] for one in wider}
     else:
         for one in sorted(wider):
             if not any(is_below(node, one) for node in collected):
                 raise BadInput(
-                    f"pytest collects no test {one if '::' in one else f'in {one}'}: name tests as "
-                    f"it does, or {layout.root} for all of them"
+                    f"pytest collects no test {one if '::' in one else f'in {one}'}. Use pytest "
+                    f"test ids, or {layout.root} for all tests"
                 )
     found = [
         one for one in failing
@@ -84,7 +85,7 @@ def chosen(
 
 
 def named_for_unittest(tree: ProjectTree) -> bool:
-    """Whether unittest finds tests in a project in which pytest by itself finds none."""
+    """Whether only unittest finds tests in a project, and pytest's default settings do not."""
     layout = tree.layout
     return layout.test_files == TEST_FILES and not any(
         is_collected(path, TEST_FILES) for path in tree.files
@@ -92,19 +93,18 @@ def named_for_unittest(tree: ProjectTree) -> bool:
 
 
 def is_below(node: str, name: str) -> bool:
-    """Whether a test is the one of this name, or lies in the file, folder or class of it."""
+    """Whether a test has this name, or is in the file, folder or class of this name."""
     return not name or node == name or node.startswith((f"{name}::", f"{name}[", f"{name}/"))
 
 
 def last_failed(layout: ProjectLayout) -> frozenset[str]:
-    """Tests that failed in pytest's last run, and files that failed as a whole, from its cache."""
+    """Returns the tests and whole files that failed in pytest's last run, from its cache."""
     try:
-        said = json.loads((layout.root / LAST_FAILED).read_text("utf-8"))
+        return frozenset(json.loads((layout.root / LAST_FAILED).read_text("utf-8")))
     except FileNotFoundError as error:
         raise BadInput(
-            f"--lf: there is no {LAST_FAILED} in {layout.root}: run pytest there first, or leave "
+            f"--lf: there is no {LAST_FAILED} in {layout.root}. Run pytest there first, or leave "
             "the option out"
         ) from error
     except (OSError, ValueError) as error:
         raise BadInput(f"--lf: {LAST_FAILED} cannot be read: {error}") from error
-    return frozenset(said)

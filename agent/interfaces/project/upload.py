@@ -1,5 +1,5 @@
-"""Submitted files or a zip, unpacked into an empty folder: nothing leaves it, is linked, exceeds
-the limits, or could run outside of the jail."""
+"""Validates uploaded files or a zip, and writes them into an empty folder. Refuses links, paths
+outside of the folder and uploads above the limits, and leaves out environments."""
 
 from __future__ import annotations
 
@@ -18,93 +18,93 @@ from agent.target.interpreter import ENVIRONMENTS
 from agent.target.repository.layout import TEST_FILES
 from agent.target.repository.tree import is_collected
 
-MAX_SENT = 2_000_000  # bytes
+MAX_UPLOAD = 2_000_000  # bytes
 MAX_BYTES = 8_000_000  # bytes, unpacked
 MAX_FILES = 500
 LONGEST_PATH = 200
 _LEFT_OUT = frozenset({"__pycache__", "__MACOSX", "node_modules", "site-packages", *ENVIRONMENTS})
 _CHUNK = 65_536
-_SMALLER = "Send the modules and tests that the failure needs, or heal it where it lies: heal run ."
+_SMALLER = "Send only the modules and tests that the failure needs, or run `heal run .` locally"
 
 
 @dataclass(frozen=True)
-class SentFile:
-    """A file by the name that its sender gives it."""
+class UploadedFile:
+    """A file under the name that its sender chose."""
 
     name: str
     content: bytes
 
 
 @dataclass(frozen=True)
-class Sent:
-    """Files by their paths from the top of what was sent."""
+class Upload:
+    """Uploaded files, by their paths relative to the root of the upload."""
 
-    files: tuple[SentFile, ...]
+    files: tuple[UploadedFile, ...]
     notices: tuple[str, ...] = ()
 
     @property
-    def program(self) -> SentFile | None:
-        """The one module that they are, with one file of tests at most; `None` for a project."""
-        tests, modules = self._parted()
+    def program(self) -> UploadedFile | None:
+        """The only module, if there is at most one test file; `None` for a project."""
+        tests, modules = self._split()
         alone = len(modules) == 1 and len(tests) < 2 and len(self.files) == 1 + len(tests)
         return modules[0] if alone and "/" not in modules[0].name else None
 
     @property
-    def tests(self) -> SentFile | None:
-        """The one file of tests, where there is one."""
-        tests, _ = self._parted()
+    def tests(self) -> UploadedFile | None:
+        """The test file, if there is exactly one."""
+        tests, _ = self._split()
         return tests[0] if len(tests) == 1 else None
 
-    def _parted(self) -> tuple[list[SentFile], list[SentFile]]:
+    def _split(self) -> tuple[list[UploadedFile], list[UploadedFile]]:
         python = [one for one in self.files if one.name.endswith(".py")]
         tests = [one for one in python if is_collected(one.name, TEST_FILES)]
         return tests, [one for one in python if one not in tests]
 
-    def lay(self, folder: Path) -> None:
-        """Writes them into an empty folder."""
+    def write_to(self, folder: Path) -> None:
+        """Writes the files into an empty folder."""
         for one in self.files:
-            place = folder / one.name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with place.open("xb") as file:
+            target = folder / one.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as file:
                 file.write(one.content)
 
 
-def received(files: Sequence[SentFile]) -> Sent:
-    """What was sent, a zip unpacked; raises `BadInput` saying what is refused and what to do."""
-    if sum(len(one.content) for one in files) > MAX_SENT:
-        raise BadInput(f"What was sent is larger than {MAX_SENT // 1_000_000} MB. {_SMALLER}.")
+def read_upload(files: Sequence[UploadedFile]) -> Upload:
+    """Validates uploaded files, and unpacks a zip. Raises: BadInput: The upload is refused."""
+    if sum(len(one.content) for one in files) > MAX_UPLOAD:
+        raise BadInput(f"The upload is larger than {MAX_UPLOAD // 1_000_000} MB. {_SMALLER}.")
     if len(files) > MAX_FILES:
-        many = f"These are {len(files):,} files, and {MAX_FILES} are the most."
+        many = f"The upload has {len(files):,} files; at most {MAX_FILES} are allowed."
         raise BadInput(f"{many} {_SMALLER}.")
     zips = [one for one in files if one.name.lower().endswith(".zip")]
     if zips and len(files) > 1:
-        raise BadInput("Send one zip, or files, and not both at once.")
+        raise BadInput("The upload mixes a zip with other files. Send one zip, or only files.")
     found = [*_unpacked(zips[0])] if zips else [*files]
-    wanted, left = [], 0
+    accepted, left_out = [], 0
     for one in found:
         path = _safe(one.name)
         if _is_left_out(path):
-            left += 1
+            left_out += 1
         else:
-            wanted.append(SentFile(path.as_posix(), one.content))
-    wanted = _from_the_top(wanted)
-    counts = Counter(one.name for one in wanted)
+            accepted.append(UploadedFile(path.as_posix(), one.content))
+    accepted = _without_common_folder(accepted)
+    counts = Counter(one.name for one in accepted)
     twice = next((name for name, count in counts.items() if count > 1), "")
     if twice:
-        raise BadInput(f"{twice} is there twice. Send each file once.")
+        raise BadInput(f"The upload contains {twice} twice. Send each file once.")
     clash = next((name for name in counts if any(
-        above.as_posix() in counts for above in PurePosixPath(name).parents
+        parent.as_posix() in counts for parent in PurePosixPath(name).parents
     )), "")
     if clash:
-        raise BadInput(f"{clash} lies in what is a file. Send a folder or a file of that name.")
+        raise BadInput(f"A folder of {clash} is also the name of a file. Rename one of them.")
     if not any(name.endswith(".py") for name in counts):
-        raise BadInput("There is no Python file in what was sent. Send .py files, or a zip.")
-    said = f"{left} files were left out: caches, environments, hidden folders." if left else ""
-    return Sent(tuple(wanted), tuple(filter(None, [said])))
+        raise BadInput("The upload contains no Python file. Send .py files, or a zip.")
+    note = f"{left_out} files were left out: caches, environments, hidden folders."
+    return Upload(tuple(accepted), (note,) if left_out else ())
 
 
-def _unpacked(sent: SentFile) -> Iterator[SentFile]:
-    """The files of a zip; its stated sizes are not trusted."""
+def _unpacked(sent: UploadedFile) -> Iterator[UploadedFile]:
+    """Yields the files of a zip, without trusting its stated sizes."""
     total = 0
     try:
         with zipfile.ZipFile(io.BytesIO(sent.content)) as archive:
@@ -116,16 +116,17 @@ def _unpacked(sent: SentFile) -> Iterator[SentFile]:
                 kind = stat.S_IFMT(entry.external_attr >> 16)
                 if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
                     raise BadInput(
-                        f"{_shown(entry.filename)} in {sent.name} is a link or a device. Put the "
-                        "file itself in its place."
+                        f"{_shown(entry.filename)} in {sent.name} is a link or a device. Replace "
+                        "it by the file itself."
                     )
                 if entry.is_dir():
                     continue
                 if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    raise ValueError("packed in an unusual way")  # the others may take any memory
+                    # Other compression methods may take unlimited memory.
+                    raise ValueError("unsupported compression")
                 path = _safe(entry.filename)
                 if _is_left_out(path):
-                    yield SentFile(path.as_posix(), b"")
+                    yield UploadedFile(path.as_posix(), b"")
                     continue
                 count += 1
                 content = _read(archive, entry, MAX_BYTES - total)
@@ -135,34 +136,33 @@ def _unpacked(sent: SentFile) -> Iterator[SentFile]:
                         f"{sent.name} holds more than {MAX_FILES} files or "
                         f"{MAX_BYTES // 1_000_000} MB. {_SMALLER}."
                     )
-                yield SentFile(path.as_posix(), content)
+                yield UploadedFile(path.as_posix(), content)
     except (
         zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, OSError,
         OverflowError, RuntimeError, ValueError,
     ) as error:
         raise BadInput(
-            f"{_shown(sent.name)} cannot be unpacked ({error}). Make a plain zip of it, without a "
+            f"{_shown(sent.name)} cannot be unpacked ({error}). Create a standard zip without a "
             "password."
         ) from error
 
 
-def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int) -> bytes:
-    """An entry's bytes; one byte more than `most` where it has more."""
-    pieces, left = [], most + 1
+def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limit: int) -> bytes:
+    chunks, remaining = [], limit + 1
     with archive.open(entry) as file:
-        while left > 0 and (piece := file.read(min(_CHUNK, left))):
-            pieces.append(piece)
-            left -= len(piece)
-    return b"".join(pieces)
+        while remaining > 0 and (chunk := file.read(min(_CHUNK, remaining))):
+            chunks.append(chunk)
+            remaining -= len(chunk)
+    return b"".join(chunks)
 
 
 def _safe(name: str) -> PurePosixPath:
-    """Raises: BadInput: the path could leave its folder."""
+    """Raises: BadInput: The path could lead out of its folder."""
     parts = name.split("/")
     odd = "\\" in name or ":" in name or not name.isprintable()
     if odd or len(name) > LONGEST_PATH or any(part in ("", ".", "..") for part in parts):
         raise BadInput(
-            f"{_shown(name)} is no plain name of a file below one folder. Rename it, or pack the "
+            f"{_shown(name)} is not a plain relative file name. Rename the file, or pack the "
             "folder again."
         )
     return PurePosixPath(name)
@@ -176,15 +176,15 @@ def _is_left_out(path: PurePosixPath) -> bool:
     )
 
 
-def _from_the_top(files: Sequence[SentFile]) -> list[SentFile]:
-    """Without the one folder that has them all, unless it is a package."""
+def _without_common_folder(files: Sequence[UploadedFile]) -> list[UploadedFile]:
+    """Removes the folder that contains all files, unless it is a package."""
     tops = {one.name.partition("/")[0] for one in files}
     if len(tops) != 1 or any("/" not in one.name for one in files):
         return [*files]
     top = tops.pop()
     if any(one.name == f"{top}/__init__.py" for one in files):
         return [*files]
-    return [SentFile(one.name.removeprefix(f"{top}/"), one.content) for one in files]
+    return [UploadedFile(one.name.removeprefix(f"{top}/"), one.content) for one in files]
 
 
 def _shown(name: str) -> str:

@@ -1,5 +1,5 @@
-"""The terminal: `python -m agent …`, or `heal …`. Standard output carries data only; what a command
-needs is imported when it runs."""
+"""The terminal commands: `python -m agent …`, or `heal …`. Standard output carries data only. Each
+command imports its dependencies when it runs."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from agent.interfaces.terminal.options import Invocation, command, do
 
 HELP = """Runs Python in a jail, finds what is broken, repairs it and proves the repair.
 
-A repair is shown as a patch; nothing is written without --apply or --out."""
+A repair is shown as a patch. Nothing is written without --apply, --commit or --out."""
 
-# The mark keeps the lines of a paragraph apart.
+# click keeps the line breaks of a paragraph that starts with this character.
 EPILOG = "\b\nExit codes:\n" + "\n".join(
     f"{code:>5}  {words}" for code, words in EXIT_CODES.items()
 )
 
 
 class Commands(TyperGroup):
-    """The commands; for a file or folder in place of one, the error names `run`."""
+    """The command group. If a path is given instead of a command, the error suggests `run`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # click's or typer's own types
         if args[0] not in self.commands and Path(args[0]).exists():
-            ctx.fail(f"{args[0]!r} is no command; to heal it: heal run {shlex.join(args)}")
+            ctx.fail(f"{args[0]!r} is not a command. To heal it, use: heal run {shlex.join(args)}")
         return super().resolve_command(ctx, args)
 
 
@@ -43,7 +43,7 @@ app = typer.Typer(
 app.add_typer(memory, name="memory")
 
 NOWHERE = (
-    "There is no project around {}: go to one that has tests, or name what is to be healed, as in "
+    "No project was found in or above {}. Change to a project with tests, or name what to heal: "
     "`heal run FOLDER` or `heal run FILE --tests \"assert …\"`."
 )
 COLLECT_AFTER = 200_000
@@ -91,12 +91,12 @@ def start(
 def run(call: Invocation) -> int:
     """Heal a project whose tests fail, one Python file, or a task in words.
 
-    PATH is a folder of the project or a test of it: its own suite judges. Of a file the tests are
-    given by --tests or --tests-file.
+    If PATH is a folder or a test, the project's own test suite judges the repair. For a single
+    file, give the tests with --tests or --tests-file.
     """
     from agent.interfaces.terminal import commands
 
-    return commands.run(call.opener, call.request, call.face)
+    return commands.run(call.opener, call.request, call.display)
 
 
 @command(
@@ -105,11 +105,11 @@ def run(call: Invocation) -> int:
     epilog=EPILOG,
 )
 def pytest(call: Invocation) -> int:
-    """Run the project's pytest as it is, outside of the jail, and heal what fails."""
+    """Run the project's pytest outside the jail, and heal the tests that fail."""
     from agent.interfaces.project import after_pytest
 
     request = replace(call.request, args=call.given["pytest_args"] or ())
-    return after_pytest.heal_pytest(call.opener, request, call.face)
+    return after_pytest.heal_pytest(call.opener, request, call.display)
 
 
 @command(
@@ -117,18 +117,18 @@ def pytest(call: Invocation) -> int:
     "grant stdin as_json require_integrity verbose", epilog=EPILOG,
 )
 def check(call: Invocation) -> int:
-    """Judge a Python file by its tests, or a project by its own suite, and repair nothing."""
+    """Run the tests of a Python file or a project in the jail, without a repair."""
     from agent.interfaces.terminal import commands
 
-    return commands.check(call.opener, replace(call.request, require_proof="E0"), call.face)
+    return commands.check(call.opener, replace(call.request, require_proof="E0"), call.display)
 
 
 @command(app, "saved as_json verbose")
 def replay(call: Invocation) -> int:
-    """Show a saved run again, with no model and no execution. Exits 0 once it is shown."""
+    """Show a saved run again, without calling a model or running code. Exits with 0."""
     from agent.interfaces.terminal import commands
 
-    return commands.replay(call.given["saved"], call.face)
+    return commands.replay(call.given["saved"], call.display)
 
 
 @command(
@@ -136,34 +136,34 @@ def replay(call: Invocation) -> int:
     epilog=EPILOG,
 )
 def resume(call: Invocation) -> int:
-    """Take up the runs whose process was ended, or answer RUN, which waits for a word of yours."""
+    """Resume interrupted runs, or answer the question that RUN waits for."""
     from agent.interfaces.terminal import commands
 
-    return commands.resume(call.opener, call.given["unfinished"], call.request, call.face)
+    return commands.resume(call.opener, call.given["unfinished"], call.request, call.display)
 
 
 @command(app, "limit as_json")
 def runs(call: Invocation) -> int:
-    """List what was run, the newest first."""
+    """List the saved runs, newest first."""
     from agent.interfaces.terminal import history
 
-    return history.list_runs(call.given["limit"], call.face)
+    return history.list_runs(call.given["limit"], call.display)
 
 
 @command(app, "run iteration as_json")
 def show(call: Invocation) -> int:
-    """Show a run: each program that was judged, and how it ended."""
+    """Show a run: its outcome and every program that was tested."""
     from agent.interfaces.terminal import history
 
-    return history.show_run(call.given["run"], call.given["iteration"], call.face)
+    return history.show_run(call.given["run"], call.given["iteration"], call.display)
 
 
 @command(app, "left right as_json")
 def compare(call: Invocation) -> int:
-    """Compare two runs: how each ended, which tests differ, and the diff between their programs."""
+    """Compare two runs: their outcomes, the tests that differ, and a diff of their programs."""
     from agent.interfaces.terminal import history
 
-    return history.compare_runs(call.given["left"], call.given["right"], call.face)
+    return history.compare_runs(call.given["left"], call.given["right"], call.display)
 
 
 @command(
@@ -171,34 +171,34 @@ def compare(call: Invocation) -> int:
     "require_proof require_integrity require_confidence accept_proposed verbose", epilog=EPILOG,
 )
 def fork(call: Invocation) -> int:
-    """Run again from any iteration, as a run of its own, with other code, tests or models."""
+    """Start a new run from an iteration of RUN, with other code, tests or models."""
     from agent.interfaces.terminal import history
 
     parent, start, code = (call.given[name] for name in ("parent", "start", "code"))
-    return history.fork_run(call.opener, parent, start, code or (), call.request, call.face)
+    return history.fork_run(call.opener, parent, start, code or (), call.request, call.display)
 
 
 @command(app, "provider model role test as_json verbose")
 def plan(call: Invocation) -> int:
-    """Show who would answer, at what price, in which sandbox, and where runs are kept."""
+    """Show which models a run would use, their price, the sandbox, and the data folder."""
     from agent.interfaces.terminal import planning
 
-    return planning.plan(call.opener, call.request, call.face, test=call.given["test"])
+    return planning.plan(call.opener, call.request, call.display, test=call.given["test"])
 
 
 @command(app, "name listed as_json provider log force verbose", epilog=EPILOG)
 def example(call: Invocation) -> int:
-    """Run a worked task in words, from a first draft with a bug."""
+    """Run a bundled example: a task in words whose first draft has a bug."""
     from agent.interfaces.terminal import commands
 
     if call.given["listed"]:
-        return commands.list_examples(call.face)
-    return commands.run_example(call.opener, call.given["name"], call.request, call.face)
+        return commands.list_examples(call.display)
+    return commands.run_example(call.opener, call.given["name"], call.request, call.display)
 
 
 @command(app, "folder verbose")
 def mcp(call: Invocation) -> int:
-    """Serve healing to other programs, over the Model Context Protocol on stdin and stdout."""
+    """Serve healing to other programs over the Model Context Protocol (stdin and stdout)."""
     from agent.interfaces import mcp_server
 
     return mcp_server.serve(call.given["folder"], call.opener)
@@ -206,8 +206,7 @@ def mcp(call: Invocation) -> int:
 
 def main() -> None:
     """The console script."""
-    # Looking for garbage in what modules make takes a quarter of the time it takes to load them,
-    # and as much again at the end; a command's process is over soon.
+    # Garbage collection would take a quarter of the import time of a short-lived process.
     gc.set_threshold(COLLECT_AFTER)
     try:
         app()

@@ -1,4 +1,4 @@
-"""How a command of the terminal ends: an exit code, and a message where it fails. Details of
+"""Turns the result or the error of a terminal command into an exit code and a message. Details of
 internal errors go to a file in the data folder."""
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 def conclude(
     work: Callable[[Display], int], *, as_json: bool = False, verbose: bool = False
 ) -> None:
-    """Runs a command and exits by its code; whatever ends it early becomes a sentence."""
+    """Runs a command and exits with its exit code. Exceptions become messages."""
     from agent.interfaces.terminal.commands import Display
     from agent.interfaces.terminal.display import Terminal
 
-    face = Display(Terminal(verbose=verbose), as_json)
+    display = Display(Terminal(verbose=verbose), as_json)
     with faults_logged(verbose=verbose) as faults:
-        code = _ended(work, face)
+        code = _exit_code(work, display)
     if faults.path is not None:
-        face.terminal.say(f"The details are in {faults.path}.")
+        display.terminal.say(f"Details are in {faults.path}.")
     raise typer.Exit(code)
 
 
-def _ended(work: Callable[[Display], int], face: Display) -> int:
+def _exit_code(work: Callable[[Display], int], display: Display) -> int:
     from agent.core.dotenv_files import read_dotenv
     from agent.core.settings import BadSettings
     from agent.interfaces.terminal.commands import refused
@@ -43,27 +43,27 @@ def _ended(work: Callable[[Display], int], face: Display) -> int:
 
     try:
         if left_out := read_dotenv():
-            face.terminal.say(left_out)
-        return work(face)
+            display.terminal.say(left_out)
+        return work(display)
     except (BadInput, BadSettings, LlmError, NotWritten) as error:
-        return refused(face, USAGE, str(error))
+        return refused(display, USAGE, str(error))
     except NotFixable as error:
-        return refused(face, NOT_FIXABLE, str(error))
+        return refused(display, NOT_FIXABLE, str(error))
     except SandboxError as error:
-        return refused(face, NOT_FIXABLE, f"The sandbox cannot run code here: {error}")
+        return refused(display, NOT_FIXABLE, f"The sandbox cannot run code here: {error}")
     except KeyboardInterrupt:
-        return refused(face, INTERRUPTED, "Interrupted; nothing was written.")
+        return refused(display, INTERRUPTED, "Interrupted. Nothing was written.")
     except BrokenPipeError:
         raise
     except Exception as error:  # the outermost handler of a bug
         logging.getLogger("agent").error("internal error", exc_info=error)
         return refused(
-            face, INTERNAL, f"Internal error: {type(error).__name__}: {error}"
+            display, INTERNAL, f"Internal error: {type(error).__name__}: {error}"
         )
 
 
 class FaultLog(logging.Handler):
-    """Appends warnings and errors to `faults.log`; `path` is `None` until there is one."""
+    """Appends warnings and errors to `faults.log`; `path` is `None` until the first one."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -71,7 +71,7 @@ class FaultLog(logging.Handler):
         self.path: Path | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one record; where even that fails, `logging` says so on standard error."""
+        """Writes one record. If that fails, `logging` reports it on standard error."""
         try:
             if self.path is None:
                 from agent.core.settings import Settings, data_folder
@@ -85,7 +85,7 @@ class FaultLog(logging.Handler):
 
 @contextmanager
 def faults_logged(*, verbose: bool) -> Iterator[FaultLog]:
-    """Sends what our code logs to a `FaultLog`, and with `verbose` to standard error too."""
+    """Sends log records to a `FaultLog`, and with `verbose` also to standard error."""
     root = logging.getLogger()
     log = FaultLog()
     handlers: list[logging.Handler] = [log]

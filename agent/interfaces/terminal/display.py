@@ -63,7 +63,7 @@ from agent.report.words import (
 from agent.search.ranking.question import in_words
 
 if TYPE_CHECKING:
-    from agent.interfaces.project.discovery import Seen
+    from agent.interfaces.project.discovery import Inspection
 
 STYLES: dict[RunOutcome, str] = {
     "healthy": "bold green", "healed": "bold green", "proposed": "bold yellow",
@@ -73,7 +73,7 @@ STYLES: dict[RunOutcome, str] = {
     "cancelled": "bold yellow", "awaiting_review": "bold yellow",
 }
 OPEN_STYLE = "bold magenta"
-"""Of a repair where others are known to fit."""
+"""The style of a repair that competes with other repairs."""
 
 STATUS_STYLES: dict[VerdictStatus, str] = {
     "passed": "green", "failed": "red", "error": "red", "timeout": "yellow", "skipped": "cyan",
@@ -91,7 +91,7 @@ SHOWN_CHARACTERS = 200  # of a value in a table
 
 
 def printable(text: str) -> str:
-    """`text` with every control character but newline and tab written as an escape."""
+    """Returns `text` with control characters escaped, except newline and tab."""
     return "".join(
         character if character in "\n\t" or character.isprintable() or character == " "
         else character.encode("unicode_escape").decode("ascii")
@@ -100,45 +100,42 @@ def printable(text: str) -> str:
 
 
 class Terminal:
-    """The two streams of a command, as rich consoles."""
+    """Standard output and standard error of a command, as rich consoles."""
 
     def __init__(self, *, verbose: bool = False) -> None:
         make_writable(sys.stdout)
         self.verbose = verbose
-        # rich alone would keep bold text where no colour is wanted; plain means plain.
+        # With NO_COLOR alone, rich would still print bold text.
         colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
         self.out = Console(highlight=False, soft_wrap=True, color_system=colours)
         self.talk = Console(stderr=True, highlight=False, soft_wrap=True, color_system=colours)
 
     def say(self, text: str, style: str = "") -> None:
-        """One line of talk on standard error."""
+        """Prints a message on standard error."""
         self.talk.print(Text(printable(text), style=style))
 
     def progress(self, *, calm: bool = False) -> Progress:
-        """A live view of events; a calm one shows only what needs attention."""
+        """Returns a live view of events; a calm one shows only what needs attention."""
         return Progress(self, calm=calm and not self.verbose)
 
     def patch(self, diff: str) -> None:
-        """The patch on standard output, coloured for a person."""
         self._data(diff, coloured(diff))
 
     def program(self, code: str) -> None:
-        """A program on standard output."""
         self._data(code, Text(printable(code)))
 
     def _data(self, text: str, shown: Text) -> None:
-        """Coloured on a terminal, byte for byte for a program."""
         if self.out.is_terminal:
             self.out.print(shown, end="")
         else:
             sys.stdout.write(text)
             sys.stdout.flush()
 
-    def result(self, result: Result, seen: Seen | None = None) -> None:
-        """The result, except the patch of a run that has one; `seen` is the project before it."""
+    def result(self, result: Result, inspected: Inspection | None = None) -> None:
+        """Shows a result without its patch; `inspected` is the project before the repair."""
         own = result.of_submitted
-        before = seen.tree.files if seen is not None else {}
-        named = seen.wanted if seen is not None else None
+        before = inspected.tree.files if inspected is not None else {}
+        named = inspected.wanted if inspected is not None else None
         unhealed = result.outcome in ("unresolved", "budget", "cancelled")
         self.talk.print(status_line(result))
         if result.reason:
@@ -146,21 +143,20 @@ class Terminal:
         for line in competing_words(result):
             self.say(line, OPEN_STYLE)
         if result.waiting is not None:
-            self.say(f"Answer at a terminal: {COMMAND} resume {result.run_id}", "bold")
+            self.say(f"To answer, run: {COMMAND} resume {result.run_id}", "bold")
         for path, line_number in edits(before, result) if result.diff else ():
             self.say(f"edited: {path}, line {line_number}")
         if named is None or self.verbose or not unhealed:
             self.tests(own.shown_report, self.talk, named)
         for line in evidence_words(own) if unhealed else ():
             self.say(line)
-        self.not_kept(result)
+        self.best_attempt(result)
         for line in node_words(result) if self.verbose else ():
             self.say(line)
-        for line in next_steps(result, seen):
+        for line in next_steps(result, inspected):
             self.say(line, "bold")
 
     def question(self, rivals: CompetingPatches) -> None:
-        """The behaviours to choose from, each with its patch."""
         for one in rivals.behaviours:
             self.say(f"{one.label}: {one.note or 'another repair'}", "bold")
             self.talk.print(coloured(one.diff), end="")
@@ -168,10 +164,11 @@ class Terminal:
     def tests(
         self, report: Report | None, console: Console, named: Sequence[str] | None = None
     ) -> None:
-        """The verdicts, or how the program ended; of a project only failing or `named` tests."""
+        """Shows the verdicts, or how the program ended. For a project, only failing or `named`
+        tests are shown."""
         if report is None:
             return
-        # Our own probes decide nothing, and what they show stands in the proof.
+        # Adversarial tests decide nothing; the proof says what they showed.
         quiet = [
             one for one in report.verdicts if one.origin == "adversarial" and not self.verbose
         ]
@@ -183,8 +180,8 @@ class Terminal:
         if quiet:
             returned = sum(verdict.passed for verdict in quiet)
             console.print(
-                f"and {passing(returned, len(quiet), 'adversarial test')}, none of which "
-                "decides (--verbose lists them)"
+                f"and {passing(returned, len(quiet), 'adversarial test')}; these do not affect "
+                "the result (--verbose lists them)"
             )
         if (rest := len(report.verdicts) - len(rows) - len(quiet)) and rows:
             console.print(f"  and {counted(rest, 'other test')} (--verbose lists them)")
@@ -193,7 +190,7 @@ class Terminal:
             console.print(Text(printable(f"No tests. {sentence(words)}.")))
 
     def verdict(self, one: Verdict, console: Console, *, brief: bool = False) -> None:
-        """A test with what it came to; in `brief` nothing of one that simply passes."""
+        """Shows the verdict of a test; `brief` shortens one that passed."""
         ascii_only = not console.encoding.lower().startswith("utf")
         words = verdict_line(one, ascii_only=ascii_only)
         if brief and one.standing == "passed":
@@ -201,46 +198,46 @@ class Terminal:
         console.print(Text(printable(words), style=STATUS_STYLES[one.standing]))
 
     def checked(self, result: Result, named: Sequence[str] | None = None) -> None:
-        """The verdicts on standard output, and what they come to."""
+        """Shows the verdicts on standard output, and their summary."""
         self.tests(result.report, self.out, named)
         if result.reason:
             self.say(result.reason)
         verdicts = result.report.verdicts if result.report is not None else ()
         if result.outcome != "healthy":
-            said = "NOT ALL PASS"
+            summary = "NOT ALL PASS"
         elif not verdicts:
-            said = "NO TEST RAN"
+            summary = "NO TEST RAN"
         else:
             passes = named is not None or all(one.shows for one in verdicts)
-            said = "ALL PASS" if passes else "NOTHING FAILS"
+            summary = "ALL PASS" if passes else "NOTHING FAILS"
         proof = f"proof {cut(result.claim)}" if result.claim else ""
-        self.say(" · ".join(filter(None, (said, proof))), "bold")
+        self.say(" · ".join(filter(None, (summary, proof))), "bold")
 
-    def not_kept(self, result: Result) -> None:
-        """The best patch and program of a run that keeps none."""
+    def best_attempt(self, result: Result) -> None:
+        """Shows the best patch and program of a run without a repair."""
         if result.outcome in KEPT:
             return
         if result.partial is not None and not (result.best is not None and result.drafted):
             self.say(sentence(partial_words(result.partial)), "bold yellow")
             self.talk.print(coloured(result.partial.diff), end="")
         for one in result.unlikely[1:]:
-            self.say(f"As unlikely: {one.note or 'another patch'}", "bold yellow")
+            self.say(f"Another unlikely patch: {one.note or 'no description'}", "bold yellow")
             self.talk.print(coloured(one.diff), end="")
         if result.best is not None:
             self.say(best_words(result), "bold yellow")
 
 
 STRONG = ("L3", "L4")
-TOLD_AT_THE_END = (
+SHOWN_BY_RESULT = (
     RunStarted, TestsFrozen, Judged, Diagnosed, Searched, Recalled, PatchProposed, LessonLearned,
 )
-"""Events that the result shows."""
+"""Events whose content the result shows."""
 LONG_STEPS = ("recall", "repair", "attempt", "prove")
-"""Steps whose beginning is shown without a spinner."""
+"""Steps whose start is shown where there is no spinner."""
 
 
 class Progress:
-    """Shows events as they come: lines that stay, and on a terminal a spinner with the step."""
+    """Shows events as they arrive: as lines, and on a terminal also a spinner with the step."""
 
     def __init__(self, terminal: Terminal, *, calm: bool = False) -> None:
         self._terminal = terminal
@@ -260,23 +257,22 @@ class Progress:
             self._spinner.stop()
 
     def show(self, event: Event) -> None:
-        """Shows one event."""
         if isinstance(event, RunStarted):
             self._start = event
         if isinstance(event, StepStarted):
-            self._begun(event.step)
+            self._show_step(event.step)
         elif self._spinner is not None and isinstance(event, Searched):
             self._spinner.update(printable(search_words(event)))
         verbose = self._terminal.verbose
         for line in shown_lines(event, self._report, self._start, verbose=verbose):
-            if not (self._calm and isinstance(event, TOLD_AT_THE_END)):
+            if not (self._calm and isinstance(event, SHOWN_BY_RESULT)):
                 self._terminal.say(" ".join(line.text.split("\n")), TONE_STYLES[line.tone])
         if self._calm and isinstance(event, RunStarted) and event.level not in STRONG:
             self._terminal.say(f"sandbox: {event.sandbox}", "yellow")
         if isinstance(event, Judged):
             self._report = event.report
 
-    def _begun(self, step: Step) -> None:
+    def _show_step(self, step: Step) -> None:
         words = step_words(step, self._start)
         if self._spinner is not None:
             self._spinner.update(words)
@@ -288,7 +284,7 @@ def shown_lines(
     event: Event, judged: Report | None = None, start: RunStarted | None = None, *,
     verbose: bool = False,
 ) -> list[ReportLine]:
-    """The lines of an event; in verbose mode with details of steps, suspects and evidence."""
+    """Returns the lines of an event; `verbose` adds details of steps, suspects and evidence."""
     lines = [line for line in event_lines(event, judged) if verbose or not line.detail]
     if not verbose:
         return lines
@@ -307,13 +303,13 @@ def shown_lines(
 
 
 def status_line(result: Result) -> Text:
-    """The word that sums the run up, in its colour, and the facts beside it."""
+    """Returns the outcome of a run in its colour, followed by the main facts."""
     word, facts = headline(result)
     style = STYLES[result.outcome] if result.outcome is not None else "bold yellow"
     if result.phase == "failed":
         style = "bold red"
     elif result.phase == "running":
-        word = "NOT FINISHED"  # nobody goes on with it here
+        word = "NOT FINISHED"  # this process does not continue it
     elif result.fitting > 1:
         style = OPEN_STYLE
     elif result.below:
@@ -323,7 +319,6 @@ def status_line(result: Result) -> Text:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Rows of words under their columns."""
     shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for name in columns:
         shown.add_column(name, overflow="fold", no_wrap=name in ("id", "run", "proof", "age"))
@@ -333,7 +328,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
 
 
 def age(created: float) -> str:
-    """How long ago a moment was, roughly."""
+    """Returns the time since a timestamp, such as `3 days ago`."""
     seconds = max(0.0, time.time() - created)
     for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= size:
@@ -342,28 +337,28 @@ def age(created: float) -> str:
 
 
 def verdict_line(one: Verdict, *, ascii_only: bool = False) -> str:
-    """A test with what it came to and where it is from, and below it what was seen."""
+    """Returns a test with its status and origin, and below it the details."""
     glyph, plain, _ = STATUS_SYMBOLS[one.standing]
     origin = "" if one.origin == "user" else f" ({one.origin})"
     first = f"  {plain if ascii_only else glyph} {one.standing} {cut(one.name)}{origin}"
-    return "\n".join([first, *seen_lines(one)])
+    return "\n".join([first, *detail_lines(one)])
 
 
-def seen_lines(one: Verdict) -> list[str]:
-    """Got and expected of a failing test; of a passing one only what limits its worth."""
-    seen = []
+def detail_lines(one: Verdict) -> list[str]:
+    """Returns expected and actual value of a failing test, and doubts about a passing one."""
+    lines = []
     if not (one.passed or one.doubt or one.aside):
         if one.expected and one.got:
-            seen.append(f"    {cut(f'expected {one.expected}, got {one.got}')}")
+            lines.append(f"    {cut(f'expected {one.expected}, got {one.got}')}")
         else:
-            seen += message_lines(one.message or one.got)
-    return [*seen, *(f"    {cut(words)}" for words in verdict_words(one))]
+            lines += message_lines(one.message or one.got)
+    return [*lines, *(f"    {cut(words)}" for words in verdict_words(one))]
 
 
 def message_lines(message: str) -> list[str]:
-    """The first lines of what a test says, each indented and none too long."""
+    """Returns the first lines of a test's message, indented and shortened."""
     lines = [line.rstrip() for line in message.strip().split("\n") if line.strip()]
-    if "Expected:" in lines:  # of a doctest the example, without the text above it
+    if "Expected:" in lines:  # a doctest: start at the example
         lines = lines[max(0, lines.index("Expected:") - 1) :]
     more = len(lines) - MAX_LINES
     left = [f"    … {counted(more, 'more line')}"] if more > 0 else []
@@ -371,7 +366,7 @@ def message_lines(message: str) -> list[str]:
 
 
 def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
-    """Each file that was changed, with the first line that is another."""
+    """Returns each changed file with its first changed line."""
     found = []
     for path, text in sorted(result.files):
         if path in before and text != before[path]:
@@ -384,40 +379,41 @@ def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
 
 
 def competing_words(result: Result) -> Iterator[str]:
-    """The other repairs that the tests do not tell apart."""
+    """Yields lines about competing patches: repairs that also pass all tests."""
     rivals = result.rivals
     if rivals is None or result.outcome not in ("healed", "proposed"):
         return
     if rivals.call:
         shown = len(rivals.behaviours)
-        of_them = f", {shown} of them here" if shown < result.fitting else ""
+        of_them = f" ({shown} are shown)" if shown < result.fitting else ""
         yield (
-            f"Which is right? {result.fitting} behaviours fit your tests{of_them}: "
-            f"{cut(in_words(rivals))}. The patch is A; add a test, or run again with --ask."
+            f"Repairs with {result.fitting} different behaviours pass your tests{of_them}: "
+            f"{cut(in_words(rivals))}. The patch is A. Add a test that decides, or run again "
+            "with --ask."
         )
         return
-    yield "Which one is right? The suite passes with each; the patch is A. A further test decides:"
+    yield "Several repairs pass the suite. The patch is A. Add a test that decides:"
     for one in rivals.behaviours:
         yield f"  {one.label}: {one.note}"
 
 
 def evidence_words(result: Result) -> Iterator[str]:
-    """The smallest failing test and the suspects."""
+    """Yields the smallest failing test and the suspicious files or lines."""
     failure = result.smallest_failure
     if failure is not None:
         yield f"Smallest failing {'call' if failure.call else 'test'}: " \
             f"{cut(failure.call or failure.name)}"
         if failure.call:
-            yield f"  expected  {cut(failure.expected) or '(a pass)'}"
+            yield f"  expected  {cut(failure.expected) or '(no error)'}"
             yield f"  got       {cut(failure.got or failure.message) or '(nothing)'}"
         else:
             yield from message_lines(failure.message or failure.got or failure.status)
     if result.suspects:
-        yield "Where the fault may lie (1.00 is the most suspect)"
+        yield "Suspicious files (1.00 is the most suspicious)"
         for one in result.suspects[:MAX_SUSPECTS]:
             yield from _suspect_lines(one)
     elif result.diagnosis is not None and result.diagnosis.blamed:
-        yield "Suspected lines"
+        yield "Suspicious lines (1.00 is the most suspicious)"
         for line in suspicious_words(result.diagnosis):
             yield f"  {line}"
 
@@ -425,43 +421,43 @@ def evidence_words(result: Result) -> Iterator[str]:
 def _suspect_lines(one: SuspectFile) -> Iterator[str]:
     yield f"  {suspect_words(one)}"
     if one.values:
-        held = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)
-        at = f"in line {one.line}, " if one.line is not None else ""
-        yield f"    {at}where it failed: {held}"
+        values = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)
+        at = f" in line {one.line}" if one.line is not None else ""
+        yield f"    values at the failure{at}: {values}"
 
 
 def suspect_words(one: SuspectFile) -> str:
-    """A file with its likeliest functions."""
+    """Returns a file with its most suspicious functions."""
     functions = ", ".join(
         f"{function.name} (line {function.line})" for function in one.functions[:3]
     )
     return f"{one.file} ({one.suspicion:.2f}){f': {functions}' if functions else ''}"
 
 
-def proof_words(seen: Evidence | None) -> list[str]:
-    """What proof above E2 was looked for in, a line for each thing that speaks against it."""
-    if seen is None:
+def proof_words(evidence: Evidence | None) -> list[str]:
+    """Returns the evidence for or against a proof above E2, a line each."""
+    if evidence is None:
         return []
+    equivalent = evidence.equivalent
     return [
-        *doubt_words(seen),
-        *([f"variations of the repair tried: {seen.siblings}"] if seen.siblings else []),
-        *([f"slips of no effect left out: {seen.equivalent}"] if seen.equivalent else []),
+        *doubt_words(evidence),
+        *([f"patch variants tried: {evidence.siblings}"] if evidence.siblings else []),
+        *([f"mutations without effect, left out: {equivalent}"] if equivalent else []),
     ]
 
 
 def suspicious_words(diagnosis: Diagnosis) -> list[str]:
-    """The suspected lines, each with what its variables held."""
+    """Returns the suspicious lines, each with the values of its variables."""
     lines = []
-    for blamed in diagnosis.blamed:
-        lines.append(f"line {blamed.line} ({blamed.suspicion:.2f}): {blamed.text.strip()}")
-        if blamed.values:
-            values = ", ".join(f"{name} = {cut(value)}" for name, value in blamed.values)
+    for one in diagnosis.blamed:
+        lines.append(f"line {one.line} ({one.suspicion:.2f}): {one.text.strip()}")
+        if one.values:
+            values = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)
             lines.append(f"  with {values}")
     return lines
 
 
 def coloured(diff: str) -> Text:
-    """A unified diff with its lines styled."""
     text = Text()
     for line in printable(diff).splitlines(keepends=True):
         style = next((style for start, style in DIFF_STYLES if line.startswith(start)), "")
@@ -470,18 +466,18 @@ def coloured(diff: str) -> Text:
 
 
 def cut(text: str) -> str:
-    """`text` in one line, shortened where it is too long to be read in a table."""
+    """Returns `text` in one line, shortened to `SHOWN_CHARACTERS`."""
     line = text.replace("\n", "\\n")
     return line if len(line) <= SHOWN_CHARACTERS else f"{line[:SHOWN_CHARACTERS]}…"
 
 
 def sentence(words: str) -> str:
-    """Words as a sentence begins."""
+    """Returns the words with a capital first letter."""
     return words[:1].upper() + words[1:]
 
 
 def make_writable(stream: TextIO) -> None:
-    """Makes a stream take any text: UTF-8 in a pipe, escapes on a terminal."""
+    """Makes a stream accept any text: as UTF-8 in a pipe, with escapes on a terminal."""
     if isinstance(stream, TextIOWrapper):
         if stream.isatty():
             stream.reconfigure(errors="backslashreplace")

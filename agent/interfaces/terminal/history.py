@@ -1,4 +1,4 @@
-"""What the commands about runs do: list them, open one at any iteration, fork it, compare two."""
+"""Implements the commands on saved runs: `runs`, `show`, `fork` and `compare`."""
 
 from __future__ import annotations
 
@@ -35,77 +35,78 @@ from agent.report.words import APPROACH_WORDS, best_words
 from agent.target.source import read_source
 from agent.target.task import TestText, snippet_texts
 
-SHOWN_ID = 8
-FOUND_OUT = (Diagnosed, TestRuled, Critiqued)
+SHOWN_ID = 8  # characters
+FINDINGS = (Diagnosed, TestRuled, Critiqued)
 
 
-def list_runs(limit: int, face: Display) -> int:
-    """The newest runs, one a line."""
+def list_runs(limit: int, display: Display) -> int:
     with _history() as history:
         listed = history.runs(limit)
-    if face.json:
-        face.data({"runs": [one.document for one in listed]})
+    if display.json:
+        display.data({"runs": [one.document for one in listed]})
     elif not listed:
-        face.terminal.say("Nothing was run here yet.")
+        display.terminal.say("There are no saved runs yet. Start one with `heal run PATH`.")
     else:
-        face.terminal.out.print(table(("run", "outcome", "age", "title", "fork of"), [
+        display.terminal.out.print(table(("run", "outcome", "age", "title", "fork of"), [
             (one.id[:SHOWN_ID], one.standing, age(one.created), one.title, _fork_of(one.parent))
             for one in listed
         ]))
     return HEALED
 
 
-def show_run(name: str, iteration: int | None, face: Display) -> int:
-    """Shows a run with its programs, or prints one of them."""
+def show_run(name: str, iteration: int | None, display: Display) -> int:
+    """Shows a run with all its programs, or prints the program of one iteration."""
     with _history() as history:
         log = _log(history, name)
         if iteration is None:
-            return _show_all(log, face)
+            return _show_all(log, display)
         one = program_of(log, iteration)
-    if face.json:
-        face.data({"run_id": fold(log).run_id, **one.document})
+    if display.json:
+        display.data({"run_id": fold(log).run_id, **one.document})
         return HEALED
-    origin = "" if one.parent is None else f", made from that of iteration {one.parent}"
-    face.terminal.say(
-        f"Iteration {one.iteration}: a program by {one.by}{origin}; {one.passed} of "
+    origin = "" if one.parent is None else f", derived from iteration {one.parent}"
+    display.terminal.say(
+        f"Iteration {one.iteration}: program by {one.by}{origin}; {one.passed} of "
         f"{counted(one.of, 'test')} pass", "bold",
     )
-    face.terminal.tests(one.report, face.terminal.talk)
-    face.terminal.talk.print(coloured(one.diff), end="")
-    face.terminal.program(in_one_text([(file.path, file.text) for file in one.solution.files]))
+    display.terminal.tests(one.report, display.terminal.talk)
+    display.terminal.talk.print(coloured(one.diff), end="")
+    display.terminal.program(in_one_text([(file.path, file.text) for file in one.solution.files]))
     return HEALED
 
 
-def compare_runs(left: str, right: str, face: Display) -> int:
-    """Two runs side by side, and the diff from the program of one to that of the other."""
+def compare_runs(left: str, right: str, display: Display) -> int:
     with _history() as history:
         found = compared(_log(history, left), _log(history, right))
-    if face.json:
-        face.data(found.document)
+    if display.json:
+        display.data(found.document)
         return HEALED
     for side in (found.left, found.right):
-        face.terminal.talk.print(f"{side.run_id[:SHOWN_ID]} ", end="", style="bold")
-        face.terminal.talk.print(status_line(side))
+        display.terminal.talk.print(f"{side.run_id[:SHOWN_ID]} ", end="", style="bold")
+        display.terminal.talk.print(status_line(side))
     if found.related:
-        face.terminal.say(f"{found.related[0].upper()}{found.related[1:]}.")
+        display.terminal.say(f"{found.related[0].upper()}{found.related[1:]}.")
     if found.differing:
         sides = (side.run_id[:SHOWN_ID] for side in (found.left, found.right))
-        face.terminal.talk.print(table(("test", *sides), [
+        display.terminal.talk.print(table(("test", *sides), [
             (one.name, one.left or "(not run)", one.right or "(not run)")
             for one in found.differing
         ]))
     else:
-        face.terminal.say("Every test came out alike.")
-    face.terminal.patch(found.diff)
+        display.terminal.say("All tests have the same result in both runs.")
+    display.terminal.patch(found.diff)
     return HEALED
 
 
 def fork_run(
     opener: OpenSession, name: str, iteration: int, code: Sequence[str], request: HealRequest,
-    face: Display,
+    display: Display,
 ) -> int:
-    """Forks a run at one of its programs, and shows the result; each `code` is a file, or
-    `PATH=FILE`."""
+    """Forks a run at one of its programs, and shows the result.
+
+    Args:
+        code: Replacement texts; each is `FILE`, or `PATH=FILE` for one file of several.
+    """
     from agent.loop.fork import Edits
 
     request.refuse_overwriting()
@@ -118,40 +119,40 @@ def fork_run(
             plan = session.plan() if chosen else None
             run = await session.fork(
                 name, iteration, edits, plan=plan,
-                **request.asked(pauses=attended(face), asks=attended(face)),
+                **request.asked(pauses=attended(display), asks=attended(display)),
             )
-            return await watched(session, run, face)
+            return await watched(session, run, display)
 
     log = asyncio.run(drive())
-    if not face.json:
-        face.terminal.say(f"Run {log[0].run}, a fork of {_fork_of(fold(log).parent)}.", "bold")
-    return ended(fold(log), log, request, face)
+    if not display.json:
+        display.terminal.say(f"Run {log[0].run}, a fork of {_fork_of(fold(log).parent)}.", "bold")
+    return ended(fold(log), log, request, display)
 
 
-def _show_all(log: tuple[Stamped, ...], face: Display) -> int:
+def _show_all(log: tuple[Stamped, ...], display: Display) -> int:
     result, found = fold(log), iterations(log)
-    if face.json:
+    if display.json:
         programs = [one.document for one in found]
-        face.data({**document(result), "title": result.title, "programs": programs})
+        display.data({**document(result), "title": result.title, "programs": programs})
         return HEALED
-    face.terminal.say(f"Run {result.run_id} {result.title}".rstrip(), "bold")
+    display.terminal.say(f"Run {result.run_id} {result.title}".rstrip(), "bold")
     if result.parent is not None:
-        face.terminal.say(f"A fork of {_fork_of(result.parent)}.")
-    face.terminal.talk.print(status_line(result))
+        display.terminal.say(f"This is a fork of {_fork_of(result.parent)}.")
+    display.terminal.talk.print(status_line(result))
     if result.reason:
-        face.terminal.say(result.reason)
-    face.terminal.out.print(table(("iteration", "from", "by", "how", "tests"), [
+        display.terminal.say(result.reason)
+    display.terminal.out.print(table(("iteration", "from", "by", "how", "tests"), [
         (
             str(one.iteration), "" if one.parent is None else str(one.parent), one.by, _how(one),
             f"{one.passed} of {one.of}",
         ) for one in found
     ]))
     for entry in fold_attempts(log):
-        if isinstance(entry.event, FOUND_OUT):
+        if isinstance(entry.event, FINDINGS):
             for line in shown_lines(entry.event):
-                face.terminal.say(line.text, TONE_STYLES[line.tone])
+                display.terminal.say(line.text, TONE_STYLES[line.tone])
     if result.best is not None:
-        face.terminal.say(best_words(result), "bold")
+        display.terminal.say(best_words(result), "bold")
     return HEALED
 
 
@@ -168,16 +169,15 @@ def _fork_of(parent: Parent | None) -> str:
 
 
 def _log(history: History, name: str) -> tuple[Stamped, ...]:
-    """The log of a run, or of a file written by `--log`."""
     return read_log(name) if Path(name).is_file() else history.log(name)
 
 
-def _code(given: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for one in given:
-        path, _, file = one.rpartition("=")
-        found[path] = read_source(Path(file)).text
-    return found
+def _code(options: Sequence[str]) -> dict[str, str]:
+    texts = {}
+    for option in options:
+        path, _, file = option.rpartition("=")
+        texts[path] = read_source(Path(file)).text
+    return texts
 
 
 def _tests(request: HealRequest) -> tuple[TestText, ...]:

@@ -1,4 +1,5 @@
-"""The options of the terminal's commands, each declared once, and how a command takes them."""
+"""Declares every option of the terminal commands once, and the decorator that adds them to a
+command."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from agent.interfaces.terminal.commands import Display
     from agent.loop.session import Session
 
-# As `agent.core.domain` has them, which takes long to import.
+# Copies of the types in `agent.core.domain`, which is slow to import.
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Integrity = Literal["in-process", "isolated"]
 
@@ -42,172 +43,173 @@ def _argument(kind: Any, metavar: str, help_: str, default: Any = ...) -> Any:
     return kind, default, typer.Argument(metavar=metavar, help=help_)
 
 
-_RUN = "A run's id, or its beginning; see `runs`."
-_RUN_OR_FILE = f"{_RUN} Or a file by --log."
+_RUN = "The id of a run, or its first characters; see `runs`."
+_RUN_OR_FILE = f"{_RUN} Or a file written with --log."
 OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "path": _argument(
-        str | None, "PATH", "The Python file; - is standard input. A folder, or a test as "
-        "`tests/test_a.py::test_b`, means the project that it lies in.", None,
+        str | None, "PATH", "A Python file; - is standard input. A folder, or a test such as "
+        "`tests/test_a.py::test_b`, selects the project that contains it.", None,
     ),
     "args": _argument(
-        list[str] | None, "-- ARGS", "Arguments of the program; of a project further tests, and "
-        "arguments of its pytest.", None,
+        list[str] | None, "-- ARGS", "Arguments of the program. In a project: more tests, and "
+        "arguments for pytest.", None,
     ),
-    "pytest_args": _argument(list[str] | None, "-- ARGS", "What pytest is given.", None),
-    "task": _value(str, "--task", "TEXT", "A task in words, or what the file PATH is to do."),
+    "pytest_args": _argument(list[str] | None, "-- ARGS", "Arguments for pytest.", None),
+    "task": _value(str, "--task", "TEXT", "A task in words, or what the file PATH should do."),
     "out": _value(
-        Path, "--out", "FILE", "Write the healed program here; of a project the patch."
+        Path, "--out", "FILE", "Write the healed program to FILE; for a project, the patch."
     ),
     "tests": _value(
-        list[str], "--tests", "EXPR", "Assert code; it sees the program's names, and what the "
-        "program printed as `output`. Repeatable.",
+        list[str], "--tests", "EXPR", "Assert statements. They can use the program's names, and "
+        "its printed text as `output`. Repeatable.",
     ),
-    "tests_file": _value(Path, "--tests-file", "FILE", "A file of tests."),
+    "tests_file": _value(Path, "--tests-file", "FILE", "A file with tests."),
     "deselect": _value(
-        list[str], "--deselect", "ID", "A test to leave out, by its name or pytest's id. "
+        list[str], "--deselect", "ID", "A test to leave out, by its name or pytest id. "
         "Repeatable.",
     ),
-    "doctests": _switch("--doctests", "Count doctests that fail before the repair too."),
+    "doctests": _switch("--doctests", "Also heal doctests that fail before the repair."),
     "with_files": _value(
-        list[Path], "--with", "PATH", "A file that the program imports, or a package's folder. "
+        list[Path], "--with", "PATH", "A file that the program imports, or a package folder. "
         "Repeatable.",
     ),
     "python": _value(
-        str, "--python", "PATH", "An interpreter or environment whose packages the program "
-        "imports.",
+        str, "--python", "PATH", "The Python interpreter or virtual environment with the "
+        "packages that the program imports.",
     ),
     "stdin": _value(str, "--stdin", "TEXT|@FILE", "The program's standard input."),
     "test_cmd": _text(
-        "--test-cmd", "CMD", "In a project: `python …` or `pytest …` in the place of its suite; "
-        "the exit code is the verdict. Slow: each candidate is a fresh run.",
+        "--test-cmd", "CMD", "In a project: run `python …` or `pytest …` instead of its suite; "
+        "exit code 0 is a pass. Slow: CMD runs once for each candidate patch.",
     ),
     "test_timeout": (float, 0, typer.Option(
-        "--test-timeout", min=0, metavar="SECONDS", show_default=False, help="In a project: how "
-        "long one test may take (default: `timeout` in [tool.heal], or 120).",
+        "--test-timeout", min=0, metavar="SECONDS", show_default=False, help="In a project: "
+        "time limit of one test (default: `timeout` in [tool.heal], or 120).",
     )),
     "timeout": _value(
-        float, "--timeout", "SECONDS", "How long a heal may take, models and all (default 120, "
-        "and 240 more for models); the search gets its share.", min=1,
+        float, "--timeout", "SECONDS", "Time limit of the whole run, including model calls "
+        "(default 120, and 240 more if a model is used).", min=1,
     ),
-    "keyword": _text("-k", "EXPR", "In a project: tests as pytest's -k has them."),
-    "last_failed": _switch("--lf", "In a project: tests that failed in pytest's last run."),
+    "keyword": _text("-k", "EXPR", "In a project: heal tests that match EXPR, as pytest's -k."),
+    "last_failed": _switch("--lf", "In a project: heal what failed in pytest's last run."),
     "only": _value(
-        list[str], "--only", "PATH", "In a project: edit nothing but this. Repeatable."
+        list[str], "--only", "PATH", "In a project: edit only this file or folder. Repeatable."
     ),
     "exclude": _value(
-        list[str], "--exclude", "PATH", "In a project: edit nothing of this. Repeatable."
+        list[str], "--exclude", "PATH", "In a project: do not edit this file or folder. Repeatable."
     ),
     "since": _text(
-        "--since", "REV", "In a project: suspect first what changed since this commit (default: "
-        "since the last one).",
+        "--since", "REV", "In a project: suspect code changed since this commit first (default: "
+        "since the last commit).",
     ),
     "grant": _switch(
-        "--grant", "In a project: give its tests the variables and folders that [tool.heal] of "
-        "its pyproject.toml asks for.",
+        "--grant", "In a project: give its tests the environment variables and folders that "
+        "[tool.heal] in its pyproject.toml requests.",
     ),
     "report": _value(
-        Path, "--report", "FILE", "In a project: write the heal for a pull request, in Markdown."
+        Path, "--report", "FILE", "In a project: write a Markdown report for a pull request."
     ),
     "junit": _value(
-        Path, "--junit", "FILE", "In a project: write the final suite as JUnit XML."
+        Path, "--junit", "FILE", "In a project: write the final test results as JUnit XML."
     ),
     "apply": _switch(
-        "--apply", "Write the repair to PATH; a backup stays beside it, and that of a project's "
-        "files in the data folder.",
+        "--apply", "Write the repair to PATH. A backup is saved next to the file; for a project, "
+        "in the data folder.",
     ),
     "commit": _switch(
-        "--commit", "In a project: commit the repair on a new branch heal/…; your branch, index "
-        "and files stay as they are, no hook is run, nothing is pushed.",
+        "--commit", "In a project: commit the repair on a new branch heal/…. Your branch, index "
+        "and files do not change; no hook runs and nothing is pushed.",
     ),
     "dry_run": _switch("--dry-run", "Show the patch and write nothing (the default)."),
     "force": _switch(
-        "--force", "Let --out, --log, --report and --junit write over a file that is there."
+        "--force", "Let --out, --log, --report and --junit overwrite existing files."
     ),
     "as_json": _switch("--json", "Print one JSON document on standard output."),
     "max_iterations": _value(
-        int, "--max-iterations", None, "Rounds of repair (default 5).", min=1
+        int, "--max-iterations", None, "Maximum number of repair attempts (default 5).", min=1
     ),
     "require_proof": _value(
-        ProofLevel, "--require-proof", None, "The least proof that counts as healed (default E1, "
-        "or what the run was started with); what passes as it came needs none.",
+        ProofLevel, "--require-proof", None, "Minimum proof that counts as healed: E0 nothing is "
+        "shown, E1 the tests pass, E2 a held-out test passes too, E3 and E4 need stronger checks "
+        "(default E1). A program that already passes needs none.",
     ),
     "require_integrity": _value(
-        Integrity, "--require-integrity", None, "The least integrity that counts: who could have "
-        "had a word in the verdict (default: any that is believed).",
+        Integrity, "--require-integrity", None, "Minimum protection of the test results from the "
+        "tested code: in-process, or isolated in another process (default: any that is believed).",
     ),
     "require_confidence": _value(
-        float, "--require-confidence", "P", "The least estimated probability of being right with "
-        "which a patch counts as healed (default 0.9).", min=0, max=1,
+        float, "--require-confidence", "P", "Minimum estimated probability that the patch is "
+        "right, for it to count as healed (default 0.9).", min=0, max=1,
     ),
     "accept_proposed": _switch(
-        "--accept-proposed", "Exit with 0, and write, for a patch that is only proposed."
+        "--accept-proposed", "Write a patch that is only proposed too, and exit with 0."
     ),
     "ask": _switch(
-        "--ask", "Where the tests leave several behaviours open, ask which is right."
+        "--ask", "If repairs with different behaviour pass all tests, ask which one is right."
     ),
     "provider": _value(
-        str, "--provider", "NAME", "Who answers: auto, mock (no model), anthropic, ollama, "
+        str, "--provider", "NAME", "The model provider: auto, mock (no model), anthropic, ollama, "
         "huggingface, openai, groq ...",
     ),
-    "model": _value(str, "--model", "NAME", "The provider's model, for all its roles."),
+    "model": _value(str, "--model", "NAME", "The provider's model, for all roles."),
     "role": _value(
-        list[str], "--role", "ROLE=PROVIDER/MODEL", "Give a role to another model, or to no "
+        list[str], "--role", "ROLE=PROVIDER/MODEL", "Use another model for one role, or no "
         "model: --role critic=mock. Repeatable.",
     ),
     "budget_usd": _value(
-        float, "--budget-usd", "USD", "Dollars it may spend on models (default 0.50).", min=0
+        float, "--budget-usd", "USD", "Maximum cost of model calls in dollars (default 0.50).",
+        min=0,
     ),
     "log": _value(Path, "--log", "FILE", "Write the run's log, for `replay`."),
-    "verbose": _switch("--verbose", "-v", "Every step, and tracebacks of internal errors."),
-    "saved": _argument(str, "LOG", "A file by --log; - is stdin."),
-    "unfinished": _argument(str | None, "RUN", "A run's id; all when left out.", None),
-    "limit": (int, 20, typer.Option("--limit", min=1, help="At most so many.")),
+    "verbose": _switch("--verbose", "-v", "Show every step, and tracebacks of internal errors."),
+    "saved": _argument(str, "LOG", "A file written with --log; - is standard input."),
+    "unfinished": _argument(str | None, "RUN", "The id of a run; default: all of them.", None),
+    "limit": (int, 20, typer.Option("--limit", min=1, help="Maximum number of runs.")),
     "run": _argument(str, "RUN", _RUN_OR_FILE),
     "iteration": _value(
-        int, "--iteration", "N", "Print the program of this iteration, and tell what it changed "
-        "and which tests it passed.", min=0,
+        int, "--iteration", "N", "Print the program of this iteration, with its changes and "
+        "test results.", min=0,
     ),
     "left": _argument(str, "RUN", _RUN_OR_FILE),
     "right": _argument(str, "RUN", _RUN_OR_FILE),
     "parent": _argument(str, "RUN", _RUN),
     "start": (int, ..., typer.Option(
-        "--iteration", min=0, metavar="N", help="Start with its program.",
+        "--iteration", min=0, metavar="N", help="Start with the program of this iteration.",
     )),
     "code": _value(
-        list[str], "--code", "FILE", "Start with this text instead; PATH=FILE for one file of "
-        "several. Repeatable.",
+        list[str], "--code", "FILE", "Start with the code in FILE instead; PATH=FILE replaces "
+        "one file of several. Repeatable.",
     ),
     "test": _switch(
-        "--test", "Ask each provider for its models, which tests the keys and spends nothing."
+        "--test", "Test each provider and its key by listing its models; this costs nothing."
     ),
-    "name": _argument(str | None, "ID", "Which one; the first when left out.", None),
-    "listed": _switch("--list", "List the worked tasks."),
-    "folder": _argument(Path, "FOLDER", "The one that its tools may read.", Path(".")),
-    "key": _argument(str, "ID", "As `memory list` names it."),
-    "keys": _argument(list[str] | None, "ID...", "As `memory list` names them.", None),
+    "name": _argument(str | None, "ID", "The example to run; default: the first.", None),
+    "listed": _switch("--list", "List the examples."),
+    "folder": _argument(Path, "FOLDER", "The folder that the tools may read.", Path(".")),
+    "key": _argument(str, "ID", "An id from `memory list`."),
+    "keys": _argument(list[str] | None, "ID...", "Ids from `memory list`.", None),
     "everything": _switch("--all", "Forget everything."),
-    "sure": _switch("--yes", "Do not ask."),
-    "target": _argument(str, "FILE", "- is standard output."),
+    "sure": _switch("--yes", "Do not ask for confirmation."),
+    "target": _argument(str, "FILE", "The file to write; - is standard output."),
     "overwrite": _switch("--force", "Overwrite FILE."),
-    "source": _argument(Path, "FILE", "An export."),
-    "trusted": _switch("--trust", "Rank its fixes as your own, with their record."),
-    "with_fixes": _switch("--with-fixes", "Share fixes too: they hold your code."),
+    "source": _argument(Path, "FILE", "A file written by `memory export`."),
+    "trusted": _switch("--trust", "Rank its fixes like your own, including their statistics."),
+    "with_fixes": _switch("--with-fixes", "Also share fixes, which contain your code."),
 }
-"""By field of `HealRequest`, or a name that its command knows: type, default, and
-arguments for typer."""
+"""Type, default and typer declaration of each option, by its field of `HealRequest` or its name in
+the command."""
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """A command as it was typed."""
+    """A command with the options that were given."""
 
     opener: OpenSession
-    face: Display
+    display: Display
     given: Mapping[str, Any]
 
     @property
     def request(self) -> HealRequest:
-        """What its options ask for."""
         from agent.interfaces.request import HealRequest
 
         known = {one.name for one in fields(HealRequest)}
@@ -220,7 +222,7 @@ class Invocation:
 def command(
     app: typer.Typer, names: str, *, name: str | None = None, epilog: str | None = None
 ) -> Callable[[Callable[[Invocation], int]], Callable[[Invocation], int]]:
-    """Declares a function as a command of `app` that takes the options of these names."""
+    """Registers a function as a command of `app` with the named options."""
 
     def declared(work: Callable[[Invocation], int]) -> Callable[[Invocation], int]:
         def called(context: typer.Context, **given: Any) -> None:
@@ -243,17 +245,16 @@ def command(
 
 
 def do(work: Callable[[Invocation], int], context: typer.Context, given: Mapping[str, Any]) -> None:
-    """Does what a command is for, and ends the process with its exit code."""
-    # As the caller of the app says, else the real one.
+    """Runs a command, and ends the process with its exit code."""
     opener = context.obj or _open_session
     conclude(
-        lambda face: work(Invocation(opener, face, given)), as_json=given.get("as_json", False),
-        verbose=given.get("verbose", False),
+        lambda display: work(Invocation(opener, display, given)),
+        as_json=given.get("as_json", False), verbose=given.get("verbose", False),
     )
 
 
 def _open_session(settings: Settings) -> AbstractAsyncContextManager[Session]:
-    # What a session needs takes a while to import: bad input is reported before that.
+    # A session is slow to import; bad input is reported before that.
     from agent.loop.session import open_session
 
     return open_session(settings)

@@ -1,5 +1,4 @@
-"""The files that a command writes at the end; one that is refused keeps no other from being
-written."""
+"""Writes the output files of a command. If one cannot be written, the others still are."""
 
 from __future__ import annotations
 
@@ -19,16 +18,16 @@ from agent.target.errors import BadInput
 
 if TYPE_CHECKING:
     from agent.interfaces.project.branch import Committed, Edited
-    from agent.interfaces.project.discovery import Seen
+    from agent.interfaces.project.discovery import Inspection
 
 BACKUPS = "backups"
 
 
 @dataclass
 class Written:
-    """What was done and what was refused, in sentences."""
+    """Messages about files that were written, and about files that could not be."""
 
-    kept: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     commits: list[Committed] = field(default_factory=list)
 
@@ -36,32 +35,32 @@ class Written:
 def write(
     result: Result, code: int, request: HealRequest, log: Sequence[Stamped], prepared: Prepared
 ) -> Written:
-    """Writes what the request names; a repair only where the exit `code` says that it heals."""
+    """Writes the files that the request names. A repair is written only if `code` is `HEALED`."""
     done = Written()
-    seen = prepared.seen
+    inspected = prepared.inspected
     writers = [_new(request.log if log else None, lambda: to_jsonl(log).encode(), request,
-                    "The run's log")]
-    if request.writes and (code != HEALED or (seen is not None and not result.diff)):
-        if result.outcome != "cancelled":  # of which it is said already, with the best program
-            done.kept.append("Nothing was written.")
+                    "The run log")]
+    if request.writes and (code != HEALED or (inspected is not None and not result.diff)):
+        if result.outcome != "cancelled":  # its result already says so
+            done.messages.append("Nothing was written.")
     elif request.writes:
         writers += [
             _out(result, request, prepared), _applied(result, request, prepared),
             _committed(result, request, prepared, done),
         ]
-    if seen is not None:
+    if inspected is not None:
         from agent.interfaces.project.reports import junit, markdown
 
         measured = against(result, request.least)
         writers += [
             _new(request.report, lambda: markdown(
-                measured, seen.project.name, seen, request.out
+                measured, inspected.project.name, inspected, request.out
             ).encode("utf-8", "surrogateescape"), request, "The report"),
-            _new(request.junit, lambda: junit(result), request, "The suite"),
+            _new(request.junit, lambda: junit(result), request, "The JUnit report"),
         ]
     for writer in writers:
         try:
-            done.kept += writer
+            done.messages += writer
         except (NotWritten, BadInput) as error:
             done.refusals.append(str(error))
     return done
@@ -76,17 +75,16 @@ def _new(
 
 
 def _out(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[str]:
-    """The healed program, or the patch of a project."""
     if request.out is None:
         return
     texts = {path: text.encode("utf-8", "surrogateescape") for path, text in result.files}
-    if prepared.seen is None and len(texts) > 1:
+    if prepared.inspected is None and len(texts) > 1:
         write_all_new(request.out, texts, overwrite=request.force)
         yield f"Wrote {', '.join(texts)} in {request.out}."
         return
-    if prepared.seen is not None:
+    if prepared.inspected is not None:
         content = result.diff.encode("utf-8", "surrogateescape")
-        usage = f"; in {prepared.seen.project.root} `git apply` takes it"
+        usage = f". Apply it in {prepared.inspected.project.root} with `git apply`"
     else:
         source = prepared.submitted.source if prepared.submitted is not None else None
         content = source.encode(result.code) if source is not None else result.code.encode()
@@ -99,52 +97,51 @@ def _applied(result: Result, request: HealRequest, prepared: Prepared) -> Iterat
     if not request.apply:
         return
     if not result.diff:
-        yield f"{request.path} is left as it is."
+        yield f"{request.path} was not changed."
         return
     for place, backup in write_all_back(_changes(result, prepared)).items():
-        yield f"Wrote {place}; what it was is kept in {backup}."
+        yield f"Wrote {place}. The previous version is in {backup}."
 
 
 def _changes(result: Result, prepared: Prepared) -> list[Change]:
-    """What the repair changes on disk; backups of a project's files are kept outside of its
-    tree."""
-    seen = prepared.seen
-    if seen is not None:
-        root = seen.tree.layout.root
-        folder = data_folder(seen.settings)[0] / BACKUPS / result.run_id
+    """Lists the files to replace. Backups of project files are saved outside of the project."""
+    inspected = prepared.inspected
+    if inspected is not None:
+        root = inspected.tree.layout.root
+        folder = data_folder(inspected.settings)[0] / BACKUPS / result.run_id
         return [
-            Change(root / one.path, one.seen, one.healed, (folder / one.path).parent, root)
-            for one in edited(result, seen)
+            Change(root / one.path, one.before, one.after, (folder / one.path).parent, root)
+            for one in edited(result, inspected)
         ]
     source = prepared.submitted.source if prepared.submitted is not None else None
     if source is None or source.path is None:
         return []
-    target = source.path.resolve()  # a link stays one
+    target = source.path.resolve()  # a symbolic link is kept
     healed = source.encode(result.code)
     return [Change(target, source.raw, healed, target.parent, target.parent)]
 
 
-def edited(result: Result, seen: Seen) -> list[Edited]:
-    """Each file of a project that the repair changes."""
+def edited(result: Result, inspected: Inspection) -> list[Edited]:
     from agent.interfaces.project.branch import Edited
 
     return [
-        Edited(path, seen.tree.files[path].encode("utf-8", "surrogateescape"),
+        Edited(path, inspected.tree.files[path].encode("utf-8", "surrogateescape"),
                text.encode("utf-8", "surrogateescape"))
-        for path, text in result.files if text != seen.tree.files[path]
+        for path, text in result.files if text != inspected.tree.files[path]
     ]
 
 
 def _committed(
     result: Result, request: HealRequest, prepared: Prepared, done: Written
 ) -> Iterator[str]:
-    seen = prepared.seen
-    if not request.commit or seen is None:
+    inspected = prepared.inspected
+    if not request.commit or inspected is None:
         return
     from agent.interfaces.project.branch import commit_edits
     from agent.interfaces.project.display import commit_message
 
-    failed = {node: seen.run.rows[node] for node in seen.wanted}
-    message = commit_message(result, failed, seen.project.command_words)
-    done.commits.append(commit_edits(seen.tree.layout.root, edited(result, seen), message))
+    failed = {node: inspected.run.rows[node] for node in inspected.wanted}
+    message = commit_message(result, failed, inspected.project.command_words)
+    root = inspected.tree.layout.root
+    done.commits.append(commit_edits(root, edited(result, inspected), message))
     yield done.commits[-1].words

@@ -1,4 +1,4 @@
-"""The command `plan`: who would answer, at what price, and whether they can be reached."""
+"""The command `plan`: shows which models a run would use, their price, and whether they respond."""
 
 from __future__ import annotations
 
@@ -21,55 +21,55 @@ if TYPE_CHECKING:
     from agent.loop.session import Session
 
 LINES = 100
-TYPED = f"{'x' * 39}\n" * LINES
+SAMPLE_PROGRAM = f"{'x' * 39}\n" * LINES
 
 
-class Look(NamedTuple):
-    """What was seen of the surroundings; `None` dollars are unknown."""
+class PlanFacts(NamedTuple):
+    """Models, prices and sandbox of a run; a price of `None` is unknown."""
 
     plan: ModelPlan
     jail: JailStatus
     most_usd: dict[str, float | None]
     reached: dict[str, str]
-    good: bool
+    usable: bool
 
 
-def plan(opener: OpenSession, request: HealRequest, face: Display, *, test: bool = False) -> int:
-    """Shows who would answer, and what holds code back; tests the keys where that is wanted."""
+def plan(opener: OpenSession, request: HealRequest, display: Display, *, test: bool = False) -> int:
+    """Shows the models and the sandbox of a run; with `test` it tests the keys."""
     settings = request.settings()
     folder, warning = data_folder(settings)
     settings = settings.model_copy(update={"data_dir": folder})
 
-    async def look() -> Look:
+    async def gather() -> PlanFacts:
         async with opener(settings) as session:
             found = session.plan()
-            reached, good = await _reached(session, found, test)
-            most_usd = {one.role: one.usd for one in session.predicted(found, TYPED)}
-            return Look(found, await session.jail(), most_usd, reached, good)
+            reached, usable = await _reached(session, found, test)
+            most_usd = {one.role: one.usd for one in session.predicted(found, SAMPLE_PROGRAM)}
+            return PlanFacts(found, await session.jail(), most_usd, reached, usable)
 
-    seen = asyncio.run(look())
-    if face.json:
-        face.data(_document(seen, settings, str(folder), warning))
+    facts = asyncio.run(gather())
+    if display.json:
+        display.data(_document(facts, settings, str(folder), warning))
     else:
-        for line in _lines(seen, settings, str(folder)):
+        for line in _lines(facts, settings, str(folder)):
             print(line)
-        for text in filter(None, (*seen.plan.notes, warning)):
-            face.terminal.say(f"warning: {text}", "yellow")
-        if not seen.plan.has_model:
-            untested = ". There is nothing to test: no provider would be asked." if test else ""
-            face.terminal.say(f"{NO_MODEL}{untested}", "bold")
-    return HEALED if seen.good else NOT_FIXABLE
+        for text in filter(None, (*facts.plan.notes, warning)):
+            display.terminal.say(f"warning: {text}", "yellow")
+        if not facts.plan.has_model:
+            untested = ". There is no provider to test." if test else ""
+            display.terminal.say(f"{NO_MODEL}{untested}", "bold")
+    return HEALED if facts.usable else NOT_FIXABLE
 
 
 async def _reached(
     session: Session, found: ModelPlan, test: bool
 ) -> tuple[dict[str, str], bool]:
-    """Errors of the plan's models by name, with their lists where tested; and whether all are
+    """Returns a message for each model with an error or a test result, and whether all are
     usable."""
-    told: dict[str, str] = {}
-    good = True
-    named = (*found.choices, *found.fallbacks)
-    for choice in {one.words: one for one in named}.values():
+    results: dict[str, str] = {}
+    usable = True
+    choices = (*found.choices, *found.fallbacks)
+    for choice in {one.words: one for one in choices}.values():
         if not choice.asks:
             continue
         try:
@@ -79,33 +79,33 @@ async def _reached(
             finally:
                 await provider.close()
         except LlmError as error:
-            told[choice.words], good = f"not usable: {error}", False
+            results[choice.words], usable = f"not usable: {error}", False
             continue
         if models is not None:
             listed = choice.model in models
-            told[choice.words] = f"reached; it lists {len(models)} models" + (
-                "" if listed else f", and {choice.model} is not among them"
+            results[choice.words] = f"reached; it lists {len(models)} models" + (
+                "" if listed else f", but not {choice.model}"
             )
-            good = good and listed
-    return told, good
+            usable = usable and listed
+    return results, usable
 
 
-def _lines(seen: Look, settings: Settings, folder: str) -> list[str]:
-    found, caps = seen.plan, settings.caps
+def _lines(facts: PlanFacts, settings: Settings, folder: str) -> list[str]:
+    found, caps = facts.plan, settings.caps
     rows = [("provider", f"{found.provider}: {found.why}")]
     if found.has_model:
-        rows += [(one.role, _price_words(one, seen)) for one in found.choices]
+        rows += [(one.role, _price_words(one, facts)) for one in found.choices]
         rows += [("fallback", one.words) for one in found.fallbacks]
-        rows += list(seen.reached.items())
+        rows += list(facts.reached.items())
         rows += [
-            ("prices", f"the most for one call about a program of {LINES} lines"),
-            ("caps", f"a run may spend {dollars(caps.usd)}, {caps.tokens:,} tokens and "
-             f"{caps.calls} calls on models; nothing while memory and search suffice"),
+            ("prices", f"maximum cost of one call for a program of {LINES} lines"),
+            ("caps", f"at most {dollars(caps.usd)}, {caps.tokens:,} tokens and {caps.calls} model "
+             "calls per run; none if memory or search finds the repair"),
         ]
     rows += [
-        ("sandbox", seen.jail.words), ("data", folder),
-        ("rounds", f"at most {settings.max_iterations}"),
-        ("time", f"at most {settings.budget_s:g} s a run" + (
+        ("sandbox", facts.jail.words), ("data", folder),
+        ("iterations", f"at most {settings.max_iterations} repair attempts per run"),
+        ("time", f"at most {settings.budget_s:g} s per run" + (
             f", and {settings.model_s:g} more for models" if found.has_model else ""
         )),
     ]
@@ -113,27 +113,27 @@ def _lines(seen: Look, settings: Settings, folder: str) -> list[str]:
     return [f"{label:<{width}}{text}" for label, text in rows]
 
 
-def _price_words(choice: Choice, seen: Look) -> str:
+def _price_words(choice: Choice, facts: PlanFacts) -> str:
     if not choice.asks:
         return f"no model: {choice.why}"
-    return f"{choice.words}, {dollars(seen.most_usd[choice.role])}: {choice.why}"
+    return f"{choice.words}, {dollars(facts.most_usd[choice.role])}: {choice.why}"
 
 
-def _document(seen: Look, settings: Settings, folder: str, warning: str) -> dict[str, object]:
-    found, caps = seen.plan, settings.caps
+def _document(facts: PlanFacts, settings: Settings, folder: str, warning: str) -> dict[str, object]:
+    found, caps = facts.plan, settings.caps
     return {
         "provider": found.provider, "why": found.why,
         "roles": [
             {"role": one.role, "provider": one.provider, "model": one.model, "why": one.why,
-             "most_usd": seen.most_usd.get(one.role)}
+             "most_usd": facts.most_usd.get(one.role)}
             for one in found.choices
         ],
         "fallbacks": [one.words for one in found.fallbacks],
         "notes": list(found.notes),
-        "reached": seen.reached,
+        "reached": facts.reached,
         "caps": {"usd": caps.usd, "tokens": caps.tokens, "calls": caps.calls},
-        "sandbox": seen.jail.words, "level": seen.jail.level,
-        "layers": [layer.model_dump() for layer in seen.jail.layers], "data_dir": folder,
+        "sandbox": facts.jail.words, "level": facts.jail.level,
+        "layers": [layer.model_dump() for layer in facts.jail.layers], "data_dir": folder,
         "max_iterations": settings.max_iterations, "budget_s": settings.budget_s,
         "warning": warning or None, "error": None,
     }

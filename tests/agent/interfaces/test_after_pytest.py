@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from agent.interfaces.project import after_pytest
-from agent.interfaces.project.after_pytest import PytestEnd, carried
+from agent.interfaces.project.after_pytest import PytestEnd, suite_options
 from agent.interfaces.project.selection import chosen
 from agent.interfaces.request import HealRequest
 from agent.interfaces.terminal.cli import app
@@ -179,7 +179,7 @@ def test_what_holds_for_the_whole_suite_is_carried_over(root: Path) -> None:
     given = ["-x", "tests/test_a.py", "-p", "selfheal.pytest_plugin", "-p", "no:randomly",
              "-Werror", "--deselect", "test_a.py::b", "-k", "split", "--ignore=slow", "-n", "4",
              "--doctest-modules", "-oaddopts="]
-    assert carried(given, find_layout(root), root / "tests") == (
+    assert suite_options(given, find_layout(root), root / "tests") == (
         "-pno:randomly", "-Werror", "--deselect=tests/test_a.py::b", "--ignore=tests/slow",
         "--doctest-modules", "-oaddopts=",
     )

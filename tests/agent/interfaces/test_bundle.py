@@ -15,7 +15,7 @@ import pytest
 
 from agent.core.domain import Task
 from agent.interfaces.bundle import bundle, regression_tests
-from agent.interfaces.project.upload import MAX_BYTES, SentFile, received
+from agent.interfaces.project.upload import MAX_BYTES, UploadedFile, read_upload
 from agent.loop.session import open_session
 from agent.report.result import fold
 from agent.target.errors import BadInput
@@ -97,8 +97,8 @@ def packed(*entries: tuple[str, bytes], mode: int = 0, kind: int = zipfile.ZIP_D
     return written.getvalue()
 
 
-def sent(content: bytes) -> SentFile:
-    return SentFile("small.zip", content)
+def sent(content: bytes) -> UploadedFile:
+    return UploadedFile("small.zip", content)
 
 
 @pytest.mark.parametrize("content", [
@@ -120,26 +120,26 @@ def sent(content: bytes) -> SentFile:
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_what_could_do_harm_is_refused(content: Callable[[], bytes]) -> None:
     with pytest.raises(BadInput):
-        received([sent(content())])
+        read_upload([sent(content())])
 
 
 def test_plain_files_are_counted_before_anything_is_made_of_them() -> None:
     deep = "/".join("abcdefgh")
-    many = [SentFile(f"{deep}/{number}.py", b"") for number in range(20_000)]
+    many = [UploadedFile(f"{deep}/{number}.py", b"") for number in range(20_000)]
     began = process_time()
     with pytest.raises(BadInput, match=r"20,000.* 500 "):
-        received(many)
-    received(many[:500])
+        read_upload(many)
+    read_upload(many[:500])
     assert process_time() - began < 1
 
 
 def test_nothing_is_laid_down_that_would_be_run_outside_of_the_jail(tmp_path: Path) -> None:
-    found = received([sent(packed(
+    found = read_upload([sent(packed(
         ("shop/.git/config", b"[core]\nfsmonitor = evil\n"), ("shop/.venv/bin/python", b"evil"),
         ("shop/venv/pyvenv.cfg", b"home = /evil"), ("shop/basket.py", b"x = 1\n"),
         ("shop/tests/test_basket.py", b"def test(): pass\n"), ("shop/.coveragerc", b""),
     ))])
-    found.lay(tmp_path)
+    found.write_to(tmp_path)
     laid = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")
                   if path.is_file())
     assert laid == [".coveragerc", "basket.py", "tests/test_basket.py"]
@@ -148,7 +148,7 @@ def test_nothing_is_laid_down_that_would_be_run_outside_of_the_jail(tmp_path: Pa
 
 
 def test_one_module_and_its_tests_are_a_program_and_more_are_a_project() -> None:
-    module, tests = SentFile("fee.py", b"x = 1\n"), SentFile("test_fee.py", b"")
-    assert received([module, tests]).program == module
-    assert received([module, tests, SentFile("tax.py", b"")]).program is None
-    assert received([module, SentFile("rates.json", b"")]).program is None
+    module, tests = UploadedFile("fee.py", b"x = 1\n"), UploadedFile("test_fee.py", b"")
+    assert read_upload([module, tests]).program == module
+    assert read_upload([module, tests, UploadedFile("tax.py", b"")]).program is None
+    assert read_upload([module, UploadedFile("rates.json", b"")]).program is None

@@ -18,7 +18,7 @@ from agent.interfaces.exits import USUAL, Requirements
 from agent.interfaces.mcp_server import FolderTools
 from agent.interfaces.next_step import PAGE, TERMINAL, Words, next_step, step_of
 from agent.interfaces.preparation import judged, prepare, silent
-from agent.interfaces.project.upload import SentFile, received
+from agent.interfaces.project.upload import UploadedFile, read_upload
 from agent.interfaces.request import HealRequest
 from agent.interfaces.terminal.cli import app
 from agent.interfaces.terminal.display import Terminal
@@ -190,7 +190,7 @@ def test_file_or_project_is_decided_alike(
     over_mcp(path, *tests[1:])(healing)
     place = folder / path.partition("::")[0]
     names = [one.name for one in (place.iterdir() if place.is_dir() else [place])]
-    sent = received([SentFile(name, b"") for name in names])
+    sent = read_upload([UploadedFile(name, b"") for name in names])
     found = [task.project is not None for task, _ in healing.started]
     assert [*found, sent.program is None] == [is_project] * 3
 
@@ -225,7 +225,7 @@ async def test_a_project_whose_failure_is_gone_is_flaky_and_not_healthy(
     })
     async with open_session(settings(tmp_path)) as session:
         log = await finished(session, task)
-    for result in (fold(log), prepared.concluded(log)):
+    for result in (fold(log), prepared.heal_result(log)):
         assert (result.outcome, result.proof) == ("not_fixable", None)
         assert "test_sum.py::test_add" in result.reason
         assert result.diagnosis is not None and result.diagnosis.category == "flaky_tests"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agent.interfaces.mcp_server import Calls, FolderTools, served
+from agent.interfaces.mcp_server import Calls, FolderTools, build_server
 from agent.interfaces.terminal.cli import app
 from tests.agent.interfaces.conftest import BROKEN, REPAIRED, ReplayedSession, started
 from tests.agent.search.project.small_project import FAILING, laid
@@ -150,7 +150,7 @@ async def test_a_call_that_is_cancelled_ends_its_run(folder: Path) -> None:
     session = ReplayedSession([started()], hangs=True)
     tools = FolderTools(folder, session.open)
     calls = Calls(tools)
-    async with mcp.Client(served(tools, calls)) as client:
+    async with mcp.Client(build_server(tools, calls)) as client:
         call = asyncio.create_task(client.call_tool("heal", {"path": "sum.py", "tests": TEST}))
         while not session.started:
             await asyncio.sleep(0.01)
@@ -161,7 +161,7 @@ async def test_a_call_that_is_cancelled_ends_its_run(folder: Path) -> None:
         assert (await client.call_tool("file_read", {"path": "sum.py"})).content[0].text == BROKEN
         while not session.cancelled:
             await asyncio.sleep(0.01)
-    await calls.ended()
+    await calls.cancel_all()
     assert session.cancelled == ["r1"]
 
 

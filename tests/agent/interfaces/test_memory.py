@@ -105,7 +105,7 @@ def test_forget_wants_names_or_all(memory: Memory, arguments: tuple[str, ...]) -
 def test_forgetting_everything_asks_first(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     assert invoke("forget", "--all").exit_code == 2  # there is no one to ask
     monkeypatch.setattr(
-        "agent.interfaces.terminal.memory.cli._agreed", lambda face, question: False
+        "agent.interfaces.terminal.memory.cli._confirmed", lambda display, question: False
     )
     assert (invoke("forget", "--all").exit_code, len(memory.fixes())) == (1, 1)
     assert invoke("forget", "--all", "--yes").exit_code == 0

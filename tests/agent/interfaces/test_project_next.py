@@ -11,7 +11,7 @@ from agent.core.domain import Diagnosis, Report, SuspectFile, SuspectFunction
 from agent.core.events import PartialFound
 from agent.core.settings import Settings
 from agent.interfaces.next_step import next_steps
-from agent.interfaces.project.discovery import Seen
+from agent.interfaces.project.discovery import Inspection
 from agent.interfaces.project.obstacles import refuse_what_does_not_run
 from agent.interfaces.project.reports import markdown, project_document, question
 from agent.interfaces.request import HealRequest
@@ -34,9 +34,9 @@ SUSPECT = SuspectFile(
 
 
 @pytest.fixture
-def seen(tmp_path: Path) -> Seen:
+def inspected(tmp_path: Path) -> Inspection:
     tree = read_tree(find_layout(laid(tmp_path)))
-    return Seen(
+    return Inspection(
         tree, PROJECT.model_copy(update={"root": str(tmp_path)}),
         find_interpreter(tmp_path, ""), Settings.from_env({}), RUN, [SPLIT], [], 1.0,
         HealRequest(str(tmp_path)),
@@ -68,9 +68,9 @@ def unhealed() -> Result:
 ])
 def test_what_would_help_is_named_and_what_would_not_is_left_out(
     result: dict[str, object], seen_so: dict[str, object], named: set[str],
-    seen: Seen, unhealed: Result,
+    inspected: Inspection, unhealed: Result,
 ) -> None:
-    words = "\n".join(next_steps(replace(unhealed, **result), replace(seen, **seen_so)))
+    words = "\n".join(next_steps(replace(unhealed, **result), replace(inspected, **seen_so)))
     known = {"--timeout", "--since", "--only", "python -m agent run", "plan"}
     assert {one for one in known if one in words} == named
     if "--timeout" in named:
@@ -81,37 +81,42 @@ def test_what_would_help_is_named_and_what_would_not_is_left_out(
     ("tll", "till"), ("till.mony", "till.money"), ("jsonn", "json"),
 ])
 def test_a_misspelt_module_of_a_project_is_answered_with_what_may_be_meant(
-    module: str, meant: str, seen: Seen
+    module: str, meant: str, inspected: Inspection
 ) -> None:
     problem = f"tests/test_money.py: ModuleNotFoundError: No module named '{module}' at {MONEY}:1"
     with pytest.raises(NotFixable, match=rf"{MONEY}:1.* {meant}\W"):
-        refuse_what_does_not_run(SuiteRun(problems=[problem]), seen.tree, "Python 3")
+        refuse_what_does_not_run(SuiteRun(problems=[problem]), inspected.tree, "Python 3")
 
 
-def test_where_the_reason_says_what_to_do_nothing_is_added(seen: Seen, unhealed: Result) -> None:
+def test_where_the_reason_says_what_to_do_nothing_is_added(
+    inspected: Inspection, unhealed: Result
+) -> None:
     for outcome in ("healed", "healthy", "not_fixable"):
-        assert next_steps(replace(unhealed, outcome=outcome, proof="E1"), seen) == []
-    (told,) = next_steps(replace(unhealed, unanswered="the key is refused."), seen)
+        assert next_steps(replace(unhealed, outcome=outcome, proof="E1"), inspected) == []
+    (told,) = next_steps(replace(unhealed, unanswered="the key is refused."), inspected)
     assert "the key is refused." in told
 
 
-def test_a_models_question_is_in_the_report_and_the_document(seen: Seen, unhealed: Result) -> None:
-    asked = question(unhealed, seen)
+def test_a_models_question_is_in_the_report_and_the_document(
+    inspected: Inspection, unhealed: Result
+) -> None:
+    asked = question(unhealed, inspected)
     for part in (
         f"FILE {MONEY}\n{FILES[MONEY]}", "FILE tests/test_money.py\n", f"{SPLIT}: assert 1",
         "it is one short", f"{MONEY}, line 11 (1.00): split",
     ):
         assert part in asked
-    assert asked in markdown(unhealed, "till", seen)
-    told = project_document(unhealed, seen)["project"]
+    assert asked in markdown(unhealed, "till", inspected)
+    told = project_document(unhealed, inspected)["project"]
     assert isinstance(told, dict) and told["model_question"] == asked
-    assert told["next"] == next_steps(unhealed, seen)
+    assert told["next"] == next_steps(unhealed, inspected)
     healed = replace(unhealed, outcome="healed")
-    assert question(healed, seen) == "" and "<<<<<<< SEARCH" not in markdown(healed, "till", seen)
+    assert question(healed, inspected) == ""
+    assert "<<<<<<< SEARCH" not in markdown(healed, "till", inspected)
 
 
 def test_a_report_of_what_was_not_healed_says_so_and_shows_the_best_patch_as_none(
-    seen: Seen
+    inspected: Inspection
 ) -> None:
     failing = verdict("tests/a.py::b[`x`]", "failed", "said ``` and\nmore")
     result = Result(
@@ -122,7 +127,7 @@ def test_a_report_of_what_was_not_healed_says_so_and_shows_the_best_patch_as_non
     run = SuiteRun(rows={failing.name: {
         "status": "failed", "message": failing.message, "file": "tests/a.py", "line": 3,
     }})
-    text = markdown(result, "till", replace(seen, run=run, wanted=[failing.name]))
+    text = markdown(result, "till", replace(inspected, run=run, wanted=[failing.name]))
     assert "- `` tests/a.py::b[`x`] `` at `tests/a.py:3`\n  ```` said ``` and more ````" in text
     assert a_line_has(text, "1 of 2") and a_line_has(text, MONEY, "line 11")
     assert "git apply" not in text

@@ -40,8 +40,8 @@ from agent.interfaces.terminal.display import (
     STATUS_STYLES,
     STYLES,
     Terminal,
+    detail_lines,
     printable,
-    seen_lines,
     shown_lines,
     status_line,
     verdict_line,
@@ -120,14 +120,14 @@ def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
         (verdict("passed", integrity=None, doubt="it looks into frames", message="x"),
          ("it looks into frames",)),
     ):
-        assert all(fact in "".join(seen_lines(one)) for fact in facts)
+        assert all(fact in "".join(detail_lines(one)) for fact in facts)
     plain, other_type = (
         verdict("failed", integrity=None, got="3", type_differs=differs)
         for differs in (False, True)
     )
-    assert seen_lines(plain) != seen_lines(other_type)
-    assert seen_lines(verdict("passed", expected="3", got="3")) == []
-    (long,) = seen_lines(verdict(message="x" * 300))
+    assert detail_lines(plain) != detail_lines(other_type)
+    assert detail_lines(verdict("passed", expected="3", got="3")) == []
+    (long,) = detail_lines(verdict(message="x" * 300))
     assert len(long) == len("    ") + 201
 
 
@@ -149,8 +149,8 @@ BLAMED = SuspiciousLine(line=3, suspicion=1, text="return a - b", values=(("a", 
      ["  line 3 (1.00): return a - b", "    with a = 2, b = 3"]),
     (Proved(level="E1", why="w", evidence=Evidence(
         siblings=3, equivalent=1, survivors=("a became b",),
-    )), [], ["proof E1; w", "  no test detects: a became b",
-             "  variations of the repair tried: 3", "  slips of no effect left out: 1"]),
+    )), [], ["proof E1; w", "  no test notices: a became b",
+             "  patch variants tried: 3", "  mutations without effect, left out: 1"]),
 ])
 def test_details_are_for_those_who_want_them(
     event: Event, usual: list[str], details: list[str]

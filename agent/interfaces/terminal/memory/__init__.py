@@ -1,1 +1,1 @@
-"""The commands over memory."""
+"""The `memory` commands."""

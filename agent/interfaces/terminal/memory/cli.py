@@ -1,4 +1,4 @@
-"""The commands `memory …`; what they need is imported when one runs."""
+"""The commands `memory …`. Each imports its dependencies when it runs."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ if TYPE_CHECKING:
     from agent.interfaces.terminal.commands import Display
     from agent.memory import Memory
 
-WHERE_TOKENS = "https://huggingface.co/settings/tokens"
+TOKENS_URL = "https://huggingface.co/settings/tokens"
 app = typer.Typer(
-    help="What healed failures before: list, show, forget, export, import, sync.",
+    help="Manage saved fixes and lessons: list, show, forget, export, import, sync.",
     no_args_is_help=True, rich_markup_mode=None,
 )
 
 
 @command(app, "as_json", name="list")
 def list_all(call: Invocation) -> int:
-    """List all fixes and lessons, the newest first."""
+    """List all fixes and lessons, newest first."""
     from agent.core.domain import counted
-    from agent.interfaces.terminal.memory import tables as memory_tables
+    from agent.interfaces.terminal.memory import tables
 
-    face = call.face
-    with _opened(face) as memory:
+    display = call.display
+    with _opened(display) as memory:
         fixes, lessons = memory.fixes(), memory.lessons()
         skipped = memory.skipped
-    if face.json:
-        face.data({
-            "fixes": [memory_tables.fix_document(known) for known in fixes],
-            "lessons": [memory_tables.lesson_document(row) for row in lessons], "skipped": skipped,
+    if display.json:
+        display.data({
+            "fixes": [tables.fix_document(known) for known in fixes],
+            "lessons": [tables.lesson_document(row) for row in lessons], "skipped": skipped,
         })
         return HEALED
     if not fixes and not lessons:
-        face.terminal.say("Nothing is remembered yet.")
+        display.terminal.say("The memory is empty: no run has saved a fix or lesson yet.")
     if fixes:
-        face.terminal.out.print(memory_tables.fix_table(fixes))
+        display.terminal.out.print(tables.fix_table(fixes))
     if lessons:
-        face.terminal.out.print(memory_tables.lesson_table(lessons))
+        display.terminal.out.print(tables.lesson_table(lessons))
     if skipped:
-        face.terminal.say(f"{counted(skipped, 'row')} made no sense and will not be used.")
+        display.terminal.say(f"{counted(skipped, 'row')} could not be read and will not be used.")
     return HEALED
 
 
@@ -55,40 +55,40 @@ def list_all(call: Invocation) -> int:
 def show(call: Invocation) -> int:
     """Show one fix with its patch, or one lesson."""
     from agent.interfaces.terminal.display import age, printable
-    from agent.interfaces.terminal.memory import tables as memory_tables
+    from agent.interfaces.terminal.memory import tables
 
-    face = call.face
-    with _opened(face) as memory:
+    display = call.display
+    with _opened(display) as memory:
         fixes, lessons = memory.named([call.given["key"]])
         for row in memory.lessons():
             if row.number in lessons:
                 text = f"{row.lesson.category}, {age(row.created)}, {row.origin}"
-                if not face.json:
+                if not display.json:
                     print(printable(row.lesson.text))
-                return _told(face, memory_tables.lesson_document(row), text)
+                return _shown(display, tables.lesson_document(row), text)
         known = memory.fix(fixes[0])
-    if face.json:
-        face.data(memory_tables.fix_document(known, whole=True))
+    if display.json:
+        display.data(tables.fix_document(known, whole=True))
         return HEALED
-    for label, text in memory_tables.facts(known):
-        face.terminal.say(f"{label:<12}{text}")
-    face.terminal.patch(memory_tables.patch_of(known))
+    for label, text in tables.facts(known):
+        display.terminal.say(f"{label:<12}{text}")
+    display.terminal.patch(tables.patch_of(known))
     return HEALED
 
 
 @command(app, "keys everything sure as_json")
 def forget(call: Invocation) -> int:
-    """Forget fixes and lessons, for good."""
+    """Delete fixes and lessons permanently."""
     from agent.core.domain import counted
     from agent.interfaces.request import UsageError
 
     keys, everything = call.given["keys"] or [], call.given["everything"]
     if everything == bool(keys):
-        raise UsageError("Name what to forget (see `memory list`), or give --all; not both.")
-    with _opened(call.face) as memory:
+        raise UsageError("Give the ids to forget (see `memory list`), or --all, but not both.")
+    with _opened(call.display) as memory:
         if everything:
-            if not (call.given["sure"] or _agreed(call.face, "Forget all fixes and lessons?")):
-                call.face.terminal.say("Nothing was forgotten.")
+            if not (call.given["sure"] or _confirmed(call.display, "Forget everything?")):
+                call.display.terminal.say("Nothing was forgotten.")
                 return NOT_HEALED
             count = len(memory.fixes()) + len(memory.lessons())
             memory.forget_all()
@@ -96,41 +96,41 @@ def forget(call: Invocation) -> int:
             found = memory.named(keys)
             memory.forget(*found)
             count = sum(map(len, found))
-    return _told(call.face, {"forgotten": count}, f"Forgot {counted(count, 'row')}.")
+    return _shown(call.display, {"forgotten": count}, f"Forgot {counted(count, 'row')}.")
 
 
 @command(app, "target overwrite as_json")
 def export(call: Invocation) -> int:
-    """Write everything remembered as JSON lines, with the programs in it."""
+    """Write all fixes and lessons as JSON lines, including the programs."""
     from agent.core.domain import counted
     from agent.interfaces.request import UsageError
     from agent.interfaces.writeback import write_new
     from agent.memory.exchange import exported
 
     target = call.given["target"]
-    if target == "-" and call.face.json:
-        raise UsageError("The lines go to standard output; --json needs a FILE.")
-    with _opened(call.face) as memory:
+    if target == "-" and call.display.json:
+        raise UsageError("--json cannot be combined with -, because both write to standard output. "
+                         "Give a FILE.")
+    with _opened(call.display) as memory:
         found = exported(memory)
     if target == "-":
         sys.stdout.write(found.text)
     else:
         write_new(Path(target), found.text.encode(), overwrite=call.given["overwrite"])
     words = (
-        f"Wrote {counted(found.fixes, 'fix', 'fixes')}, with the programs, and "
+        f"Wrote {counted(found.fixes, 'fix', 'fixes')}, including the programs, and "
         f"{counted(found.lessons, 'lesson')}."
     )
     if found.held_back:
-        left = counted(found.held_back, "row")
-        words += f" Left out {left}: of a project, too long, or with what looks like a key or a "
-        words += "home folder."
+        words += f" Left out {counted(found.held_back, 'row')}: from a project, too long, or with "
+        words += "text that looks like a key or a home folder."
     document = {"fixes": found.fixes, "lessons": found.lessons, "held_back": found.held_back}
-    return _told(call.face, document, words)
+    return _shown(call.display, document, words)
 
 
 @command(app, "source trusted as_json", name="import")
-def take_in(call: Invocation) -> int:
-    """Take in an export of someone else's; every fix is replayed before use."""
+def import_file(call: Invocation) -> int:
+    """Import fixes and lessons from a file; each fix is tested again before use."""
     from agent.interfaces.request import UsageError
     from agent.interfaces.terminal.memory.tables import import_document, import_words
     from agent.memory.exchange import LARGEST_FILE, BadExchange, import_lines
@@ -142,20 +142,20 @@ def take_in(call: Invocation) -> int:
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{source} cannot be read: {error}") from error
-    with _opened(call.face) as memory:
+    with _opened(call.display) as memory:
         try:
             found = import_lines(memory, text, source.name, trusted=call.given["trusted"])
         except BadExchange as error:
             raise UsageError(f"{source} cannot be imported: {error}.") from error
     for refusal in found.refused[:20]:
-        call.face.terminal.say(f"refused {refusal}", "yellow")
-    _told(call.face, import_document(found), import_words(found))
+        call.display.terminal.say(f"refused {refusal}", "yellow")
+    _shown(call.display, import_document(found), import_words(found))
     return USAGE if found.refused else HEALED
 
 
 @command(app, "with_fixes as_json")
 def sync(call: Invocation) -> int:
-    """Share lessons through the dataset HF_LESSONS_REPO, and take in those of others."""
+    """Upload lessons to the dataset HF_LESSONS_REPO, and import those of others from it."""
     from agent.core.domain import counted
     from agent.core.settings import Settings
     from agent.interfaces.request import UsageError
@@ -168,16 +168,16 @@ def sync(call: Invocation) -> int:
     if missing:
         raise UsageError(
             f"Sharing needs HF_TOKEN and HF_LESSONS_REPO; {' and '.join(missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} not set. Make a token that may write at "
-            f"{WHERE_TOKENS}, name a dataset of yours as owner/name, and put both into .env or "
+            f"{'is' if len(missing) == 1 else 'are'} not set. Create a token with write access at "
+            f"{TOKENS_URL}, choose a dataset of yours as owner/name, and put both into .env or "
             "the environment."
         )
-    place = Dataset(
+    dataset = Dataset(
         settings.hf_lessons_repo, settings.hf_token, settings.environment.get("HF_ENDPOINT", "")
     )
-    with _opened(call.face) as memory:
+    with _opened(call.display) as memory:
         try:
-            done = sync(memory, place, with_fixes=call.given["with_fixes"])
+            done = sync(memory, dataset, with_fixes=call.given["with_fixes"])
         except HubFault as error:
             raise UsageError(f"Nothing was shared: {error}.") from error
     shared = f"Shared {counted(done.lessons, 'lesson')}"
@@ -185,22 +185,22 @@ def sync(call: Invocation) -> int:
     document = {
         "pulled": import_document(done.pulled), "lessons": done.lessons, "fixes": done.fixes,
     }
-    return _told(call.face, document, f"{shared}. {import_words(done.pulled)}")
+    return _shown(call.display, document, f"{shared}. {import_words(done.pulled)}")
 
 
 @contextmanager
-def _opened(face: Display) -> Iterator[Memory]:
+def _opened(display: Display) -> Iterator[Memory]:
     from agent.core.settings import Settings, data_folder
     from agent.interfaces.request import UsageError
     from agent.memory import Memory, MemoryFault
 
     folder, warning = data_folder(Settings.from_env())
     if warning:
-        face.terminal.say(f"warning: {warning}", "yellow")
+        display.terminal.say(f"warning: {warning}", "yellow")
     try:
         memory = Memory(folder / "memory.db")
         if memory.notice:
-            face.terminal.say(f"warning: {memory.notice}", "yellow")
+            display.terminal.say(f"warning: {memory.notice}", "yellow")
         try:
             yield memory
         finally:
@@ -209,17 +209,17 @@ def _opened(face: Display) -> Iterator[Memory]:
         raise UsageError(str(error)) from error
 
 
-def _agreed(face: Display, question: str) -> bool:
+def _confirmed(display: Display, question: str) -> bool:
     from agent.interfaces.request import UsageError
 
-    if face.json or not sys.stdin.isatty():
-        raise UsageError("There is no one to ask; add --yes to forget everything.")
+    if display.json or not sys.stdin.isatty():
+        raise UsageError("Not interactive: add --yes to forget everything.")
     return typer.confirm(question, err=True)
 
 
-def _told(face: Display, document: Mapping[str, object], words: str) -> int:
-    if face.json:
-        face.data(document)
+def _shown(display: Display, document: Mapping[str, object], words: str) -> int:
+    if display.json:
+        display.data(document)
     else:
-        face.terminal.say(words)
+        display.terminal.say(words)
     return HEALED

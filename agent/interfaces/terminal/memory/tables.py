@@ -1,4 +1,4 @@
-"""What the memory holds, as tables and lines for people and as documents for programs."""
+"""Formats the saved fixes and lessons as tables for people and as JSON documents."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from agent.interfaces.terminal.display import age, table
 from agent.memory import FailureKey, StoredFix, StoredLesson
 from agent.memory.exchange import Imported
 from agent.memory.fixes import VerdictStatus
+from agent.report.words import PROOF_MEANING
 
 _UNPARSED_AT = re.compile(r" \([^()]*, line #\)$")
 
 STATUSES: dict[VerdictStatus, str] = {
-    "unknown": "it is not known whether other repairs would have passed too",
-    "open": "other repairs passed too, and no one has chosen",
+    "unknown": "not known whether other repairs would also have passed",
+    "open": "other repairs also passed, and none was chosen",
     "settled": "no other repair is known to pass, or this one was chosen",
 }
 
 
 def fix_table(fixes: Sequence[StoredFix]) -> Table:
-    """One row a fix."""
-    columns = ("id", "failure", "what helped", "proof", "replays", "elsewhere", "age", "origin")
+    columns = ("id", "failure", "repair", "proof", "replays", "elsewhere", "age", "origin")
     return table(columns, [
-        (str(known.number), _seen(known.fix.failure), known.fix.note, known.fix.proof,
+        (str(known.number), _failure_words(known.fix.failure), known.fix.note, known.fix.proof,
          _share(known.successes, known.failures), _share(known.transfers, known.misfits),
          age(known.created), known.origin)
         for known in fixes
@@ -34,28 +34,28 @@ def fix_table(fixes: Sequence[StoredFix]) -> Table:
 
 
 def lesson_table(lessons: Sequence[StoredLesson]) -> Table:
-    """One row a lesson."""
     return table(("id", "lesson", "age", "origin"), [
         (f"L{row.number}", row.lesson.text, age(row.created), row.origin) for row in lessons
     ])
 
 
 def facts(known: StoredFix) -> Iterator[tuple[str, str]]:
-    """All that is known of a fix but its patch, each with its label."""
+    """Yields the properties of a fix, without its patch, each with its label."""
     fix, failure = known.fix, known.fix.failure
-    yield "failure", _seen(failure)
+    yield "failure", _failure_words(failure)
     if failure.place:
         yield "place", f"a {failure.place} statement"
-    yield "what helped", fix.note
-    yield "proof", f"before: {failure.passed or 'not recorded'}; after: {fix.proof}"
+    yield "repair", fix.note
+    after = f"{fix.proof} ({PROOF_MEANING[fix.proof]})"
+    yield "proof", f"before: {failure.passed or 'not recorded'}; after: {after}"
     yield "others", STATUSES[fix.standing]
     yield "replays", _record(known.successes, known.failures)
     yield "elsewhere", _record(known.transfers, known.misfits)
-    yield "kept", f"{age(known.created)}, {known.origin}{'' if known.trusted else ', untrusted'}"
+    yield "saved", f"{age(known.created)}, {known.origin}{'' if known.trusted else ', untrusted'}"
 
 
 def fix_document(known: StoredFix, *, whole: bool = False) -> dict[str, object]:
-    """A fix for a program; its texts only where it is the `whole`."""
+    """Returns a fix as a JSON document; `whole` adds its texts and diff."""
     fix, failure = known.fix, known.fix.failure
     own = {"number", "fix"}
     short: dict[str, object] = {
@@ -71,7 +71,6 @@ def fix_document(known: StoredFix, *, whole: bool = False) -> dict[str, object]:
 
 
 def lesson_document(row: StoredLesson) -> dict[str, object]:
-    """A lesson for a program."""
     return {
         "id": f"L{row.number}", "text": row.lesson.text, "category": row.lesson.category,
         "created": row.created, "origin": row.origin,
@@ -79,32 +78,26 @@ def lesson_document(row: StoredLesson) -> dict[str, object]:
 
 
 def import_document(found: Imported) -> dict[str, object]:
-    """What was taken in, for a program."""
     return {**vars(found), "refused": list(found.refused)}
 
 
 def import_words(found: Imported) -> str:
-    """What was taken in, in a sentence."""
     fixes, lessons = counted(found.fixes, "fix", "fixes"), counted(found.lessons, "lesson")
-    words = f"Took in {fixes} and {lessons}"
+    words = f"Imported {fixes} and {lessons}"
     if found.trusted:
-        words += f"; {counted(found.trusted, 'fix', 'fixes')} that "
-        words += f"{'was' if found.trusted == 1 else 'were'} here untrusted "
-        words += f"{'is' if found.trusted == 1 else 'are'} trusted now"
+        words += f"; {counted(found.trusted, 'known fix', 'known fixes')} now trusted"
     if found.known:
-        words += f"; {found.known} {'was' if found.known == 1 else 'were'} here already"
+        words += f"; {found.known} already known"
     return words + (f"; refused {len(found.refused)}." if found.refused else ".")
 
 
 def patch_of(known: StoredFix) -> str:
-    """The patch of a fix."""
     return "".join(
         unified(one.path or "program.py", one.before, one.after) for one in known.fix.files
     )
 
 
-def _seen(failure: FailureKey) -> str:
-    """The failure in a line, without the place of a syntax error."""
+def _failure_words(failure: FailureKey) -> str:
     return _UNPARSED_AT.sub("", failure.words) or "not recorded"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.interfaces.project.obstacles import broken_by, unread_words
+from agent.interfaces.project.obstacles import broken_by, unreadable_words
 from agent.search.project.suite import open_suite
 from agent.target.errors import BadInput
 from agent.target.interpreter import OURS, Interpreter, find_interpreter, refuse_without_pytest
@@ -125,7 +125,7 @@ def test_a_file_that_only_a_newer_python_reads_is_left_as_it_is() -> None:
     assert broken_by(["src/a.py"], ["pytest does not start"], newer) == []
     assert broken_by(["src/a.py"], ["pytest does not start"], ours) == ["src/a.py"]
     assert broken_by(["src/a.py"], [], ours) == []
-    assert "3.99" in unread_words("src/a.py", newer)
+    assert "3.99" in unreadable_words("src/a.py", newer)
 
 
 @pytest.mark.slow
