@@ -1,6 +1,6 @@
 """All settings with default, environment variable and meaning.
 
-`agent.interfaces.settings_docs` generates the tables of README and `.env.example` from it. Only
+`agent.interfaces.reference_docs` generates `.env.example` and the settings table from it. Only
 `Settings.from_env` reads the environment.
 """
 
@@ -84,7 +84,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    provider: str = _set("LLM_PROVIDER", "auto", "the model provider: see [Models](#models)")
+    provider: str = _set("LLM_PROVIDER", "auto", "see [Use a model](../use-a-model.md)")
     model: str = _set("LLM_MODEL", "", "the model of that provider, for all its roles")
     roles: Targets = _set(
         "LLM_ROLES", {}, "other models for single roles, as `critic=mock, "
