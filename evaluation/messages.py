@@ -30,7 +30,7 @@ _CODE = re.compile(r"\\[bdsw(]|\(\?|^\s*<\w+[^>]*>$|SELECT |def \w+\(|^import ")
 SENTENCE = re.compile(r"[.!?](?:\s|$)")
 
 
-class Message(NamedTuple):
+class UserMessage(NamedTuple):
     """A text, with the file and line where it begins."""
 
     file: str
@@ -38,7 +38,7 @@ class Message(NamedTuple):
     text: str
 
 
-def messages(file: str, source: str) -> Iterator[Message]:
+def messages(file: str, source: str) -> Iterator[UserMessage]:
     """The messages in the source of one module; values put into them are shown as `{…}`."""
     tree = ast.parse(source)
     inner = {
@@ -49,9 +49,9 @@ def messages(file: str, source: str) -> Iterator[Message]:
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
     }
     found = [
-        Message(file, getattr(node, "lineno", 0), " ".join(text.split())) for node in ast.walk(tree)
-        if id(node) not in inner | documents and _WORDS.search(text := _text(node))
-        and not _CODE.search(text)
+        UserMessage(file, getattr(node, "lineno", 0), " ".join(text.split()))
+        for node in ast.walk(tree) if id(node) not in inner | documents
+        and _WORDS.search(text := _text(node)) and not _CODE.search(text)
     ]
     yield from sorted(found, key=lambda one: one.line)
 
@@ -64,7 +64,7 @@ def _text(node: ast.AST) -> str:
     return ""
 
 
-def all_messages() -> list[Message]:
+def all_messages() -> list[UserMessage]:
     """Those of all packages, in the order of their files."""
     return [
         one for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))

@@ -44,7 +44,7 @@ REST = "*"
 """The node that represents all other tests that pytest collects from a file."""
 EXCLUDED: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
 """Results that count neither for nor against a program."""
-VerdictStatus = Literal[Status, "vacuous", "not believed", "set aside"]
+VerdictStatus = Literal[Status, "vacuous", "not believed", "excluded"]
 """The status of a verdict: the test result, unless it counts for less."""
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Strategy = Literal["memory", "search", "model", "person"]
@@ -411,7 +411,7 @@ class Verdict(Value):
         if self.doubt:
             return "not believed"
         if self.aside:
-            return "set aside"
+            return "excluded"
         return "vacuous" if self.passed and self.vacuous else self.status
 
     @property
@@ -524,10 +524,9 @@ def tally(verdicts: Sequence[Verdict], noun: str = "test", plural: str = "") -> 
     """Counts verdicts, as `2 of 4 tests pass, 1 skipped, 1 not believed`."""
     counts = Counter(verdict.standing for verdict in verdicts)
     others = [
-        f"{counts[one]} {one}".replace("set aside", "excluded")
-        for one in (
-            "vacuous", "skipped", "xfailed", "xpassed", "set aside", "not believed"
-        ) if counts[one]
+        f"{counts[one]} {one}"
+        for one in ("vacuous", "skipped", "xfailed", "xpassed", "excluded", "not believed")
+        if counts[one]
     ]
     return ", ".join([passing(counts["passed"], len(verdicts), noun, plural), *others])
 

@@ -239,7 +239,7 @@ def is_repaired(state: State) -> bool:
 Stop = Literal["iterations", "no_model", "stuck", "model", "time", "critic", "person"]
 """Why no further iteration is started."""
 
-Ruled = Literal["confirmed", "set aside", "contested", "undecided"]
+Ruled = Literal["confirmed", "excluded", "contested", "undecided"]
 """The validation result of a derived test; the last two leave it open."""
 
 

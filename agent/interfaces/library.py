@@ -29,7 +29,7 @@ from agent.iteration.models import OWNER
 from agent.log.history import Listed, open_history
 from agent.planning.plan import MAX_STEPS
 from agent.propose.drafts import by_words, read_drafts
-from agent.report.iterations import Iteration, RunComparison, compared, iterations
+from agent.report.iterations import JudgedIteration, RunComparison, compared, iterations
 from agent.report.result import Result, fold
 from agent.report.waiting import REVIEWED, BadReview, Review
 from agent.search.ranking.question import SKIP, BadAnswer, answered_test
@@ -296,7 +296,7 @@ class SelfHealingAgent:
         with open_history(self.settings(), OWNER) as history:
             return history.runs(limit)
 
-    def iterations(self, run_id: str) -> tuple[Iteration, ...]:
+    def iterations(self, run_id: str) -> tuple[JudgedIteration, ...]:
         """Returns the programs that a run tested. Raises: agent.log.store.UnknownRun."""
         with open_history(self.settings(), OWNER) as history:
             return iterations(history.log(run_id))

@@ -82,7 +82,7 @@ class Dispute:
     def is_sure(self) -> bool:
         """Whether it is settled, and by more than one voice where the program is to be changed."""
         found = self.settled
-        return found is not None and (found.ruling == "set aside" or len(self.for_test) > 1)
+        return found is not None and (found.ruling == "excluded" or len(self.for_test) > 1)
 
     def ruled(self, ruling: Ruled, why: str, quote: str = "") -> TestRuled:
         """What comes of it."""
@@ -98,7 +98,7 @@ class Dispute:
         if len(self.for_test) >= self.needed and not (self.for_code or self.same_model):
             return self.ruled("confirmed", f"{_and(self.for_test)} the same value")
         if len(self.for_code) >= self.needed and not self.for_test:
-            return self.ruled("set aside", f"{_and(self.for_code)} what the program gives")
+            return self.ruled("excluded", f"{_and(self.for_code)} what the program gives")
         return None
 
 
@@ -233,9 +233,9 @@ async def _ruled(ctx: Context, solution: Solution, case: Dispute) -> TestRuled:
         return case.left_open(answer.reason if answer else UNDECIDED)
     if not stands_in(answer.quote, ctx.task.text):
         return case.left_open("the arbiter's quote does not stand in the task")
-    ruling: Ruled = "set aside" if answer.verdict == "test_wrong" else "confirmed"
+    ruling: Ruled = "excluded" if answer.verdict == "test_wrong" else "confirmed"
     against = (
-        case.for_test if ruling == "set aside"
+        case.for_test if ruling == "excluded"
         else (*case.for_code, *case.same_model, *case.for_neither)
     )
     if against:

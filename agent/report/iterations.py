@@ -23,7 +23,7 @@ class UnknownIteration(BadInput, LookupError):
 
 
 @dataclass(frozen=True)
-class Iteration:
+class JudgedIteration:
     """One judged program with its latest report."""
 
     iteration: int
@@ -60,7 +60,7 @@ class Iteration:
         }
 
 
-def iterations(log: Iterable[Stamped]) -> tuple[Iteration, ...]:
+def iterations(log: Iterable[Stamped]) -> tuple[JudgedIteration, ...]:
     """The judged programs of a run in order; one iteration may have several."""
     log = tuple(log)
     approaches = {
@@ -69,7 +69,7 @@ def iterations(log: Iterable[Stamped]) -> tuple[Iteration, ...]:
     }
     columns = fold(log).columns
     return tuple(
-        Iteration(
+        JudgedIteration(
             column.iteration, "" if column.parent is None else approaches.get(column.iteration, ""),
             column.solution, column.report,
             None if column.parent is None else columns[column.parent].iteration,
@@ -87,7 +87,7 @@ def changed(columns: Sequence[Column], place: int, since: int | None = None) -> 
     return "" if column.solution is None or base is None else column.solution.diff(base)
 
 
-def program_of(log: Iterable[Stamped], iteration: int) -> Iteration:
+def program_of(log: Iterable[Stamped], iteration: int) -> JudgedIteration:
     """The last program of an iteration; raises `UnknownIteration`."""
     found = iterations(log)
     chosen = [one for one in found if one.iteration == iteration]

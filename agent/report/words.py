@@ -136,7 +136,7 @@ STATUS_SYMBOLS: dict[VerdictStatus, Badge] = {
     "xpassed": Badge("⊕", "p", "passes, expected to fail"),
     "vacuous": Badge("∅", "0", "passes even when the program returns wrong values"),
     "not believed": Badge("?", "?", "not believed"),
-    "set aside": Badge("⊘", "a", "excluded"),
+    "excluded": Badge("⊘", "a", "excluded"),
 }
 NO_MODEL = "No model: memory and search only"
 
@@ -188,7 +188,7 @@ def event_lines(event: events.Event, judged: Report | None = None) -> Iterator[R
             )
         case events.TestRuled():
             quoted = f' (“{event.quote}”)' if event.quote else ""
-            ruling = event.ruling.replace("set aside", "excluded")
+            ruling = event.ruling
             yield ReportLine(f"test {ruling}: {event.test}: {event.why}{quoted}", "warning")
         case events.Looked():
             arguments = " ".join(event.arguments.split())

@@ -173,7 +173,7 @@ def _cell(verdict: Verdict | None, regressed: bool) -> tuple[str, str]:
 def _verdict(verdict: Verdict, column: Column) -> str:
     mark, _, word = STATUS_SYMBOLS[verdict.standing]
     notes = verdict_words(verdict)
-    if verdict.standing in ("not believed", "set aside", "vacuous"):
+    if verdict.standing in ("not believed", "excluded", "vacuous"):
         word = escaped(notes.pop(0), 600)
     if verdict.passed and verdict.integrity == "isolated":
         notes.append(verdict.integrity)

@@ -78,7 +78,7 @@ OPEN_STYLE = "bold magenta"
 STATUS_STYLES: dict[VerdictStatus, str] = {
     "passed": "green", "failed": "red", "error": "red", "timeout": "yellow", "skipped": "cyan",
     "xfailed": "cyan", "xpassed": "cyan", "vacuous": "yellow", "not believed": "bold red",
-    "set aside": "cyan",
+    "excluded": "cyan",
 }
 TONE_STYLES: dict[Tone, str] = {"plain": "dim", "good": "green", "bad": "red", "warning": "yellow"}
 

@@ -25,7 +25,7 @@ from agent.interfaces.terminal.display import (
 from agent.iteration.models import OWNER
 from agent.log.history import History, open_history
 from agent.report.iterations import (
-    Iteration,
+    JudgedIteration,
     compared,
     iterations,
     program_of,
@@ -66,7 +66,7 @@ def show_run(name: str, iteration: int | None, display: Display) -> int:
         return HEALED
     origin = "" if one.parent is None else f", derived from iteration {one.parent}"
     display.terminal.say(
-        f"Iteration {one.iteration}: program by {one.by}{origin}; {one.passed} of "
+        f"JudgedIteration {one.iteration}: program by {one.by}{origin}; {one.passed} of "
         f"{counted(one.of, 'test')} pass", "bold",
     )
     display.terminal.tests(one.report, display.terminal.talk)
@@ -156,7 +156,7 @@ def _show_all(log: tuple[Stamped, ...], display: Display) -> int:
     return HEALED
 
 
-def _how(one: Iteration) -> str:
+def _how(one: JudgedIteration) -> str:
     approach = APPROACH_WORDS[one.approach] if one.approach else ""
     return ": ".join(filter(None, (approach, one.solution.note)))
 

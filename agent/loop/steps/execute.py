@@ -62,7 +62,7 @@ async def arbitrate(state: State, ctx: Context) -> State:
     }
     suite = suite.with_origins(origins).model_copy(update={
         "aside": {**suite.aside, **{
-            one.test: one.why for one in found if one.ruling == "set aside"
+            one.test: one.why for one in found if one.ruling == "excluded"
         }},
         "heard": (*suite.heard, *(one.test.name for one in disputes)),
     })

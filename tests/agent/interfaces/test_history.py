@@ -43,7 +43,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             Diagnosed(iteration=0, diagnosis=Diagnosis(
                 category="wrong_result", cause="It takes away.",
             )),
-            TestRuled(test="f(2) == 5", ruling="set aside", why="three say 4"),
+            TestRuled(test="f(2) == 5", ruling="excluded", why="three say 4"),
             CodeWritten(iteration=1, solution=HEALED),
             judged(REPAIRED, "passed", iteration=1).model_copy(update={
                 "report": judged(REPAIRED, "passed").report.model_copy(

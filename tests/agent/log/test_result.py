@@ -99,7 +99,7 @@ def test_a_run_carries_the_report_of_the_program_that_it_leaves(healed: bool) ->
     assert result.code == (REPAIRED if healed else BROKEN)
     assert result.report is not None and result.report.passed is healed
     assert [(one.name, one.standing) for one in result.report.verdicts] == [
-        ("add", "passed" if healed else "failed"), ("remote", "set aside"),
+        ("add", "passed" if healed else "failed"), ("remote", "excluded"),
     ]
     if healed:
         assert result.files == (("sum.py", REPAIRED),)
@@ -131,7 +131,7 @@ def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
     ([verdict("a"), verdict("b", integrity=None, doubt="it looks")], "b"),
     ([verdict("a"), *(verdict(one, one, integrity=None) for one in d.EXCLUDED)], None),
     ([verdict("a"), verdict("b", "failed", call="x()", origin="adversarial")], None),
-], ids=["the shortest call", "the quickest", "not believed", "set aside", "only adversarial"])
+], ids=["the shortest call", "the quickest", "not believed", "excluded", "only adversarial"])
 def test_the_smallest_failure_of_the_tests_that_decide(
     verdicts: list[Verdict], smallest: str | None
 ) -> None:
@@ -354,7 +354,7 @@ def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
     ))
     assert [column.iteration for column in view.columns] == [0, 1]
     assert {row.name: [cell.standing for cell in row.cells if cell] for row in view.rows} == {
-        "t": ["failed", "passed"], "u": ["passed", "passed"], "remote": ["set aside"],
+        "t": ["failed", "passed"], "u": ["passed", "passed"], "remote": ["excluded"],
     }
 
 

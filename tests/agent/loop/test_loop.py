@@ -117,7 +117,7 @@ SCENES: dict[str, Scene] = {
     ),
     "a right program is not changed for one wrong derived test": Scene(
         "healthy", [*ARBITRATED, "critic"],
-        said=drafts(SOLVED, arbiter=specs(("shout('x')", "'X!'"))), rulings=ruled("set aside", X),
+        said=drafts(SOLVED, arbiter=specs(("shout('x')", "'X!'"))), rulings=ruled("excluded", X),
     ),
     **{
         f"two who err alike change no right program: {verdict}, {other}": Scene(
@@ -150,7 +150,7 @@ SCENES: dict[str, Scene] = {
     "a program that fails what stands speaks for no other test": Scene(
         "healed", [*ARBITRATED, "generator", "debugger", "generator", "arbiter", *LEARNED],
         said=drafts(UPPER, SOLVED, arbiter=RIGHT_SPECS),  # the first passes the wrong test
-        rulings=ruled("confirmed", RIGHT[0], RIGHT[2]) | ruled("set aside", X),
+        rulings=ruled("confirmed", RIGHT[0], RIGHT[2]) | ruled("excluded", X),
     ),
     "two derived tests that another reading refutes are a doubt": Scene(
         "healthy", [*ONCE[:-1], "arbiter", "critic"], said=drafts(
@@ -180,7 +180,7 @@ SCENES: dict[str, Scene] = {
         "healthy", [*WRITTEN, "critic", "arbiter"], said={
             "critic": objecting("shout('a b')", "'A B'", "joined by single spaces", "all wrong"),
             "arbiter": specs(("shout('a b')", "'A! B!'")),
-        }, rulings=ruled("set aside", "shout('a b') == 'A B'"),
+        }, rulings=ruled("excluded", "shout('a b') == 'A B'"),
     ),
     **{
         f"an objection by {how} is a doubt": Scene(
@@ -260,14 +260,14 @@ async def test_derived_tests_objections_and_iterations_end_a_run_as_they_must(
 
 async def test_an_arbiter_settles_by_a_sentence_that_stands_in_the_words(tmp_path: Path) -> None:
     scene = Scene(
-        "healthy", [*ARBITRATED, "generator", "arbiter", "critic"], rulings=ruled("set aside", X),
+        "healthy", [*ARBITRATED, "generator", "arbiter", "critic"], rulings=ruled("excluded", X),
         said=drafts(SOLVED, WORST, arbiter=[specs(), ruling("test_wrong", MARK)]),
     )
     result, events = await ends_as(scene, tmp_path)
     assert [one.quote for one in events if isinstance(one, TestRuled)] == [MARK]
     assert result.report is not None
     assert [(one.name, one.standing) for one in result.report.verdicts if one.aside] == [
-        (X, "set aside")
+        (X, "excluded")
     ]
 
 

@@ -177,7 +177,7 @@ async def test_after_a_hint_nobody_is_told_of_a_test_that_was_set_aside(tmp_path
             run = await session.start(from_page("", "", TASK).task)
             again = await answered(session, run, hint="another way")
     assert (again.outcome, again.code) == ("awaiting_review", SHOUTED)
-    assert [one.ruling for one in again.rulings if "'x'" in one.test] == ["set aside"]
+    assert [one.ruling for one in again.rulings if "'x'" in one.test] == ["excluded"]
     *_, last = [
         seen.json["messages"][0]["content"] for seen, role in
         zip(model.server.seen, model.asked, strict=True) if role == "generator"
