@@ -236,6 +236,14 @@ class _Rewriter(ast.NodeTransformer):
             return self._swapping(node, number, swapped)
         return self._as_it_is(node, means_to_fail)
 
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        """Takes a failure that is raised by hand, as `if a != b: raise AssertionError`, for the
+        assert that it stands for."""
+        held = _held(node)
+        if held is None:
+            return self.generic_visit(node)
+        return self.visit_Assert(ast.copy_location(ast.Assert(held), node))
+
     def _as_it_is(self, node: ast.stmt, means_to_fail: bool = False) -> list[ast.stmt]:
         """A check in which nothing is exchanged, and which says when it is reached and has held."""
         check = self._add(node, "")
@@ -651,6 +659,27 @@ def _is_number(node: ast.expr) -> bool:
 
 def _number_beside(left: ast.expr, right: ast.expr) -> bool:
     return _is_number(left) != _is_number(right)
+
+
+
+def _held(node: ast.If) -> ast.expr | None:
+    """What must hold for an `if` not to fail its test; `None` if it does anything else."""
+    match node:
+        case ast.If(body=[ast.Raise(exc=ast.expr() as raised)], orelse=[]) if _last(
+            raised.func if isinstance(raised, ast.Call) else raised
+        ) == "AssertionError":
+            pass
+        case ast.If(body=[ast.Expr(ast.Call(func=func))], orelse=[]) if _last(func) == "fail":
+            pass
+        case _:
+            return None
+    match node.test:
+        case ast.UnaryOp(ast.Not(), operand):
+            return operand
+        case ast.Compare(left, [ast.NotEq()], [right]):
+            return ast.copy_location(ast.Compare(left, [ast.Eq()], [right]), node.test)
+        case test:
+            return ast.copy_location(ast.UnaryOp(ast.Not(), test), test)
 
 
 def _last(func: ast.expr) -> str:

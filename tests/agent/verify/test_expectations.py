@@ -21,7 +21,7 @@ from agent.verify.project.suite_double_check import (
     PASSED_BY,
     UNREACHED,
     Heard,
-    Told,
+    Observations,
     Watching,
     believed,
     chosen,
@@ -45,6 +45,9 @@ EXCHANGED: dict[str, str | None] = {
     "assert 'a' in f()": "assert 'ax7' in f()",
     "assert f().startswith('a')": "assert f().startswith('ax7')",
     "assert f(3) != 6": "assert f(3) != 6",
+    "if f(3) != 6:\n    raise AssertionError('no')": "if f(3) != 7:\n    raise AssertionError('no')",
+    "if not f(3) == 6:\n    pytest.fail()": "if not f(3) == 7:\n    pytest.fail()",
+    "if f(3) != 6:\n    g()": "if f(3) != 6:\n    g()",
     "self.assertEqual(f(3), None)": "self.assertEqual(f(3), 'x7')",
     "m.assert_called_with(3)": "m.assert_called_with(3)",
     "with raises(ValueError):\n    f(3)": "with raises(ZeroDivisionError):\n    f(3)",
@@ -100,7 +103,7 @@ class _Quiet:
         return True
 
 
-def _told(test: str, *program: str, **names: Any) -> tuple[Told, bool]:
+def _told(test: str, *program: str, **names: Any) -> tuple[Observations, bool]:
     """What a test whose checks are asked twice tells, and whether it fails."""
     said: list[Mapping[str, Json]] = []
     expecting = Expecting(said.append, frozenset(program))
@@ -115,7 +118,7 @@ def _told(test: str, *program: str, **names: Any) -> tuple[Told, bool]:
         scope["test_a"]()
     except AssertionError:
         failed = True
-    told = Told()
+    told = Observations()
     for one in said:
         if "check" in one:
             told.checks.append(one)
@@ -308,7 +311,7 @@ assert isclose(f(), 1) and f().read_text() in string.digits
 @pytest.mark.parametrize("name", SEEN)
 def test_what_was_seen_decides_only_where_no_honest_program_does_it(name: str) -> None:
     sign, asked, denied = SEEN[name]
-    told = Told(checks=[{"check": "a:1", "how": "failed", "test": "a"}] if asked else [])
+    told = Observations(checks=[{"check": "a:1", "how": "failed", "test": "a"}] if asked else [])
     (one,) = believed(
         [_verdict()], [sign], heard(told, {}, ""), ["a"], TEXT,
     )
@@ -318,7 +321,7 @@ def test_what_was_seen_decides_only_where_no_honest_program_does_it(name: str) -
 
 def test_a_test_that_passes_no_more_is_denied_unless_it_ran_without_those_before_it() -> None:
     statuses = {"a": "failed", "b": "failed", "c": "passed"}
-    assert heard(Told(), statuses, "", alone={"b"}).denied == {"a": AGAIN}
+    assert heard(Observations(), statuses, "", alone={"b"}).denied == {"a": AGAIN}
 
 
 def test_a_test_in_whose_place_something_else_runs_is_denied() -> None:
@@ -326,15 +329,15 @@ def test_a_test_in_whose_place_something_else_runs_is_denied() -> None:
     nodes = ("t.py::test_a[3]", "t.py::test_b", "t.py::test_c", "u.py::test_a")
     asked = ending(Watching((), (), {"t.py": text}, nodes))
     statuses = dict.fromkeys(nodes, "passed")
-    assert heard(Told(), statuses, "", ended=asked).denied == {nodes[0]: PASSED_BY}
+    assert heard(Observations(), statuses, "", ended=asked).denied == {nodes[0]: PASSED_BY}
 
 
 def test_a_test_that_sets_itself_aside_is_not_healed() -> None:
     seen = [_verdict(status="skipped"), _verdict(name="b", status="skipped")]
-    said = believed(seen, [], heard(Told(), {}, ""), ["a"], "")
+    said = believed(seen, [], heard(Observations(), {}, ""), ["a"], "")
     assert [one.fails for one in said] == [True, False]
     raised = [("b", "control-flow", "SkipTest")]
-    assert [one.fails for one in believed(seen, raised, heard(Told(), {}, ""), [], "")] == [
+    assert [one.fails for one in believed(seen, raised, heard(Observations(), {}, ""), [], "")] == [
         False, True,
     ]
 
