@@ -18,7 +18,7 @@ from agent.core.domain import REST, File, Project, Report, Script, Solution, Tas
 from agent.verify.belief import CONTRADICTS
 from agent.verify.confirmation import OTHER_HASHES
 from agent.verify.evidence import gather_evidence
-from agent.verify.examples.repeated import repeated
+from agent.verify.examples.repeated import repeat_calls
 from agent.verify.groups import Group
 from agent.verify.jail_modules import imports
 from agent.verify.plain.double_check import double_checked
@@ -150,7 +150,7 @@ async def judge_files(
             base = replace(subject, solution=_laid(before, project, task, root, module)[0])
             await _judge_one(Group(subject, wanted, files[path]), base, judge, found)
         left = [one for one in tests if one not in wanted]
-        held, against = await repeated(
+        held, against = await repeat_calls(
             Group(subject, left, files[path]), [one.node for one in left]
         )
         found.isolated |= {f"{path}::{key}" for key in held}

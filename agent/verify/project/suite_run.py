@@ -316,7 +316,7 @@ async def suite_job(
     """A jail's job that runs one of our programs over a project's files, with its pytest; `more`
     is what it is told beside."""
     job = replace(
-        jail_modules.suite_surroundings(
+        jail_modules.base_suite_job(
             (*sites, *project.readable), project.python, project.loopback
         ),
         program=jail_modules.program(program),

@@ -172,7 +172,7 @@ async def test_a_program_that_is_right_only_when_tested_is_not_believed(
     (verdict,) = (await judge(text, code, ("test_it",), entry="calc.py")).verdicts
 
     assert (verdict.status, verdict.passed) == ("passed", False)
-    assert "it behaves otherwise when it is tested" in verdict.doubt
+    assert "it behaves differently under test" in verdict.doubt
 
 
 @pytest.mark.parametrize("way", BEYOND_CALLS)
