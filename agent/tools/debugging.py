@@ -34,8 +34,6 @@ Name = Annotated[str, Field(max_length=200)]
 
 @dataclass(frozen=True)
 class Scene:
-    """What a debugger may see."""
-
     task: Task
     """Its `support` holds the only other readable files."""
     solution: Solution

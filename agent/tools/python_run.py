@@ -29,8 +29,6 @@ INSTEAD = (
 
 @dataclass(frozen=True)
 class CodeResult:
-    """The result of Python code that ran in a jail."""
-
     stdout: str
     stderr: str
     exit_code: int | None
@@ -49,7 +47,6 @@ class CodeResult:
 
     @property
     def success(self) -> bool:
-        """Whether it ran to its end, with exit code 0."""
         return self.exit_code == 0 and not self.error
 
 

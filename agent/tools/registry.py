@@ -32,8 +32,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The result of a tool call."""
-
     ok: bool
     """Whether the tool itself succeeded. The failure of a command it ran is in the output."""
     output: Json = None
@@ -42,7 +40,6 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        """The output, or the error, as a model reads it."""
         if not self.ok:
             return f"error: {self.error}"
         return self.output if isinstance(self.output, str) else _json(self.output)

@@ -217,7 +217,6 @@ def open_tools(
     workspace: Workspace, sandbox: Sandbox | None = None, *,
     max_output_bytes: int = MAX_OUTPUT_BYTES, timeout_s: float = MAX_S,
 ) -> ToolRegistry:
-    """A registry with all tools of a workspace."""
     tools = WorkspaceTools(workspace, sandbox)
     registry = ToolRegistry(max_output_bytes, timeout_s)
     for function in (

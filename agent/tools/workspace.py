@@ -39,11 +39,9 @@ class Workspace:
         self.import_roots = import_roots
         """Folders that modules are imported from; "" is the top."""
         self.sites = sites
-        """Folders of packages that code may import."""
         self.loopback = loopback
         """Whether tests may use a network of their own."""
         self.notices = notices
-        """Messages about files that were left out."""
         self._files: dict[str, str] = {}
         self._bytes = 0
         for path, text in (files or {}).items():

@@ -23,7 +23,7 @@ from typing import Any, get_args
 
 from agent.core.domain import EXCLUDED, Integrity, Status, TestCase, Verdict
 from agent.core.trees import parse
-from agent.verify.tamper_indicators import words
+from agent.verify.tamper_indicators import message_of
 
 SHOWN = 2_000
 CONTRADICTS = (
@@ -36,9 +36,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class TestEvidence:
-    """The evidence about one test."""
-
+class RunEvidence:
     plain: Row
     indicators: Sequence[str] = ()
     """Messages of the tamper indicators observed at run time."""
@@ -47,7 +45,6 @@ class TestEvidence:
     contradicted: str = ""
     """Message about a plain call that gives another answer in a process without tests."""
     vacuous: bool = False
-    """Whether it also passes on spoilt answers."""
     written: str = ""
     """A tamper indicator in the program's text that lowers a pass to `in-process`."""
     reaching: str = ""
@@ -111,7 +108,7 @@ def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
     return not any(word in code for word in _STATEFUL)
 
 
-def verdict(test: TestCase, name: str, evidence: TestEvidence) -> Verdict:
+def verdict(test: TestCase, name: str, evidence: RunEvidence) -> Verdict:
     row = evidence.plain
     doubt, integrity, reason = "", None, ""
     if passes(row):
@@ -135,14 +132,14 @@ def verdict(test: TestCase, name: str, evidence: TestEvidence) -> Verdict:
 
 def compared(test: TestCase, row: Row) -> Verdict:
     """The verdict on an example that the host itself compared."""
-    found = verdict(test, test.name, TestEvidence(row, is_isolated=True))
+    found = verdict(test, test.name, RunEvidence(row, is_isolated=True))
     return found.model_copy(update={"integrity": "isolated"})
 
 
-def _doubt(evidence: TestEvidence) -> str:
+def _doubt(evidence: RunEvidence) -> str:
     indicators = [*evidence.indicators]
     if unchecked(evidence.plain) and not evidence.vacuous:
-        indicators.append(words("no-check"))
+        indicators.append(message_of("no-check"))
     against = f"{CONTRADICTS}: {evidence.contradicted}" if evidence.contradicted else ""
     return _joined(indicators) or against[:SHOWN]
 
@@ -151,7 +148,7 @@ def _joined(indicators: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(indicators))[:SHOWN]
 
 
-def _integrity(evidence: TestEvidence) -> tuple[Integrity, str]:
+def _integrity(evidence: RunEvidence) -> tuple[Integrity, str]:
     if evidence.written:
         return "in-process", evidence.written
     return ("isolated", "") if evidence.is_isolated else ("in-process", WITHIN)

@@ -19,7 +19,7 @@ from agent.core.domain import VETOING_ORIGINS, Report, Script, Solution, TestCas
 from agent.core.trees import readable_nodes
 from agent.verify.plain.canary import CanaryKind
 from agent.verify.subject import Seeds
-from agent.verify.tamper_indicators import words
+from agent.verify.tamper_indicators import message_of
 
 _RANDOM = random.SystemRandom()
 OTHER_HASHES = tuple(_RANDOM.sample(range(1, 1 << 32), 4))
@@ -110,7 +110,7 @@ def _flaky(verdict: Verdict) -> dict[str, object]:
 
 
 def _tampered(verdict: Verdict) -> dict[str, object]:
-    doubt = words("surroundings", verdict.message)
+    doubt = message_of("surroundings", verdict.message)
     return {
         "integrity": None, "reason": "", "vacuous": False, "doubt": doubt,
         "message": f"not believed: {doubt}",

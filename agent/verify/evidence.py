@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.core.domain import EXCLUDED
 from agent.verify import belief
-from agent.verify.belief import TestEvidence
+from agent.verify.belief import RunEvidence
 from agent.verify.examples.repeated import asks_only_calls, repeat_calls
 from agent.verify.groups import Group
 from agent.verify.plain.canary import CanaryKind
@@ -37,7 +37,7 @@ Row = Mapping[str, Any]
 
 async def gather_evidence(
     group: Group, observe: bool, surroundings: CanaryKind = "", asks: bool = True
-) -> tuple[PlainRun, dict[str, TestEvidence]]:
+) -> tuple[PlainRun, dict[str, RunEvidence]]:
     """Makes the plain run and gathers the evidence about each test.
 
     Without `observe` only the plain run is made, possibly with other `surroundings`; without
@@ -48,7 +48,7 @@ async def gather_evidence(
         await run_tests(group, plain, (), surroundings)
         return plain, {
             # Why a mutant passes is irrelevant.
-            key: TestEvidence(
+            key: RunEvidence(
                 row, indicators=plain.indicators_of(key), vacuous=belief.unchecked(row)
             )
             for key, row in plain.rows.items()
@@ -63,7 +63,7 @@ class _Gathering:
         self._plain = PlainRun()
         self._spoilt = PlainRun()
 
-    async def gather_evidence(self) -> tuple[PlainRun, dict[str, TestEvidence]]:
+    async def gather_evidence(self) -> tuple[PlainRun, dict[str, RunEvidence]]:
         decides = any(map(self._group.decides, self._group.left((), ())))
         if not decides or asks_only_calls(self._group):
             await run_tests(self._group, self._plain)
@@ -89,7 +89,7 @@ class _Gathering:
             parallel.cancel()
             await asyncio.gather(parallel, return_exceptions=True)
 
-    async def _evidence(self) -> dict[str, TestEvidence]:
+    async def _evidence(self) -> dict[str, RunEvidence]:
         rows = dict(self._plain.rows)
         passing = [key for key, row in rows.items() if belief.passes(row)]
         isolated, against = await repeat_calls(self._group, passing, rows.keys() - {*passing})
@@ -104,7 +104,7 @@ class _Gathering:
         ]
         vacuous = await self._canaries(in_process, indicators) if in_process else frozenset[str]()
         return {
-            key: TestEvidence(
+            key: RunEvidence(
                 row, indicators=indicators[key], is_isolated=key in isolated,
                 contradicted=against.get(key, ""), vacuous=key in vacuous,
             )

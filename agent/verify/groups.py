@@ -38,7 +38,6 @@ class Group:
         return isinstance(test, Script) and test.uses_output
 
     def decides(self, key: str) -> bool:
-        """Whether a test has any weight."""
         return self.code is not None or WEIGHTS[self.tests[int(key)].origin] > 0
 
     def left(self, keys: Sequence[str], done: Collection[str]) -> dict[str, TestCase]:
@@ -50,7 +49,6 @@ class Group:
         }
 
     def payload(self, keys: Sequence[str], done: Collection[str]) -> dict[str, Json]:
-        """The description of the remaining tests for a process."""
         if self.code is None:
             return {"output": self.output, "tests": [
                 {

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from agent.core.domain import TestCase
 
 _JAIL_FOLDER = re.compile(r"(?:/[\w.@+-]+)*/[0-9a-f]{16}/[ab]/(?!tmp/)\w+/")
-"""The folder of a program's files in a jail."""
 _PROGRAMS = (
     "agent.verify.programs.examples.answer_calls", "agent.verify.programs.plain.plain_run",
     "agent.verify.programs.script", "agent.search.precheck.programs.screen",
@@ -46,7 +45,6 @@ _OF_PROJECTS = (
 )
 """Programs that run on a project's own Python and pytest; they must work with Python 3.10."""
 _PYTEST = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
-"""Packages that pytest needs to start."""
 _AGENT = _CORE.removesuffix(".core")
 _IMPORTED = re.compile(rf"^from {re.escape(_AGENT)}\.([\w.]+) import", re.MULTILINE)
 _OURS = re.compile(rf"\bfrom {re.escape(_AGENT)}\.([\w.]+) import")
@@ -94,7 +92,6 @@ def _shipped(programs: Iterable[str]) -> Mapping[str, str]:
 
 
 def _jail_name(name: str) -> str:
-    """The name of one of our modules in a jail."""
     package = "_judge.programs" if ".programs." in name else "_judge"
     return f"{package}.{name.rpartition('.')[2]}"
 
@@ -150,12 +147,9 @@ def imports(code: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Our modules and folders for one job."""
-
     modules: Mapping[str, str]
     sites: tuple[str, ...]
     opens_files: bool = True
-    """Whether the job may open files."""
 
 
 async def bundle(sandbox: Sandbox, own: tuple[str, ...], with_pytest: bool) -> Bundle:

@@ -25,7 +25,7 @@ from agent.core.domain import (
 )
 from agent.core.loops import aside
 from agent.verify import belief, jail_modules
-from agent.verify.belief import TestEvidence
+from agent.verify.belief import RunEvidence
 from agent.verify.confirmation import confirm
 from agent.verify.evidence import gather_evidence
 from agent.verify.examples.examples import answers, example_call
@@ -121,7 +121,6 @@ async def check(
 
 
 async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[Verdict]]:
-    """Runs the program and the tests concurrently."""
     try:
         async with asyncio.TaskGroup() as group:
             ending = group.create_task(ending_of(bench.subject))
@@ -141,14 +140,12 @@ class _Bench:
     surroundings: CanaryKind = ""
     """The environment of a plain run, where it differs from the usual one."""
     asks: bool = True
-    """Whether tests of files run again with other expectations."""
     found: dict[int, list[Verdict]] = field(default_factory=dict)
     """Verdicts by the `id` of their test, since two tests may have the same name."""
     astray: list[str] = field(default_factory=list)
     """Messages about files that tests ran in place of the program."""
 
     async def verdicts(self, tests: Sequence[TestCase], output: str) -> list[Verdict]:
-        """The verdicts in the order of the tests."""
         snippets = await self._compare_examples([test for test in tests if not _node(test)])
         if snippets and not self._settled():
             await self._judge_snippets(snippets, output)
@@ -187,7 +184,7 @@ class _Bench:
         plain, rows = await gather_evidence(
             Group(self.subject, tests, output=output), self.observe, self.surroundings
         )
-        nothing = TestEvidence({"message": plain.problem or "it did not run"})
+        nothing = RunEvidence({"message": plain.problem or "it did not run"})
         found = [(test, rows.get(str(number), nothing)) for number, test in enumerate(tests)]
         for test, evidence in zip(tests, await aside(self._with_text, found), strict=True):
             self.found[id(test)] = [belief.verdict(test, test.name, evidence)]
@@ -195,7 +192,7 @@ class _Bench:
     async def _judge_file(self, code: str, tests: list[TestCase]) -> None:
         ours = await jail_modules.bundle(self.subject.sandbox, self.subject.task.sites, True)
         if not ours.opens_files:
-            nothing = TestEvidence({"status": "error", "message": NO_FILES})
+            nothing = RunEvidence({"status": "error", "message": NO_FILES})
             for test in tests:
                 self.found[id(test)] = [belief.verdict(test, test.name, nothing)]
             return
@@ -213,7 +210,7 @@ class _Bench:
             node = _node(test)
             mine = {name: rows[name] for name in by_node.get(node, ()) if _covers(test, name)}
             if not mine and (node != REST or not (rows or len(tests) > 1)):
-                mine[test.name if node == REST else node] = TestEvidence(
+                mine[test.name if node == REST else node] = RunEvidence(
                     _uncollected(node, plain, self.subject.all_modules)
                 )
             evidence = await aside(self._with_text, [(test, one) for one in mine.values()])
@@ -224,7 +221,7 @@ class _Bench:
                 for name, one in zip(mine, evidence, strict=True)
             ]
 
-    def _with_text(self, found: Sequence[tuple[TestCase, TestEvidence]]) -> list[TestEvidence]:
+    def _with_text(self, found: Sequence[tuple[TestCase, RunEvidence]]) -> list[RunEvidence]:
         """Adds the tamper indicators in the program's text to the evidence."""
         solution = self.subject.solution
         reaches = next(filter(None, (reaching(one.text) for one in solution.files)), "")

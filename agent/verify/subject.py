@@ -25,8 +25,6 @@ LATE_TESTS = 2
 
 @dataclass(frozen=True)
 class Seeds:
-    """The seeds of a solution's randomness."""
-
     hash: int = 0
     """The hash seed of the interpreter; each value other than 0 needs its own fork server."""
     random: int | None = None
@@ -38,26 +36,21 @@ FIRST_SEEDS = Seeds()
 
 @dataclass(frozen=True)
 class Subject:
-    """A solution to be judged, with its task and settings."""
-
     solution: Solution
     task: Task
     sandbox: Sandbox
     wall_s: float
     seeds: Seeds = FIRST_SEEDS
     late: list[str] = field(default_factory=list)
-    """Names of tests that timed out."""
 
     @property
     def test_s(self) -> float:
-        """The deadline of the next tests, in seconds."""
         if len(self.late) < LATE_TESTS:
             return self.wall_s
         return max(min(0.2, self.wall_s), self.wall_s / 10)
 
     @property
     def payload(self) -> dict[str, Json]:
-        """The description of the program for a process."""
         return {
             "name": self.name, "entry": self.solution.entry, "text": mask(self.solution.text),
             "stdin": self.task.stdin, "argv": list(self.task.argv),
@@ -72,7 +65,6 @@ class Subject:
 
     @property
     def preload(self) -> tuple[str, ...]:
-        """The large packages that the program imports."""
         return jail_modules.preloads(
             file.text for file in (*self.solution.files, *self.task.support)
             if file.path.endswith(".py")
@@ -80,7 +72,6 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The module name of the program."""
         return module_name(self.solution.entry)
 
     @cached_property
@@ -122,7 +113,6 @@ class Subject:
 
     @property
     def files(self) -> dict[str, str]:
-        """The files of a process without tests."""
         return self.files_for([])
 
     def files_for(self, tests: list[TestCase]) -> dict[str, str]:
@@ -209,6 +199,5 @@ def _imported(texts: list[str], modules: Mapping[str, str]) -> set[str]:
 
 @lru_cache(maxsize=1024)
 def module_name(path: str) -> str:
-    """The dotted module name of a path."""
     parts = PurePosixPath(path).with_suffix("").parts
     return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)

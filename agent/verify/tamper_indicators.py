@@ -53,7 +53,6 @@ _FRAME_NAMES = (
     "f_locals", "f_globals", "f_lineno", "f_trace", "f_builtins", "co_consts", "co_code",
     "getargvalues", "getinnerframes", "getouterframes", "code_context", "getclosurevars",
 )
-"""Names that read or change a frame."""
 _OWNER = "__self__"
 """The object of a bound method; weak references use it too."""
 _FUNCTION_NAMESPACES = ("__globals__", "cell_contents")
@@ -63,7 +62,6 @@ _CALLERS = ("stacklevel", "stack_info")
 """Keywords that make them describe a caller."""
 _STACKS = ("format_stack", "extract_stack", "print_stack", "walk_stack", "findCaller",
            "formatwarning")
-"""Functions that show the source lines of a caller."""
 _RAW = ("py_object", "from_address", "memmove", "memset", "POINTER", "__array_interface__",
         "__array_struct__")
 """Names that access memory by an address, as `id` returns one."""
@@ -74,8 +72,7 @@ EXPECTED_WORDS = ("expected", "golden", "snapshot", "answer", "truth")
 """Words in the names of files that hold expected values."""
 
 
-def words(rule: str, detail: str = "") -> str:
-    """The message of a tamper indicator."""
+def message_of(rule: str, detail: str = "") -> str:
     message = ACTING.get(rule) or WRITTEN.get(rule) or rule
     return f"{message} ({detail})" if detail else message
 
@@ -123,10 +120,10 @@ def may_equal_anything(program: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def written_for(program: str, test: str, beside: bool) -> str:
+def written_for(program: str, test: str, is_snippet: bool) -> str:
     """The message of the indicator in a program's text that lowers a pass of this test, or "".
 
-    `beside` says that the test is a snippet, which sees all names of the program.
+    `is_snippet` says that the test is a snippet, which sees all names of the program.
     """
     found, tree = _indications(program), _tree(test)
     if found is None or tree is None:
@@ -138,7 +135,7 @@ def written_for(program: str, test: str, beside: bool) -> str:
     })
     if broad:
         return f"{WRITTEN['broad-alias']} ({', '.join(broad[:3])})"
-    shadowed = sorted(found.bound & _library_names(tree, beside))
+    shadowed = sorted(found.bound & _library_names(tree, is_snippet))
     if shadowed:
         return f"{WRITTEN['shadowed-name']} ({', '.join(shadowed[:3])})"
     return ""
@@ -259,7 +256,6 @@ def _claims_a_library(node: ast.AST) -> bool:
 
 
 def _bound(tree: ast.Module) -> set[str]:
-    """Names that a program defines at module level."""
     names: set[str] = set()
     for node in tree.body:
         match node:
@@ -272,7 +268,7 @@ def _bound(tree: ast.Module) -> set[str]:
     return names
 
 
-def _library_names(test: ast.Module, beside: bool) -> set[str]:
+def _library_names(test: ast.Module, is_snippet: bool) -> set[str]:
     """Names of Python or libraries in a test that names of the program could shadow.
 
     Only snippets and tests with a star import can have such names.
@@ -281,7 +277,7 @@ def _library_names(test: ast.Module, beside: bool) -> set[str]:
         isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
         for node in ast.walk(test)
     )
-    if not (star or beside):
+    if not (star or is_snippet):
         return set()
     imported = {
         alias.asname or alias.name.partition(".")[0]
@@ -289,9 +285,9 @@ def _library_names(test: ast.Module, beside: bool) -> set[str]:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
         if (getattr(node, "module", None) or alias.name).partition(".")[0] in _LIBRARIES
-    } | (_KNOWN if beside else set())
+    } | (_KNOWN if is_snippet else set())
     used = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     python = {name for name in used if hasattr(builtins, name)}
-    if beside and python == used:
+    if is_snippet and python == used:
         return imported  # a test of the program's own `sum`, for example
     return (python | imported) & used

@@ -45,7 +45,6 @@ class ExampleCall:
 
     call: str
     names: tuple[str, ...]
-    """The program's names in the call."""
     expected: Any
     """Any literal, or `None` where an exception is expected."""
     exception: str = ""

@@ -48,7 +48,6 @@ class ProbeAnswer:
     kind: Kind
     words: str = ""
     wire: Json = None
-    """The wire form of a plain value."""
 
     @property
     def failed(self) -> bool:

@@ -19,12 +19,7 @@ from functools import lru_cache
 from agent.core.domain import Script
 from agent.core.trees import literal, parse
 from agent.target.discovery.effects import keeps_state
-from agent.verify.examples.examples import (
-    ExampleCall,
-    answers,
-    lacks_permission,
-    plain_call,
-)
+from agent.verify.examples.examples import ExampleCall, answers, lacks_permission, plain_call
 from agent.verify.examples.library import CallsToValues, imported
 from agent.verify.examples.plain_values import LIBRARY
 from agent.verify.groups import Group
@@ -41,8 +36,6 @@ _RAISES = ("pytest.raises", "raises", "self.assertRaises")
 
 @dataclass(frozen=True)
 class Repeat:
-    """The plain calls of one test."""
-
     calls: tuple[ExampleCall, ...]
     is_whole: bool
     """Whether the test checks nothing else."""
@@ -176,7 +169,7 @@ def _repeat_of(
         return None
     names = _FileNames(modules, to_values)
     if not node:
-        return _PlainReader(names, beside=True).read(tree.body, ({},))
+        return _PlainReader(names, sees_program=True).read(tree.body, ({},))
     if not all(_is_quiet(one) for one in tree.body):
         return None
     for one in tree.body:
@@ -197,7 +190,6 @@ def _repeat_of(
 
 
 def _is_quiet(node: ast.stmt) -> bool:
-    """Whether a statement of a module only binds names."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             return literal(value) is not None or name == "pytestmark"
@@ -211,8 +203,6 @@ def _is_quiet(node: ast.stmt) -> bool:
 
 
 class _FileNames:
-    """The meanings of the names in a test's file."""
-
     def __init__(self, modules: frozenset[str], to_values: CallsToValues) -> None:
         self.modules, self.to_values = modules, to_values
         self.own: dict[str, str] = {}
@@ -224,7 +214,6 @@ class _FileNames:
         self.has_star_import = False
 
     def bind(self, node: ast.stmt) -> None:
-        """Records the names that a statement binds."""
         match node:
             case ast.ImportFrom(module=module, names=aliases, level=0):
                 for one in aliases:
@@ -256,10 +245,9 @@ class _FileNames:
 class _PlainReader:
     """Collects the checks of a test up to the first statement that is not plain."""
 
-    def __init__(self, names: _FileNames, beside: bool = False) -> None:
+    def __init__(self, names: _FileNames, sees_program: bool = False) -> None:
         self._names = names
-        self._beside = beside
-        """Whether the test sees every name of the program."""
+        self._sees_program = sees_program
         self._calls: list[ExampleCall] = []
         self._is_whole = True
         self._values: dict[str, ast.expr] = {}
@@ -275,7 +263,7 @@ class _PlainReader:
                 if self._statement(node):
                     continue
                 self._is_whole = False
-                if not isinstance(node, ast.Assert) or self._changeable_in(node):
+                if not isinstance(node, ast.Assert) or self._mutable_in(node):
                     break
         return Repeat(tuple(self._calls), self._is_whole and bool(self._calls))
 
@@ -358,7 +346,6 @@ class _PlainReader:
         return found is not None
 
     def _mutable_in(self, node: ast.AST) -> set[str]:
-        """Names in a node that may hold mutable values."""
         return {
             one.id for one in ast.walk(node) if isinstance(one, ast.Name)
             and isinstance(
@@ -383,7 +370,7 @@ class _PlainReader:
 
     def _named(self, node: ast.expr) -> ast.expr | None:
         """A call with the program's own names; `None` where it has other names."""
-        names, beside = self._names, self._beside or self._names.has_star_import
+        names, sees_program = self._names, self._sees_program or self._names.has_star_import
         is_plain = True
 
         class Naming(ast.NodeTransformer):
@@ -397,7 +384,7 @@ class _PlainReader:
                 nonlocal is_plain
                 if one.id in names.own:
                     return ast.Name(names.own[one.id], ast.Load())
-                is_plain = is_plain and beside and one.id not in names.foreign
+                is_plain = is_plain and sees_program and one.id not in names.foreign
                 return one
 
         named: ast.expr = Naming().visit(deepcopy(node))

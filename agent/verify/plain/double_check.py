@@ -19,7 +19,7 @@ from agent.verify.project.suite_double_check import (
     Watching,
     evaluate,
     exchanged_files,
-    tests_with_an_end,
+    instrumented_nodes,
 )
 from agent.verify.project.suite_run import run_suite
 from sandbox.sandbox import Sandbox
@@ -45,7 +45,7 @@ async def double_checked(
     run = await run_suite({**files, **other}, project, sites, sandbox, seed, watching=watching)
     statuses = dict.fromkeys(watching.only, "error") if run.problems else {}
     statuses |= {node: str(row["status"]) for node, row in run.rows.items()}
-    ended = tests_with_an_end(watching)
+    ended = instrumented_nodes(watching)
     return evaluate(run.reports, statuses, texts, alone, ended), run.reports
 
 

@@ -20,7 +20,7 @@ from agent.verify.groups import Group
 from agent.verify.plain.canary import Canary, CanaryKind
 from agent.verify.rewriting.masking import mask
 from agent.verify.subject import Subject
-from agent.verify.tamper_indicators import words
+from agent.verify.tamper_indicators import message_of
 from sandbox.sandbox import Process
 from sandbox.types import Json, Outcome
 
@@ -40,8 +40,6 @@ Row = Mapping[str, Any]
 
 @dataclass
 class PlainRun:
-    """The result of a plain run."""
-
     rows: dict[str, Row] = field(default_factory=dict)
     """Outcomes by test, or by pytest node."""
     indicators: dict[str, list[str]] = field(default_factory=dict)
@@ -50,9 +48,7 @@ class PlainRun:
     """Modules to their files: relative to the program's folder, or absolute. Files of the program
     that ran are also listed under their own path."""
     problem: str = ""
-    """Why no test could be collected."""
     skipped: str = ""
-    """Why the whole file is skipped."""
 
     def indicators_of(self, test: str) -> list[str]:
         return [*self.indicators.get(test, ()), *self.indicators.get("", ())]
@@ -123,7 +119,7 @@ async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun)
             return False
         sent = authentic(message, key, count)
         if sent is None:
-            run.indicators.setdefault("", []).append(words("forged-word"))
+            run.indicators.setdefault("", []).append(message_of("forged-word"))
             continue
         count += 1
         match sent:
@@ -135,7 +131,7 @@ async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun)
                     subject.late.append(test)
                 begun, patience_s = "", START_S
             case {"sign": str(rule), "detail": str(detail), "test": str(test)}:
-                run.indicators.setdefault(test, []).append(words(rule, detail))
+                run.indicators.setdefault(test, []).append(message_of(rule, detail))
             case {"done": True, "problem": str(problem), "loaded": dict(loaded)}:
                 run.problem, run.loaded = problem, {**run.loaded, **loaded}
                 run.skipped = str(sent.get("skipped", ""))
@@ -166,7 +162,7 @@ def _cut_off(outcome: Outcome, begun: str, subject: Subject, run: PlainRun) -> N
             run.rows[begun] = {"status": "error", "message": ended(outcome)}
         return
     if run.rows:
-        run.indicators.setdefault("", []).append(words("ended-early"))
+        run.indicators.setdefault("", []).append(message_of("ended-early"))
     if not run.problem:
         last_line = outcome.stderr.strip().rpartition("\n")[2][-300:]
         run.problem = (

@@ -27,8 +27,8 @@ def wrong_file(subject: Subject, run: PlainRun, code: str, *, own: bool = False)
     if not other:
         if _may_have_tried([code, *subject.test_support.values()], stem, run):
             return ""
-        beside = {f.path for f in subject.task.support if not f.path.endswith("conftest.py")}
-        other = next((path for path in run.loaded.values() if path in beside), "")
+        support = {f.path for f in subject.task.support if not f.path.endswith("conftest.py")}
+        other = next((path for path in run.loaded.values() if path in support), "")
     if not other:
         if own:
             return ""

@@ -53,7 +53,6 @@ def imitate_command_line(arguments: Sequence[str], names_main: bool = True) -> N
 
 
 def start_suite(jail: Any) -> None:
-    """Makes the process look as if a project's developer started pytest."""
     payload = jail.payload
     stand_by()
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
@@ -77,7 +76,6 @@ class PytestSession:
         self._folder = os.path.join(folder, "")
         self._is_wanted = is_wanted
         self._reports: list[Any] = []
-        """The reports of the running test."""
         self._uncollected: dict[str, str] = {}
         """Reasons of failed collections by node id."""
 

@@ -16,7 +16,6 @@ from agent.verify.rewriting.messages import text_of
 
 
 def main(jail: Any) -> None:
-    """Runs the entry file as `__main__`."""
     payload = jail.payload
     begin(jail)
     path = os.path.join(jail.folder, payload["entry"])

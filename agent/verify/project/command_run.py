@@ -15,7 +15,6 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Outcome
 
 MAX_S = 600.0
-"""Limit of the whole command."""
 MAX_MESSAGE = 2_000
 NO_TEST = "it ran no test"
 NO_TESTS = 5
@@ -34,23 +33,18 @@ _RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Wa
 
 @dataclass(frozen=True)
 class SourcePlace:
-    """A line of a file of the project."""
-
     file: str
     line: int
 
 
 @dataclass(frozen=True)
 class CommandRun:
-    """How one run of the command ended."""
-
     outcome: Outcome
     places: tuple[SourcePlace, ...] = ()
     """The project's lines on printed tracebacks, in the order of the output."""
     functions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     """Watched files to the number of calls by each function's first line."""
     lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """Executed lines of the watched files."""
     tested: bool = True
     """False where the output says that no test ran."""
 
@@ -60,7 +54,6 @@ class CommandRun:
 
     @property
     def status(self) -> Status:
-        """The outcome in pytest's classes."""
         late = self.outcome.ended == "timeout"
         return "passed" if self.passed else "timeout" if late else "failed"
 

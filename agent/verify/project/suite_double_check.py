@@ -15,20 +15,20 @@ from functools import partial
 from agent.core.domain import EXCLUDED, Report, Verdict
 from agent.core.trees import undisturbed
 from agent.verify.belief import STATELESS
-from agent.verify.rewriting.expectations import exchanged, with_an_end
-from agent.verify.tamper_indicators import HOOKS, is_loosened, reaching, uses, words
+from agent.verify.rewriting.expectations import exchanged, instrumented_tests
+from agent.verify.tamper_indicators import HOOKS, is_loosened, message_of, reaching, uses
 from sandbox.types import Json
 
-MAX_ASKED, MAX_ASKED_S = 300, 5.0
+MAX_ADDITIONAL, MAX_ADDITIONAL_S = 300, 5.0
 """Maximum number and total seconds of additional tests that run again."""
-ASKED = "tests and program share a process; with other expectations the tests fail"
-UNASKED = "tests and program share a process; some checks have no other expectation to try"
+DOUBLE_CHECKED = "tests and program share a process; with other expectations the tests fail"
+NOT_DOUBLE_CHECKED = "tests and program share a process; some checks have no other expectation"
 NOT_RUN_AGAIN = "tests and program share a process; this one of many tests was not run again"
 UNREACHED = "tests and program share a process; none of its checks was reached"
 PASSED_BY = "it ends without running one of its checks"
 LOST = "it passes although one of its checks fails"
-AGAIN = "it does not pass again when each check is asked twice"
-_HOW = {
+NOT_REPEATABLE = "it does not pass again when each check is asked twice"
+_REPORT_MESSAGES = {
     **dict.fromkeys(("held", "lies"), "it passes whatever is expected at {}"),
     "changed": "the value that it expects at {} was changed",
     "empty": "the loop at {} has elements, and never runs",
@@ -53,9 +53,7 @@ class Watching:
     """The files that are watched while a suite runs, and the tests that run."""
 
     program: tuple[str, ...]
-    """Modules of the program."""
     tests: tuple[str, ...]
-    """Modules of its tests."""
     expecting: Mapping[str, str] = field(default_factory=dict)
     """Original texts of test files that run with other expectations."""
     only: tuple[str, ...] = ()
@@ -64,11 +62,10 @@ class Watching:
 
 @dataclass
 class CheckReports:
-    """What a run reported about its tests, besides their outcomes."""
+    """What a run reported about its tests, in addition to their outcomes."""
 
     indicators: list[TamperIndicator] = field(default_factory=list)
     checks: list[Mapping[str, Json]] = field(default_factory=list)
-    """The reports of checks."""
     ends: set[tuple[str, str]] = field(default_factory=set)
     """How tests ended: `passed by` a check without running it, with all checks `unreached`, by an
     exception that it `raises`, or it `fails` as it should. Each with the test."""
@@ -79,7 +76,6 @@ class CheckReports:
 
 
 def written(files: Mapping[str, str], watching: Watching) -> list[TamperIndicator]:
-    """Tamper indicators in the program's text."""
     texts = [files[path] for path in watching.program]
     found = [("", "frames", "it sets the next line of a frame")] if any(
         _JUMPS.search(text) for text in texts
@@ -107,11 +103,11 @@ def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
         one.name not in wanted, one.name.partition("::")[0] not in files
     ))
     found: list[str] = []
-    left_s = MAX_ASKED_S
+    left_s = MAX_ADDITIONAL_S
     for one in passing:
         if one.name not in wanted:
             left_s -= one.wall_s
-            if left_s < 0 or len(found) >= MAX_ASKED:
+            if left_s < 0 or len(found) >= MAX_ADDITIONAL:
                 break
         found.append(one.name)
     return tuple(found)
@@ -124,10 +120,10 @@ def exchanged_files(files: Mapping[str, str], watching: Watching) -> dict[str, s
     return {path: text for path, text in found.items() if text is not None}
 
 
-def tests_with_an_end(watching: Watching) -> list[str]:
+def instrumented_nodes(watching: Watching) -> list[str]:
     """The running tests that are made to fail at their end."""
     names = {
-        path: undisturbed(partial(with_an_end, text)) for path, text in watching.expecting.items()
+        path: undisturbed(partial(instrumented_tests, text)) for path, text in watching.expecting.items()
     }
     return [
         node for node in watching.only
@@ -142,9 +138,7 @@ class DoubleCheck:
     noticed: frozenset[str] = frozenset()
     """Tests that failed with other expectations, by one of their checks."""
     denied: Mapping[str, str] = field(default_factory=dict)
-    """Tests that are not believed, and why."""
     unreached: frozenset[str] = frozenset()
-    """Tests none of whose checks was reached."""
     isolated: frozenset[str] = frozenset()
     """Tests all of whose checks hold in a process without tests."""
     vacuous: frozenset[str] = frozenset()
@@ -152,7 +146,6 @@ class DoubleCheck:
     left_out: frozenset[str] = frozenset()
     """Passing tests that were not run again, to save time."""
     unjudged: Mapping[str, str] = field(default_factory=dict)
-    """Tests whose file was not judged alone, and why."""
 
 
 def evaluate(
@@ -174,7 +167,7 @@ def evaluate(
         if is_other and named & {*names}
     }
     denied = {
-        str(row["test"]): _HOW[str(row["how"])].format(row["check"])
+        str(row["test"]): _REPORT_MESSAGES[str(row["how"])].format(row["check"])
         for row in reports.checks if row["how"] != "failed" and not _is_meant(row, meant, named)
     }
     denied |= dict.fromkeys(reports.ended("passed by"), PASSED_BY)
@@ -183,7 +176,7 @@ def evaluate(
     denied |= dict.fromkeys(passing.intersection(ended) - failing, PASSED_BY)
     denied |= dict.fromkeys(passing & failing, LOST)
     denied |= {
-        node: denied.get(node, AGAIN) for node, status in statuses.items()
+        node: denied.get(node, NOT_REPEATABLE) for node, status in statuses.items()
         if status != "passed" and node not in reports.ended("fails") and node not in alone
     }
     noticed = {str(row["test"]) for row in reports.checks if row["how"] == "failed"}
@@ -228,27 +221,27 @@ def _with_integrity(
         return _doubted(verdict, SKIPPED)
     for _, _, detail in (one for one in indicators if one[:2] == (verdict.name, "control-flow")):
         if verdict.status in EXCLUDED:
-            return _doubted(verdict, words("control-flow", detail))
+            return _doubted(verdict, message_of("control-flow", detail))
     if not verdict.passed:
         return verdict
     relevant = [one for one in indicators if one[0] in ("", verdict.name)]
     deciding = [
-        words(rule, detail) for _, rule, detail in relevant
+        message_of(rule, detail) for _, rule, detail in relevant
         if _decides(rule, detail, texts) or (rule == "expected-data" and is_wanted)
     ]
     if verdict.name in result.denied:
         deciding.append(result.denied[verdict.name])
     elif verdict.name in result.unreached - result.isolated and is_wanted:
         deciding.append(UNREACHED)
-    others = [words(rule, detail) for _, rule, detail in relevant if rule in _READING]
+    others = [message_of(rule, detail) for _, rule, detail in relevant if rule in _READING]
     could = [detail for _, rule, detail in relevant if rule == "reaching"]
     asked = verdict.name in result.noticed | result.isolated
     if deciding or (others and is_wanted and not asked):
         return _doubted(verdict, "; ".join(dict.fromkeys(deciding or others)))
     if verdict.name in result.isolated:
         return verdict.model_copy(update={"integrity": "isolated", "reason": ""})
-    how = ASKED if asked else UNREACHED if verdict.name in result.unreached else (
-        NOT_RUN_AGAIN if verdict.name in result.left_out else UNASKED
+    how = DOUBLE_CHECKED if asked else UNREACHED if verdict.name in result.unreached else (
+        NOT_RUN_AGAIN if verdict.name in result.left_out else NOT_DOUBLE_CHECKED
     )
     alone = [result.unjudged[verdict.name]] if is_wanted and verdict.name in result.unjudged else []
     reason = "; ".join(dict.fromkeys([how, *alone, *(others + could)[:1]]))

@@ -31,7 +31,7 @@ from agent.verify.project.suite_double_check import (
 )
 from agent.verify.project.suite_run import laid, run_suite, verdicts
 from agent.verify.subject import Subject, module_name
-from agent.verify.tamper_indicators import may_equal_anything, reaching, words
+from agent.verify.tamper_indicators import may_equal_anything, message_of, reaching
 from sandbox.sandbox import Sandbox
 
 MAX_PAIRS = 12
@@ -100,13 +100,9 @@ class FileJudgement:
     """The result of judging a project's test files alone, by node id."""
 
     isolated: set[str] = field(default_factory=set)
-    """Passes whose checks hold in a process without tests."""
     denied: dict[str, str] = field(default_factory=dict)
-    """Passes that are not believed, and why."""
     vacuous: set[str] = field(default_factory=set)
-    """Passes that hold whatever the program answers."""
     unjudged: dict[str, str] = field(default_factory=dict)
-    """Passes whose file was not judged alone, and why."""
 
 
 async def judge_files(
@@ -184,7 +180,7 @@ async def _judge_file(group: Group, base: Subject, judge: Judge, found: FileJudg
     found.isolated |= {one.name for one in report.verdicts if one.integrity == "isolated"}
     found.vacuous |= {one.name for one in report.verdicts if one.vacuous}
     doubts = {one.name: one.doubt for one in report.verdicts if one.doubt}
-    certain = (CONTRADICTS, words("surroundings"))
+    certain = (CONTRADICTS, message_of("surroundings"))
     found.denied |= {node: doubt for node, doubt in doubts.items() if doubt.startswith(certain)}
     doubts = {node: doubt for node, doubt in doubts.items() if node not in found.denied}
     if not doubts or base.solution.files == subject.solution.files:
@@ -193,7 +189,7 @@ async def _judge_file(group: Group, base: Subject, judge: Judge, found: FileJudg
     known = [message for row in rows.values() for message in row.indicators]
     known += [reaching(one.text) for one in base.solution.files]
     if may_equal_anything(base.solution.text):
-        known.append(words("equal-to-all"))
+        known.append(message_of("equal-to-all"))
     for node, doubt in doubts.items():
         fresh = [one for one in doubt.split("; ") if not one.startswith(tuple(filter(None, known)))]
         if fresh:

@@ -37,7 +37,6 @@ from sandbox.types import Job, Json, Limits, Outcome, SandboxError, SandboxUnava
 
 START_S = 120.0
 TEST_S = 120.0
-"""Wall-time limit of one test."""
 LONG_S = 5.0
 """Tests that take longer are reported while they run."""
 MAX_S = 3_600.0
@@ -56,19 +55,13 @@ Watch = Callable[[str, float], object]
 
 @dataclass
 class SuiteRun:
-    """The result of one run of the suite."""
-
     rows: dict[str, dict[str, Json]] = field(default_factory=dict)
-    """Outcomes by node id."""
     collected: list[str] = field(default_factory=list)
-    """The node ids of the selected tests."""
     problems: list[str] = field(default_factory=list)
     """Why files could not be collected, or why the run ended early."""
     left_out: list[str] = field(default_factory=list)
-    """Ignored options of the project's pytest."""
     exit_code: int | None = None
     jail: JailStatus | None = None
-    """The isolation of the tests."""
     reports: CheckReports = field(default_factory=CheckReports)
 
     @property
@@ -185,7 +178,6 @@ async def _add_refusals(process: Process, run: SuiteRun) -> None:
 async def _by_command(
     files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox, seed: int,
 ) -> SuiteRun:
-    """A suite of one test: the command."""
     job = await suite_job(COMMAND, files, project, sites, sandbox)
     jail = jail_of(await sandbox.isolation(job), sandbox.name)
     if jail.level == "L2":
@@ -289,7 +281,6 @@ async def _listen(
 
 
 def _ending(ended: Outcome, patience_s: float) -> str:
-    """The message on a process that ended early."""
     if ended.ended == "timeout":
         return f"did not end within {patience_s:g} seconds"
     how = f"exit code {ended.exit_code}" if ended.exit_code is not None else ended.signal

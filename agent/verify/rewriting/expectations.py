@@ -58,22 +58,17 @@ _CATCHING = re.compile(r"\b(?:AssertionError|BaseException|Exception)\b|\bexcept
 
 @dataclass(frozen=True)
 class Check:
-    """A check that is asked twice."""
-
     file: str
     line: int
     asks: str = ""
     """How it compares: an operator, `all`, or a value of `_METHODS`."""
     expected_first: bool = False
-    """Whether the expected side is the left one."""
     place: int = 1
-    """The difference of exchanged numbers."""
     literals: tuple[bytes | None, ...] = ()
     """The marshalled true values of exchanged literals; `None` for other expressions."""
     bound: bytes | None = None
     """The marshalled value that the expected variable must still have."""
     raises: str = ""
-    """The true name of an exchanged exception."""
     may_fail: bool = False
     """Whether its test may catch its failure on purpose."""
 
@@ -105,7 +100,7 @@ def exchanged(text: str) -> str | None:
     return found
 
 
-def with_an_end(text: str) -> frozenset[str]:
+def instrumented_tests(text: str) -> frozenset[str]:
     """Names, like `TestA::test_b`, of the tests in a file that are made to fail at their end,
     including tests that a class inherits from another class of the file."""
     tree = ast.parse(text)
@@ -143,11 +138,8 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass
 class _FunctionNames:
-    """The local names of a function."""
-
     own: frozenset[str] = frozenset()
     captured: frozenset[str] = frozenset()
-    """Names that an inner function reads."""
     bound: dict[str, bytes] = field(default_factory=dict)
     """Names that are bound once, to a literal that is only compared."""
 
@@ -156,7 +148,6 @@ class _Rewriter(ast.NodeTransformer):
     def __init__(self, tree: ast.Module, path: str, name: str, checks: list[Check]) -> None:
         self._path, self._name, self._checks = path, name, checks
         self.parts: list[Part] = []
-        """Parts of the text that are exchanged."""
         self.tests: list[_Function] = []
         self._imported = _imported(tree)
         self._bound = self._imported | {
@@ -515,7 +506,6 @@ class _Rewriter(ast.NodeTransformer):
         return len(self._checks) - 1
 
     def _swapping(self, node: ast.stmt, number: int, swapped: str) -> ast.stmt | list[ast.stmt]:
-        """A statement during which a variable has another value."""
         if not swapped:
             return node
         variable = ast.Name(swapped, ast.Load())
@@ -537,7 +527,6 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _shown(value: Any) -> ast.expr:
-    """The exchanged literal in the text."""
     try:
         return ast.parse(repr(value), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -621,7 +610,6 @@ def _bound_once(around: ast.AST, own: list[ast.AST]) -> dict[str, bytes]:
 
 
 def _may_leave(statement: ast.stmt) -> bool:
-    """Whether a function may return within a statement."""
     return any(isinstance(one, ast.Return) for one in ast.walk(statement))
 
 

@@ -26,7 +26,6 @@ def text_of(error: BaseException) -> str:
 
 
 def named(error: BaseException) -> str:
-    """An exception as in the last line of a traceback, capped."""
     text, name = text_of(error), type(error).__name__
     return first_line(f"{name}: {text}" if text else name)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 MAX_PARTS = 10_000
-"""Maximum number of parts of an exchanged literal."""
 TEXT = "x7"
 FAR = 1009
 """The difference of numbers in approximate comparisons."""
@@ -63,7 +62,6 @@ def is_literal(node: ast.expr) -> bool:
 
 
 def parts(node: ast.expr, place: int = 1) -> Iterator[Part]:
-    """The exchanged parts of a literal."""
     match node:
         case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements) if (
             elements

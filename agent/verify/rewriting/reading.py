@@ -16,12 +16,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 SNIPPET = "<test>"
-"""The file name of snippets."""
 
 
 class Reading:
-    """A compiled snippet."""
-
     __slots__ = ("attributes", "code", "imports_program", "sites")
 
     def __init__(

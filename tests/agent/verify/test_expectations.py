@@ -14,9 +14,9 @@ from _pytest.assertion.rewrite import rewrite_asserts
 from agent.core.domain import Report, Verdict
 from agent.verify.programs.plain.expecting import Expecting
 from agent.verify.project.suite_double_check import (
-    AGAIN,
     LOST,
-    MAX_ASKED_S,
+    MAX_ADDITIONAL_S,
+    NOT_REPEATABLE,
     NOT_RUN_AGAIN,
     PASSED_BY,
     UNREACHED,
@@ -25,7 +25,7 @@ from agent.verify.project.suite_double_check import (
     Watching,
     chosen,
     evaluate,
-    tests_with_an_end,
+    instrumented_nodes,
     with_integrity,
 )
 from agent.verify.rewriting.expectations import exchanged, instrument
@@ -176,7 +176,7 @@ LEFT_OUT: dict[str, tuple[str, dict[str, Any], str]] = {
     "what is expected is changed": (
         "wanted = [6]\n    f()\n    assert [5 + 0] == wanted", {
             "f": lambda: sys._getframe(1).f_locals["wanted"].__setitem__(0, 5),
-        }, "what it expects at test_a.py:4 was changed",
+        }, "the value that it expects at test_a.py:4 was changed",
     ),
     "a coroutine is closed": (
         "async def run():\n        await pause()\n        assert 5 == 6\n    f(run())",
@@ -318,13 +318,13 @@ def test_what_was_seen_decides_only_where_no_honest_program_does_it(name: str) -
 
 def test_a_test_that_passes_no_more_is_denied_unless_it_ran_without_those_before_it() -> None:
     statuses = {"a": "failed", "b": "failed", "c": "passed"}
-    assert evaluate(CheckReports(), statuses, "", alone={"b"}).denied == {"a": AGAIN}
+    assert evaluate(CheckReports(), statuses, "", alone={"b"}).denied == {"a": NOT_REPEATABLE}
 
 
 def test_a_test_in_whose_place_something_else_runs_is_denied() -> None:
     text = "@timed\ndef test_a(n): assert f(n) == 6\ndef test_b():\n    yield 1\n"
     nodes = ("t.py::test_a[3]", "t.py::test_b", "t.py::test_c", "u.py::test_a")
-    asked = tests_with_an_end(Watching((), (), {"t.py": text}, nodes))
+    asked = instrumented_nodes(Watching((), (), {"t.py": text}, nodes))
     statuses = dict.fromkeys(nodes, "passed")
     assert evaluate(CheckReports(), statuses, "", ended=asked).denied == {nodes[0]: PASSED_BY}
 
@@ -341,7 +341,7 @@ def test_a_test_that_sets_itself_aside_is_not_healed() -> None:
 
 
 def test_a_repair_asks_few_of_many_slow_tests_and_a_check_asks_all() -> None:
-    slow = [_verdict(name=name, wall_s=0.6 * MAX_ASKED_S) for name in "abc"]
+    slow = [_verdict(name=name, wall_s=0.6 * MAX_ADDITIONAL_S) for name in "abc"]
     report = Report(solution="s", verdicts=tuple(slow))
     assert chosen(report, ["c"]) == ("c", "a")
     assert chosen(report, []) == ("a", "b", "c")

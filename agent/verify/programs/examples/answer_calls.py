@@ -35,8 +35,6 @@ def warm_up() -> None:
 
 
 class _Nowhere(io.RawIOBase):
-    """Discards what the program prints."""
-
     def writable(self) -> bool:
         return True
 

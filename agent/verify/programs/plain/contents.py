@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 MOST = 10_000
-"""Maximum number of compared parts of a value."""
 _NUMBERS = (int, float, complex)
 _ORDERED = (list, tuple)
 _SETS = (set, frozenset)

@@ -72,11 +72,10 @@ class _Raising:
 class Expecting:
     """Receives the checks of instrumented tests, through hooks among the builtins."""
 
-    def __init__(self, say: Callable[[dict[str, Any]], None], program: frozenset[str]) -> None:
-        self._say = say
+    def __init__(self, send: Callable[[dict[str, Any]], None], program: frozenset[str]) -> None:
+        self._send = send
         self._program = program
         self.name = f"_{secrets.token_hex(8)}"
-        """Prefix of the hooks' names."""
         self.hooks: dict[str, Any] = {f"{self.name}_{one}": getattr(self, one) for one in _HOOKS}
         self._checks: list[Check] = []
         self.begin("")
@@ -97,7 +96,6 @@ class Expecting:
         names["rewrite_asserts"] = rewritten
 
     def begin(self, test: str) -> None:
-        """Resets the state for a new test."""
         self.test = test
         self._subjects: dict[tuple[int, int], Any] = {}
         self._pairs: dict[tuple[int, int], tuple[Any, list[Any]]] = {}
@@ -110,9 +108,6 @@ class Expecting:
         """Other and original values of exchanged variables, by the address of the other value."""
         self._noticed: set[int] = set()
         self._waiting: set[int] = set()
-        """Loops over elements that have not run yet."""
-
-    # ------------------------------------------------------------------ operands of a check
 
     def subject(self, value: Any, number: int) -> Any:
         """Receives the side of a comparison that is not exchanged.
@@ -148,7 +143,6 @@ class Expecting:
     def _others(
         self, check: Check, build: Callable[..., Any] | None, true: list[Any]
     ) -> list[Any]:
-        """Up to two other expectations."""
         if check.asks.startswith(("<", ">")):
             return [float("nan")] * 2
         found = []
@@ -183,10 +177,7 @@ class Expecting:
         return found
 
     def back(self, number: int) -> Any:
-        """The value of a variable before it was exchanged."""
         return self._before.pop(_key(number))
-
-    # ------------------------------------------------------------------ checks
 
     def _compare(self, number: int, subject: Any, expected: Any, others: list[Any]) -> None:
         check = self._checks[number]
@@ -364,7 +355,6 @@ class Expecting:
         return value
 
     def turn(self, number: int, value: Any = None) -> Any:
-        """Marks an iteration of a loop."""
         self._held.add(self._occurrence(number))
         return value
 
@@ -409,8 +399,6 @@ class Expecting:
         ]
         return number, *(id(self._exchanged.get(id(one), (one, one))[1]) for one in arguments)
 
-    # ------------------------------------------------------------------ reports
-
     def _notice(self, number: int) -> None:
         """Reports once that a check fails with other values, as it should."""
         if number not in self._noticed:
@@ -418,13 +406,13 @@ class Expecting:
             self._report(number, "failed")
 
     def _end(self, how: str) -> None:
-        self._say({"ends": how, "test": self.test})
+        self._send({"ends": how, "test": self.test})
 
     def _report(
         self, number: int, how: str, value: Any = None, expected: Any = None
     ) -> None:
         own, others = self._objects(value)
-        self._say({
+        self._send({
             "check": f"{self._checks[number].file}:{self._checks[number].line}", "how": how,
             "test": self.test, "own": [
                 [type(one).__name__, self._names(one), not isinstance(expected, type(one))]

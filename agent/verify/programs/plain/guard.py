@@ -59,18 +59,16 @@ ROOTS = frozenset({"pytest", "_pytest", "pluggy", "unittest", "doctest", "_judge
 
 
 def hide_runner() -> None:
-    """Removes our modules from `sys.modules`."""
     for name in [one for one in sys.modules if one.partition(".")[0] in ("_judge", "__jail__")]:
         del sys.modules[name]
 
 
 def signed_sender(send: Callable[[Any], None], key: bytes) -> Callable[[dict[str, Any]], None]:
-    """A function that sends signed messages."""
     keyed = hashlib.blake2b(key=key, digest_size=16)
     count = 0
     encode = json.JSONEncoder().encode
 
-    def say(message: dict[str, Any]) -> None:
+    def send_signed(message: dict[str, Any]) -> None:
         nonlocal count
         text = encode(message)
         mark = keyed.copy()
@@ -78,7 +76,7 @@ def signed_sender(send: Callable[[Any], None], key: bytes) -> Callable[[dict[str
         count += 1
         send({"said": text, "mark": mark.hexdigest()})
 
-    return say
+    return send_signed
 
 
 class Guard:
@@ -89,7 +87,6 @@ class Guard:
         note: Note,
     ) -> None:
         self.program = frozenset(program)
-        """Paths of the program's files."""
         self.tests = frozenset(tests)
         """Paths of test files, conftest and helpers."""
         self._expected = frozenset(
@@ -123,14 +120,12 @@ class Guard:
         self._platform = _platform()
         self._finders = [*sys.meta_path]
         self.starts_another = False
-        """Whether a program other than Python was to be started."""
         self._folder = os.getcwd()
         self._left_folder = False
         self.changed: set[str] = set()
         """Environment variables that the program set, and "its folder" if it changed the working
         directory without returning within the test."""
         self.ran: set[str] = set()
-        """The program's files whose code was run."""
 
     def note(self, rule: str, detail: str = "") -> None:
         """Reports a tamper indicator to the host, once in each test."""
@@ -139,7 +134,6 @@ class Guard:
             self._note(rule, detail[:300])
 
     def begin(self) -> None:
-        """Resets the state for a new test."""
         self._noted.clear()
         self._left_folder = False
         self.starts_another = False
@@ -165,14 +159,11 @@ class Guard:
         return inside[-1] in self.program and not self.tests.isdisjoint(inside)
 
     def acting(self) -> bool:
-        """Whether the program's code is running."""
         busy, self._busy = self._busy, True
         try:
             return self.actor(sys._getframe(1)) == "program"
         finally:
             self._busy = busy
-
-    # ------------------------------------------------------------------ acts
 
     def watch(self) -> None:
         """Installs the audit hook, which cannot be removed."""
@@ -293,8 +284,6 @@ class Guard:
 
         Watched.__name__ = Watched.__qualname__ = "module"
         module.__class__ = Watched
-
-    # ------------------------------------------------------------------ changes
 
     def record(self, roots: Iterable[str]) -> None:
         """Records the contents of the modules of these packages and of the standard library."""
@@ -479,7 +468,6 @@ class Guard:
                     self.note("planted-module", name)
 
     def is_programs(self, value: Any) -> bool:
-        """Whether a function, method, property or class is defined in the program."""
         value = getattr(value, "__func__", getattr(value, "fget", value))
         code = getattr(value, "__code__", None)
         if isinstance(code, types.CodeType):
@@ -515,7 +503,6 @@ def _parts(name: str, module: types.ModuleType) -> Iterator[tuple[str, types.Mod
 
 
 def _members(owner: types.ModuleType | type) -> dict[str, Any]:
-    """The functions, classes and descriptors of a module or class."""
     return {
         name: value for name, value in vars(owner).items()
         if callable(value) or isinstance(value, property | classmethod | staticmethod)

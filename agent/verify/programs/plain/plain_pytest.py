@@ -163,7 +163,6 @@ def _flat(tree: ast.Module | None) -> Iterator[ast.stmt]:
 
 
 def _name_of(node: ast.stmt) -> str:
-    """The name that a statement defines or binds."""
     target = node.targets[0] if isinstance(node, ast.Assign) else node
     return str(getattr(target, "name", getattr(target, "id", "")))
 
@@ -189,7 +188,6 @@ class Reporter(PytestSession):
         self._chosen: list[Any] = []
 
     def pytest_addoption(self, parser: Any) -> None:
-        """Accepts options of absent plugins."""
         group = parser.getgroup("idle")
         for name in IDLE_FLAGS:
             group.addoption(name, action="store_true", dest=f"idle {name}")
@@ -210,7 +208,6 @@ class Reporter(PytestSession):
 
     @property
     def problem(self) -> str:
-        """Why the file cannot be collected."""
         return next(iter(self._uncollected.values()), "")
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
@@ -230,7 +227,6 @@ class Reporter(PytestSession):
         self._chosen = [*items]
 
     def pytest_collection_finish(self, session: Any) -> None:
-        """Reports tests that a hook of the program deselected."""
         left = {*map(node_of, session.items)}
         if "modifyitems" not in self._words:
             for item in self._chosen:
@@ -255,7 +251,6 @@ class Reporter(PytestSession):
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
-        """Runs one test and reports its outcome."""
         node = node_of(item)
         self._reports = []
         self._run.begin(node)

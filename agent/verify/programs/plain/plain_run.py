@@ -47,10 +47,9 @@ class TestProcess:
         payload = jail.payload
         self.payload = payload
         self.folder: str = jail.folder
-        self.say = signed_sender(jail.send, bytes.fromhex(payload.pop("key")))
+        self.send = signed_sender(jail.send, bytes.fromhex(payload.pop("key")))
         jail.payload = None
         self.test = ""
-        """The running test."""
         self.cpu_s: float = payload["cpu_s"]
         self._canary: str = payload["canary"]
         program = [os.path.join(self.folder, path) for path in payload["program_files"]]
@@ -58,7 +57,7 @@ class TestProcess:
         self.files = frozenset(os.path.join(self.folder, path) for path in payload["files"])
         self.guard = Guard(
             program, [*tests, SNIPPET], self.files - {*program, *tests}, payload["texts"],
-            lambda rule, detail: self.say({"sign": rule, "detail": detail, "test": self.test}),
+            lambda rule, detail: self.send({"sign": rule, "detail": detail, "test": self.test}),
         )
         self._spoiler = [0, Spoilt(self._canary == "spoilt true"), SpoiltError("spoilt")]
         if self._canary:
@@ -71,7 +70,7 @@ class TestProcess:
 
     def begin(self, test: str) -> None:
         """Starts a test: its clock, and the spoiling of answers."""
-        self.say({"begin": test})
+        self.send({"begin": test})
         self.test, self._late = test, False
         self.guard.begin()
         self._spoiler[0] = 1
@@ -91,11 +90,10 @@ class TestProcess:
             details["message"] = f"{details.get('message', '')}; {NO_PROGRAMS}"
         if self._late:
             status, details = "timeout", {"message": f"no end within {self.cpu_s:g} s"}
-        self.say({"ended": test, "status": status, "wall_s": wall_s, **details})
+        self.send({"ended": test, "status": status, "wall_s": wall_s, **details})
         self.test = ""
 
     def done(self, problem: str = "", skipped: str = "") -> None:
-        """Reports that all tests ran, and which files were loaded."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         if not self._canary:
             self.guard.compare_library(lambda what: uses(what, self.payload["words"]))
@@ -107,7 +105,7 @@ class TestProcess:
         }
         # Files that ran by their path, or were deleted from `sys.modules`, count as well.
         ran = [os.path.relpath(path, self.folder) for path in sorted(self.guard.ran)]
-        self.say({
+        self.send({
             "done": True, "problem": problem[:LIMIT], "skipped": skipped[:LIMIT],
             "loaded": loaded | dict(zip(ran, ran, strict=True)),
         })
@@ -254,7 +252,6 @@ def _equals_anything(value: Any) -> bool:
 
 
 def main(jail: Any) -> None:
-    """Runs snippets, or a test file by pytest."""
     begin(jail)
     run = TestProcess(jail)
     if run.payload["canary"] == "elsewhere":

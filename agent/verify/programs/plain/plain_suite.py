@@ -28,33 +28,31 @@ from agent.verify.programs.pytest_session import (
 from agent.verify.rewriting.messages import NO_PROGRAMS
 
 MOST = 2_000
-"""Maximum length of a failure message."""
 _EXCLUDING = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
 LASTING = ("changed-runner", "tolerance")
 """Rules about permanent changes, which are attributed to all tests."""
 
 
 def main(jail: Any) -> None:
-    """Runs the tests that the payload names and reports each outcome."""
     payload = jail.payload
     start_suite(jail)
-    say = _in_this_process(signed_sender(jail.send, bytes.fromhex(payload.pop("key"))))
+    send = _in_this_process(signed_sender(jail.send, bytes.fromhex(payload.pop("key"))))
     program = [os.path.join(jail.folder, one) for one in payload["program"]]
     tests = [os.path.join(jail.folder, one) for one in payload["tests"]]
     files = frozenset(os.path.join(jail.folder, one) for one in jail.files)
     # Only data in test folders counts as expected; other data, like a quiz, is the program's own.
     data = [os.path.join(jail.folder, one) for one in jail.files if "test" in os.path.dirname(one)]
-    guard = Guard(program, tests, {*data} - {*program, *tests}, "", lambda rule, detail: say(
+    guard = Guard(program, tests, {*data} - {*program, *tests}, "", lambda rule, detail: send(
         {"sign": rule, "detail": detail, "test": "" if rule in LASTING else plugin.test}
     ))
-    expecting = Expecting(say, guard.program) if payload["expecting"] else None
+    expecting = Expecting(send, guard.program) if payload["expecting"] else None
     if expecting is not None:
         expecting.install(jail.folder, {
             os.path.join(jail.folder, path): text for path, text in payload["expecting"].items()
         })
         if not any(map(_names_the_test, tests)):
             vars(runner)["_update_current_test_var"] = lambda item, when: None
-    plugin = _Reporter(say, jail.folder, guard, expecting, frozenset(payload["only"]), files)
+    plugin = _Reporter(send, jail.folder, guard, expecting, frozenset(payload["only"]), files)
     jail.payload = None
     # Tracebacks of the double-checked run are irrelevant, and slow to format.
     brief = ["--tb=no", "--assert=rewrite"] if expecting is not None else []
@@ -64,7 +62,7 @@ def main(jail: Any) -> None:
         guard.compare(own_only=True)
         guard.compare_library()
     copies = other_copies(jail.folder, payload["roots"])
-    say({"done": code, "problems": [*plugin.problems, *copies]})
+    send({"done": code, "problems": [*plugin.problems, *copies]})
 
 
 def _names_the_test(path: str) -> bool:
@@ -73,15 +71,15 @@ def _names_the_test(path: str) -> bool:
         return b"PYTEST_CURRENT_TEST" in file.read()
 
 
-def _in_this_process(say: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+def _in_this_process(send: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
     """A sender that ignores messages of forked processes."""
     pid = os.getpid()
 
-    def send(message: dict[str, Any]) -> None:
+    def filtered(message: dict[str, Any]) -> None:
         if os.getpid() == pid:
-            say(message)
+            send(message)
 
-    return send
+    return filtered
 
 
 def other_copies(folder: str, roots: list[str]) -> list[str]:
@@ -103,16 +101,15 @@ def other_copies(folder: str, roots: list[str]) -> list[str]:
 
 class _Reporter(SuiteSession):
     def __init__(
-        self, say: Callable[[dict[str, Any]], None], folder: str, guard: Guard,
+        self, send: Callable[[dict[str, Any]], None], folder: str, guard: Guard,
         expecting: Expecting | None, only: frozenset[str], files: frozenset[str],
     ) -> None:
         super().__init__(folder, lambda node: not only or node in only)
-        self._send = say
+        self._send = send
         self._guard = guard
         self._expecting = expecting
         self._files = files
         self.test = ""
-        """The running test."""
         self._began = 0.0
 
     def begin(self) -> None:

@@ -36,7 +36,6 @@ class Recorder:
         self.sites = sites
         self.type_differs = False
         self.checks = 0
-        """Number of comparisons and truths that held."""
         self._compared = compared
         """Called with two equal values, the program's side first."""
         self._last: tuple[Site, Any, Any, str] | None = None
@@ -53,7 +52,6 @@ class Recorder:
         return args
 
     def compare(self, number: int, left: Any, right: Any) -> Any:
-        """Evaluates the comparison of a site."""
         site, call = self.sites[number], self._call
         result = OPERATORS[site.operator](left, right)
         got, expected = (right, left) if site.swapped else (left, right)
@@ -149,7 +147,6 @@ def _call_source(source: str, call: tuple[str, str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """The `repr` of a value, capped."""
     try:
         text = repr(value)
     except Exception as error:  # noqa: BLE001 - the value's own repr may raise anything
