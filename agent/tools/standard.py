@@ -194,7 +194,6 @@ class WorkspaceTools:
         return text
 
     async def _run(self, arguments: list[str], timeout_s: float) -> dict[str, Json]:
-        """Runs `python`, and saves the files that it changed."""
         limits = Limits(
             wall_s=timeout_s, cpu_s=timeout_s + 1, memory_mib=MEMORY_MIB,
             output_bytes=OUTPUT_BYTES, open_files=256,

@@ -122,7 +122,6 @@ def preloads(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _roots(code: str) -> frozenset[str]:
-    """The packages outside Python that a text imports."""
     return imported(code) - sys.stdlib_module_names - {""}
 
 

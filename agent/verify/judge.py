@@ -222,7 +222,6 @@ class _Bench:
             ]
 
     def _with_text(self, found: Sequence[tuple[TestCase, RunEvidence]]) -> list[RunEvidence]:
-        """Adds the tamper indicators in the program's text to the evidence."""
         solution = self.subject.solution
         reaches = next(filter(None, (reaching(one.text) for one in solution.files)), "")
         return [

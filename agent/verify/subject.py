@@ -108,7 +108,6 @@ class Subject:
 
     @property
     def helper_texts(self) -> str:
-        """The joined texts of the tests' support modules."""
         return "".join(text for path, text in self.test_support.items() if path.endswith(".py"))
 
     @property
@@ -129,7 +128,6 @@ class Subject:
         return self._with_entry(mask(text, not documented))
 
     def _with_entry(self, text: str) -> dict[str, str]:
-        """The program's files, its entry with this text."""
         helpers = {path for path in self.test_support if path.endswith(".py")}
         files = {f.path: f.text for f in self.task.support if f.path not in helpers}
         files |= {file.path: file.text for file in self.solution.files}

@@ -245,7 +245,6 @@ def _tree(text: str) -> ast.Module | None:
 
 
 def _claims_a_library(node: ast.AST) -> bool:
-    """Whether a node is like `f.__module__ = "math"`."""
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return any(

@@ -32,5 +32,4 @@ def main(jail: Any) -> None:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Whether the pattern matches the whole path or the file name."""
     return any(fnmatch.fnmatchcase(one, pattern) for one in (path, path.rpartition("/")[2]))

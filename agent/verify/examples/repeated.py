@@ -26,7 +26,6 @@ from agent.verify.groups import Group
 from agent.verify.subject import LATE_TESTS
 
 MAX_CALLS = 300
-"""Repeated calls of one group of tests."""
 MAX_ROWS = 200
 """Rows of a parametrized test, or iterations of a loop, that are unrolled."""
 _UNITTEST = {"assertEqual": "==", "assertEquals": "==", "assertIs": "is"}

@@ -61,7 +61,6 @@ def start_suite(jail: Any) -> None:
 
 
 def run_suite(jail: Any, arguments: Sequence[str], *plugins: Any) -> int:
-    """Runs a project's pytest with these arguments, and returns its exit code."""
     return int(pytest.main(
         [*arguments, *without(jail.files), "-q", f"--rootdir={jail.folder}"], plugins=[*plugins],
     ))

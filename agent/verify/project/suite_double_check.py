@@ -71,7 +71,6 @@ class CheckReports:
     exception that it `raises`, or it `fails` as it should. Each with the test."""
 
     def ended(self, *how: str) -> set[str]:
-        """The tests that ended in one of these ways."""
         return {test for one, test in self.ends if one in how}
 
 
@@ -123,7 +122,8 @@ def exchanged_files(files: Mapping[str, str], watching: Watching) -> dict[str, s
 def instrumented_nodes(watching: Watching) -> list[str]:
     """The running tests that are made to fail at their end."""
     names = {
-        path: undisturbed(partial(instrumented_tests, text)) for path, text in watching.expecting.items()
+        path: undisturbed(partial(instrumented_tests, text))
+        for path, text in watching.expecting.items()
     }
     return [
         node for node in watching.only

@@ -199,7 +199,6 @@ async def _judge_file(group: Group, base: Subject, judge: Judge, found: FileJudg
 def _imported(
     text: str, files: Mapping[str, str], project: Project
 ) -> Iterator[tuple[str, str]]:
-    """The modules of the program that a test file imports, each with its import root."""
     names = imports(text)
     for path in project.editable:
         for root in project.import_roots:

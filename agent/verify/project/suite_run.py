@@ -42,7 +42,6 @@ LONG_S = 5.0
 MAX_S = 3_600.0
 MEMORY_MIB = 4_096
 COMMAND = "python_command"
-"""The program that runs a test command."""
 INTERNAL, USAGE = 3, 4
 """Exit codes of pytest for errors outside of any test."""
 UNVERIFIED = "not verified: nothing was healed"
@@ -288,7 +287,6 @@ def _ending(ended: Outcome, patience_s: float) -> str:
 
 
 def _start_problem(ended: Json | Outcome) -> str:
-    """Why pytest does not start, from its output."""
     lines = ended.stderr.strip().split("\n") if isinstance(ended, Outcome) else []
     errors = [
         one.removeprefix("ERROR:").removeprefix("E  ").strip() for one in lines

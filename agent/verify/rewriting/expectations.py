@@ -141,7 +141,6 @@ class _FunctionNames:
     own: frozenset[str] = frozenset()
     captured: frozenset[str] = frozenset()
     bound: dict[str, bytes] = field(default_factory=dict)
-    """Names that are bound once, to a literal that is only compared."""
 
 
 class _Rewriter(ast.NodeTransformer):

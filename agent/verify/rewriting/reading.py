@@ -28,7 +28,6 @@ class Reading:
         self.code = code
         self.sites = sites
         self.attributes = attributes
-        """Names on which attributes are looked up."""
         self.imports_program = imports_program
 
 

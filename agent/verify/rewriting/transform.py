@@ -55,7 +55,6 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
 
 
 def free_names(tree: ast.Module) -> set[str]:
-    """Names that the code uses and does not bind."""
     bound, used = set(_imports(tree)), set()
     for node in ast.walk(tree):
         match node:

@@ -57,7 +57,6 @@ def _fresh_streams(stdin: str) -> None:
 
 
 def main(jail: Any) -> None:
-    """Answers the calls one after another, the program loaded afresh for each."""
     begin(jail)
     program = EntryFile(jail.payload, jail.folder)
     folder = os.path.join(jail.folder, "")

@@ -449,7 +449,6 @@ class Expecting:
         return getattr(module, "__file__", None) in self._program
 
     def _names(self, value: Any) -> list[str]:
-        """The program's names of an object, and the name of its class."""
         names = {type(value).__name__}
         for module in [*sys.modules.values()]:
             if getattr(module, "__file__", None) in self._program:
@@ -458,7 +457,6 @@ class Expecting:
 
 
 def _key(number: int) -> tuple[int, int]:
-    """Identifies a check of this thread."""
     return threading.get_ident(), number
 
 

@@ -116,7 +116,6 @@ class Guard:
         self._precision = decimal.getcontext().prec
         self._builtins: dict[str, Any] = {}
         self._modules: list[Any] = []
-        """The modules at the last check for planted ones."""
         self._platform = _platform()
         self._finders = [*sys.meta_path]
         self.starts_another = False
@@ -349,7 +348,6 @@ class Guard:
             self.note("changed-builtin", "the name or version of the platform or of Python")
 
     def compare_tolerances(self, counts: Callable[[str], bool] = lambda what: True) -> None:
-        """Reports changed tolerances of approximate comparisons."""
         changed = [
             f"{kind.__name__}.{name}" for kind, numbers in self._tolerances
             for name, number in numbers.items() if vars(kind).get(name) != number

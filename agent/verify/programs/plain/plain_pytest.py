@@ -176,8 +176,6 @@ def _tree(path: str) -> ast.Module | None:
 
 
 class Reporter(PytestSession):
-    """A plugin that reports each test to the host."""
-
     def __init__(self, run: TestProcess, texts: Texts) -> None:
         super().__init__(run.folder, _wanted(run.payload))
         self._run = run
@@ -201,7 +199,6 @@ class Reporter(PytestSession):
         self._run.guard.record_configured()
 
     def pytest_collectreport(self, report: Any) -> None:
-        """Also saves why a whole file is skipped."""
         super().pytest_collectreport(report)
         if report.skipped:
             self.skipped = _skip_reason(report)
@@ -334,7 +331,6 @@ def _sides(expression: str) -> dict[str, str]:
 
 
 def run_file(run: TestProcess) -> None:
-    """Runs the wanted tests of one file in one session of pytest."""
     payload = run.payload
     stand_by()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
