@@ -1,4 +1,4 @@
-"""Tools for agents that work on code: functions with schemas, over a private copy of a folder."""
+"""Tools for coding agents: functions with JSON schemas, over a private copy of a folder."""
 
 from agent.tools.code_sandbox import CodeSandbox
 from agent.tools.registry import ToolRegistry, ToolResult

@@ -1,4 +1,4 @@
-"""A sandbox for pieces of Python, with limits that the system enforces.
+"""A sandbox for Python snippets, with limits enforced by the operating system.
 
     from selfheal import CodeSandbox
 
@@ -20,25 +20,28 @@ from agent.tools.python_run import CodeResult, run_python
 from sandbox import Limits, Sandbox, open_sandbox
 
 LEAST_MEMORY_MB = 64
-"""With less the interpreter and what it loads first do not start."""
+"""The interpreter does not start with less."""
 _MESSAGE_BYTES = 1_000_000
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 class CodeSandbox:
-    """Runs code in a jail: no file of this machine, no network, no other process.
+    """Runs code in a jail without files of this machine, network or other processes.
 
-    `timeout_seconds` bounds the clock, and the processor time with it; `max_memory_mb` the address
-    space, the interpreter's own included; `max_output_bytes` standard output and errors together.
-    More of any ends the code, but for memory, where Python raises `MemoryError`.
+    Each call has a fresh interpreter and an empty folder.
 
-    `blocked_imports` are modules, with what lies below them, or functions such as `os.system`.
-    They are refused inside the jailed interpreter by a hook that stands before the code, and
-    to libraries too. That is a convenience, which tells honest code what it may not use:
-    Python code can get round it. What holds the code back is the jail, whatever is blocked.
+    Args:
+        timeout_seconds: Limit of wall time, and of processor time.
+        max_memory_mb: Limit of the address space, interpreter included; Python raises
+            `MemoryError` beyond it.
+        max_output_bytes: Limit of standard output and standard error together.
+        blocked_imports: Modules with their submodules, or functions such as `os.system`, refused
+            by an import hook, also to libraries. Python code can circumvent the hook; the
+            security boundary is the jail.
 
-    Each call has a fresh interpreter and an empty folder; nothing is left for the next. Used
-    after its `with`, it raises `RuntimeError`. Where the jail itself fails, `SandboxError`.
+    Raises:
+        RuntimeError: It is used after its `with` block.
+        SandboxError: The jail itself fails.
     """
 
     def __init__(
@@ -47,12 +50,12 @@ class CodeSandbox:
         sandbox: Sandbox | None = None,
     ) -> None:
         if isinstance(blocked_imports, str):
-            raise TypeError("blocked_imports is a list of names, not one text")
+            raise TypeError("blocked_imports must be a list of names, not a string")
         wrong = [one for one in blocked_imports if not _MODULE.fullmatch(one)]
         if wrong:
-            raise ValueError(f"blocked_imports: {wrong[0]!r} is no name of a module")
+            raise ValueError(f"blocked_imports: {wrong[0]!r} is not a module name")
         if timeout_seconds <= 0 or max_output_bytes < 1:
-            raise ValueError("timeout_seconds and max_output_bytes must be more than nothing")
+            raise ValueError("timeout_seconds and max_output_bytes must be positive")
         if max_memory_mb < LEAST_MEMORY_MB:
             raise ValueError(f"max_memory_mb must be at least {LEAST_MEMORY_MB}, for Python itself")
         self._limits = Limits(
@@ -64,10 +67,12 @@ class CodeSandbox:
         self._closed = False
 
     async def aexecute(self, code: str, stdin: str = "") -> CodeResult:
-        """Runs code as `python FILE` would, `stdin` its standard input. `execute`, which is no
-        coroutine, works inside a running event loop too, which waits for it."""
+        """Runs code as `python FILE` would, with `stdin` as standard input.
+
+        `execute` is the blocking variant; inside a running event loop it blocks the loop.
+        """
         if self._closed:
-            raise RuntimeError("this sandbox is closed; open another")
+            raise RuntimeError("this sandbox is closed; create a new one")
         sites = await asyncio.to_thread(own_sites)
         return await run_python(
             ["-c", code], {}, self._sandbox, self._limits, stdin=stdin, sites=sites,
@@ -90,6 +95,6 @@ class CodeSandbox:
 
 
 def configured_sandbox() -> Sandbox:
-    """The backend that the environment names, or the strongest of this machine."""
+    """The backend configured in the environment, or the strongest on this machine."""
     settings = Settings.from_env()
     return open_sandbox(settings.sandbox, settings.environment or None)

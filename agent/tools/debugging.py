@@ -1,7 +1,7 @@
-"""The tools of a debugger: what a failing program does, how it came to be so, and what is known.
+"""Debugger tools: run snippets, trace calls, inspect functions and tests, compare iterations.
 
-Each works on the program that is judged now, and none knows a held-out test: a debugger that
-makes these tools hands in what may be seen. Programs run in the jail.
+They work on the current program and see only what the caller puts into the `Scene`, never a
+held-out test. Programs run in the jail.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sandbox import Json, Limits, Sandbox
 SNIPPET_S = 5.0
 SNIPPET_BYTES = 20_000
 MAX_STEPS = 60
-"""Lines of a call that are shown: of more the first and the last."""
+"""Traced lines of a call that are shown; longer traces are cut in the middle."""
 MAX_CALLERS = 20
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Code = Annotated[str, Field(max_length=4_000)]
@@ -34,23 +34,23 @@ Name = Annotated[str, Field(max_length=200)]
 
 @dataclass(frozen=True)
 class Scene:
-    """What a debugger may see."""
-
     task: Task
-    """Its `support` is all that may be read beside the program."""
+    """Its `support` holds the only other readable files."""
     solution: Solution
     tests: Sequence[TestCase]
     report: Report
     programs: Mapping[int, Solution]
-    """The programs of this run by their iterations; 0 is the one that it began with."""
+    """The programs of this run by iteration; 0 is the initial program."""
     lessons: Callable[[str], Sequence[str]] | None = None
-    """What earlier failures taught, by words; `None` where the memory is switched off."""
+    """Searches the lessons of earlier failures; `None` where the memory is switched off."""
     import_roots: Sequence[str] = ("",)
 
 
 class DebuggerTools:
-    """What can be done to a scene. Methods raise `ToolError` for what cannot be, and `SandboxError`
-    where the jail is broken."""
+    """The tools over a scene.
+
+    Methods raise `ToolError` for impossible requests and `SandboxError` where the jail is broken.
+    """
 
     def __init__(self, scene: Scene, sandbox: Sandbox, snippet_s: float = SNIPPET_S) -> None:
         self._scene = scene
@@ -58,7 +58,7 @@ class DebuggerTools:
         self._sandbox = sandbox
 
     def register(self, registry: ToolRegistry) -> None:
-        """Adds all of them that have something to work on."""
+        """Adds the tools; `search_memory` only where the memory is switched on."""
         for function in (
             self.run_snippet, self.trace_call, self.inspect_function, self.show_test,
             self.diff_iterations,
@@ -70,46 +70,46 @@ class DebuggerTools:
     async def run_snippet(self, code: Code) -> dict[str, Json]:
         """Run Python code with the program loaded.
 
-        The program's names are there, and the value of a last expression is printed.
+        The program's names are defined, and the value of a final expression is printed.
 
-        code: what to run, for a few seconds at most
+        code: the code to run, for a few seconds at most
         """
-        solution, task = self._laid(self._scene.solution.entry)
+        solution, task = self._at_import_root(self._scene.solution.entry)
         ran = await run_snippet(code, solution, task, self._sandbox, Limits(
             wall_s=self._snippet_s, cpu_s=self._snippet_s, output_bytes=SNIPPET_BYTES,
         ))
         return {"stdout": ran.stdout, "stderr": ran.stderr, "error": ran.error}
 
     async def trace_call(self, call: Name) -> dict[str, Json]:
-        """Run one call of the program line by line, and see what its variables held.
+        """Run one call of the program line by line, and show the values of its variables.
 
         call: an expression, such as f([1, 2])
         """
         node = expression(call)
         if node is None:
-            raise ToolError("the call is no expression of Python; for statements use run_snippet")
+            raise ToolError("the call is no Python expression; for statements use run_snippet")
         used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-        solution, task = self._laid(next(
+        solution, task = self._at_import_root(next(
             (file.path for file, name, _ in self._functions() if name in used),
             self._scene.solution.entry,
         ))
-        # A call that returns is made to fail: variables are reported for failures only.
+        # A call that returns is made to fail: the tracer reports values of failures only.
         code = f"given = {call}\nraise RuntimeError({GIVES!r} + repr(given)[:500])"
         test = Script(name="trace", origin="adversarial", code=code)
-        seen = await trace(solution, (test,), task, self._sandbox, hanging={0})
-        (run,) = seen.tests
+        traced = await trace(solution, (test,), task, self._sandbox, hanging={0})
+        (run,) = traced.tests
         gives = run.message.removeprefix(GIVES) if run.message.startswith(GIVES) else ""
         ended = f"{run.exception}: {run.message}".strip(": ")
-        lines = [*_steps(seen.moments, solution.text)]
+        lines = [*_steps(traced.moments, solution.text)]
         if len(lines) > MAX_STEPS:
             half = MAX_STEPS // 2
             lines = [*lines[:half], f"… {len(lines) - 2 * half} lines …", *lines[-half:]]
         return {"gives": gives} | ({} if gives else {"ended": ended}) | {"lines": [*lines]}
 
     async def inspect_function(self, name: Name) -> dict[str, Json]:
-        """Show a function of the program: its signature, docstring, source, and who calls it.
+        """Show a function of the program: its signature, docstring, source, and callers.
 
-        name: of a function, or of a method as Class.method
+        name: a function, or a method as Class.method
         """
         functions = [*self._functions()]
         found = [one for one in functions if one[1] == name]
@@ -127,9 +127,9 @@ class DebuggerTools:
         }
 
     async def show_test(self, name: Annotated[str, Field(max_length=500)]) -> dict[str, Json]:
-        """Show a test of the program, and how it came out.
+        """Show a test of the program, and its outcome.
 
-        name: the name of the test, as its failure is reported
+        name: the test, as named in its failure
         """
         for test in self._scene.tests:
             if test.name == name:
@@ -144,10 +144,10 @@ class DebuggerTools:
     async def diff_iterations(
         self, first: Annotated[int, Field(ge=0)], second: Annotated[int, Field(ge=0)]
     ) -> str:
-        """Show what differs between two programs of this run.
+        """Show the diff between the programs of two iterations.
 
-        first: the number of an iteration; 0 is the program that the run began with
-        second: the number of another
+        first: the number of an iteration; 0 is the initial program
+        second: the number of another iteration
         """
         programs = self._scene.programs
         for number in (first, second):
@@ -157,31 +157,31 @@ class DebuggerTools:
         return programs[second].diff(programs[first]) or "they are the same"
 
     async def search_memory(self, words: Name) -> list[str]:
-        """Look up what earlier failures have taught.
+        """Search the lessons of earlier failures.
 
-        words: what the failure is about
+        words: keywords of the failure
         """
         return [*self._scene.lessons(words)] if self._scene.lessons is not None else []
 
-    def _laid(self, entry: str) -> tuple[Solution, Task]:
-        """The program with this entry, and its surroundings, files where they are imported from."""
+    def _at_import_root(self, entry: str) -> tuple[Solution, Task]:
+        """The program with this entry, and its task, with paths relative to the import roots."""
         scene = self._scene
-        files = tuple(self._placed(file) for file in scene.solution.files)
-        support = tuple(self._placed(file) for file in scene.task.support)
-        place = self._placed(File(path=entry, text="")).path
+        files = tuple(self._relative(file) for file in scene.solution.files)
+        support = tuple(self._relative(file) for file in scene.task.support)
+        path = self._relative(File(path=entry, text="")).path
         return (
-            scene.solution.model_copy(update={"files": files, "entry": place}),
+            scene.solution.model_copy(update={"files": files, "entry": path}),
             scene.task.model_copy(update={"support": support, "solution": None}),
         )
 
-    def _placed(self, file: File) -> File:
+    def _relative(self, file: File) -> File:
         for root in sorted(self._scene.import_roots, key=len, reverse=True):
             if root and file.path.startswith(f"{root}/"):
                 return file.model_copy(update={"path": file.path[len(root) + 1 :]})
         return file
 
     def _functions(self) -> Iterator[tuple[File, str, Function]]:
-        """The functions of the program, by their names with that of their class."""
+        """Each function with its file and its name, qualified by its class."""
         for file, tree in self._trees():
             inside = {
                 id(one): f"{node.name}.{one.name}"
@@ -203,7 +203,6 @@ class DebuggerTools:
         yield from found[:MAX_CALLERS]
 
     def _trees(self) -> Iterator[tuple[File, ast.Module]]:
-        # Nothing is known of a file that does not compile.
         return ((file, readable(file.text)) for file in self._scene.solution.files)
 
 
@@ -211,13 +210,13 @@ GIVES = "the call gives "
 
 
 def _steps(moments: Sequence[Moment], text: str) -> Iterator[str]:
-    """The lines that functions ran, each with what variables held before it."""
+    """The executed lines, each with the values of variables before it."""
     lines = text.split("\n")
     for one in moments:
         if not 0 < one.line <= len(lines):
-            continue  # the program shares the process that tells it
+            continue  # the program shares the tracer's process and could forge lines
         line = lines[one.line - 1].strip()
         if line.startswith("class ") or any(name == "__qualname__" for name, _ in one.values):
-            continue  # a class is made
+            continue  # a class body
         held = ", ".join(f"{name} = {value}" for name, value in one.values)
         yield f"line {one.line}: {line}" + (f"    # {held}" if held else "")

@@ -1,19 +1,19 @@
-"""What tools refuse.
+"""Errors of tools.
 
-    ToolError     a tool cannot do what it was asked; its caller gets the message
-      NoPython    a command line that is no Python's
-      BadPath     a path that leads out of the workspace, or is none
+    ToolError     a tool cannot do what was asked; reported to the caller, who may try again
+      NoPython    a command line that does not run Python
+      BadPath     a path outside of the workspace, or an invalid one
 """
 
 from __future__ import annotations
 
 
 class ToolError(Exception):
-    """What was asked cannot be done; the message says why and what to do instead."""
+    """A request cannot be fulfilled; the message says why and what to do instead."""
 
 
 class NoPython(ToolError):
-    """A command that the jail cannot run; `why` leaves out which tools there are instead."""
+    """A command that the jail cannot run; `why` omits which tools to use instead."""
 
     def __init__(self, why: str, instead: str) -> None:
         super().__init__(f"{why}; {instead}")
@@ -21,4 +21,4 @@ class NoPython(ToolError):
 
 
 class BadPath(ToolError):
-    """A path that names no place in the workspace."""
+    """A path that names no file in the workspace."""

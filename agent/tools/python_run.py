@@ -1,4 +1,4 @@
-"""Python run in the jail over given files, as a `python …` command would run it."""
+"""Runs Python in the jail over given files, as a `python …` command would."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from agent.verify.subject import Subject
 from sandbox import Job, Json, Limits, Outcome, Sandbox
 
 MAX_CHANGED_BYTES = 8_000_000
-"""In JSON a byte takes up to six, and all have to fit a job's messages."""
+"""A byte takes up to six in JSON, and a job's messages are limited."""
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _PYTEST = ("pytest", "py.test")
 _IGNORED = frozenset({"-u", "-B", "-s", "-I", "-E"})
-"""Options that change nothing here: output is not kept back, and nothing is read from outside."""
+"""Options without effect here: output is unbuffered, and the user's environment is not read."""
 _VERSION = ["-c", "import platform; print('Python', platform.python_version())"]
 INSTEAD = (
     "use file_list, file_read, file_write, edit_file, search or execute_code, or a `python …` "
@@ -29,27 +29,24 @@ INSTEAD = (
 
 @dataclass(frozen=True)
 class CodeResult:
-    """How Python code ended in its jail."""
-
     stdout: str
     stderr: str
     exit_code: int | None
     """`None` where the system ended it."""
     timed_out: bool
     error: str
-    """Why it did not come to a good end, in words; empty where it did."""
+    """Why it failed; empty where it succeeded."""
     blocked: tuple[str, ...] = ()
-    """Which of the blocked imports it tried, by the word of its own process."""
+    """Which blocked imports it tried, as reported by its own (untrusted) process."""
     seconds: float = 0.0
     changed: Mapping[str, str] = field(default_factory=dict, repr=False)
     gone: tuple[str, ...] = field(default=(), repr=False)
     left_out: tuple[str, ...] = field(default=(), repr=False)
     whole: bool = field(default=True, repr=False)
-    """Whether the changed files are known; otherwise what was written is unknown."""
+    """Whether the changes of files were reported; otherwise they are unknown."""
 
     @property
     def success(self) -> bool:
-        """Whether it ended by itself, with exit code 0."""
         return self.exit_code == 0 and not self.error
 
 
@@ -60,7 +57,7 @@ async def run_python(
 ) -> CodeResult:
     """Runs `python` with these arguments in a jail that holds these files.
 
-    With `keep` the result has the files that are other afterwards. Raises `SandboxError`.
+    With `keep` the result has the files that were changed. Raises `SandboxError`.
     """
     ours = await jail_modules.bundle(sandbox, sites, True)
     payload: dict[str, Json] = {
@@ -77,7 +74,7 @@ async def run_python(
 async def run_snippet(
     code: str, solution: Solution, task: Task, sandbox: Sandbox, limits: Limits
 ) -> CodeResult:
-    """Runs code that uses a program's names, in a jail that holds the program and its surroundings.
+    """Runs code that uses a program's names, in a jail with the program and its support files.
 
     Raises `SandboxError`.
     """
@@ -94,8 +91,8 @@ async def run_snippet(
 
 def _result(outcome: Outcome, keep: bool) -> CodeResult:
     messages = [one for one in outcome.messages if isinstance(one, dict)]
-    kept = next((one for one in reversed(messages) if "changed" in one), {})
-    changed = kept.get("changed")
+    changes = next((one for one in reversed(messages) if "changed" in one), {})
+    changed = changes.get("changed")
     return CodeResult(
         stdout=outcome.stdout, stderr=outcome.stderr, exit_code=_exit_code(outcome),
         # Several threads use up their processor time before the clock has run.
@@ -106,8 +103,8 @@ def _result(outcome: Outcome, keep: bool) -> CodeResult:
         changed={
             path: text for path, text in changed.items() if isinstance(text, str)
         } if isinstance(changed, dict) else {},
-        gone=_words(kept.get("gone")), left_out=_words(kept.get("left_out")),
-        whole=not keep or "changed" in kept,
+        gone=_words(changes.get("gone")), left_out=_words(changes.get("left_out")),
+        whole=not keep or "changed" in changes,
     )
 
 
@@ -124,14 +121,14 @@ def _exit_code(outcome: Outcome) -> int | None:
 def _error(outcome: Outcome, messages: Sequence[dict[str, Json]]) -> str:
     raised = next((one for one in messages if "raised" in one), None)
     if outcome.ended not in ("completed", "exited"):
-        said = outcome.limit or outcome.signal or outcome.ended
+        reason = outcome.limit or outcome.signal or outcome.ended
     elif raised is not None:
-        said = f"{raised['raised']}: {raised.get('message', '')}".removesuffix(": ")
+        reason = f"{raised['raised']}: {raised.get('message', '')}".removesuffix(": ")
     elif outcome.exit_code:
-        said = f"it ended with exit code {outcome.exit_code}"
+        reason = f"it ended with exit code {outcome.exit_code}"
     else:
         return ""
-    return "; ".join([said, *outcome.refusals])
+    return "; ".join([reason, *outcome.refusals])
 
 
 def _words(value: object) -> tuple[str, ...]:
@@ -139,7 +136,7 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 def python_arguments(command: str) -> list[str]:
-    """What `python` is given for a command line; raises `ToolError` for what is no Python."""
+    """The arguments of `python` in a command line; raises `ToolError` for any other command."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
@@ -148,7 +145,7 @@ def python_arguments(command: str) -> list[str]:
         raise ToolError(f"the command cannot be read: {error}") from error
     for word in rest:
         if word and not word.strip("();<>|&"):
-            raise NoPython(f"there is no shell in the jail, so `{word}` means nothing", INSTEAD)
+            raise NoPython(f"there is no shell in the jail, so `{word}` has no meaning", INSTEAD)
     name = program.rpartition("/")[2]
     if name in _PYTEST:
         return ["-m", "pytest", *rest]
@@ -166,4 +163,4 @@ def python_arguments(command: str) -> list[str]:
             return rest
         case [str(script), *_] if not script.startswith("-"):
             return rest
-    raise ToolError("python is given a script, `-m MODULE` or `-c CODE`, and no other options")
+    raise ToolError("python takes a script, `-m MODULE` or `-c CODE`, and no other options")

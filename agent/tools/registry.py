@@ -1,7 +1,7 @@
-"""Functions as tools: schemas of what they take, and calls that end in an observation.
+"""Registers functions as tools: derives JSON schemas, validates arguments and calls them.
 
-A tool's name, its schema and its description are the function's own: its name, its signature and
-its docstring, in which a line `name: words` describes a parameter.
+A tool's name, schema and description come from the function's name, signature and docstring, in
+which a line `name: words` describes a parameter.
 """
 
 from __future__ import annotations
@@ -26,23 +26,20 @@ from sandbox import Json, SandboxError
 MAX_OUTPUT_BYTES = 64_000
 MAX_S = 600.0
 Shape = Literal["plain", "openai", "anthropic"]
-# Any: a tool may be of any signature, and its arguments were checked by its schema.
+# Any: tools have any signature; their arguments are validated by their schema.
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The result of a call."""
-
     ok: bool
-    """Whether the tool did its work. A command that ran and failed is in the output."""
+    """Whether the tool itself succeeded. The failure of a command it ran is in the output."""
     output: Json = None
     error: str = ""
-    """Why not, and what to do instead."""
+    """Why the tool failed, and what to do instead."""
 
     @property
     def text(self) -> str:
-        """For a model: the output, or the error."""
         if not self.ok:
             return f"error: {self.error}"
         return self.output if isinstance(self.output, str) else _json(self.output)
@@ -60,9 +57,9 @@ class _Tool:
 class ToolRegistry:
     """Tools by name.
 
-    A call takes at most `timeout_s` and its output has at most `max_output_bytes`, as JSON; more
-    is cut, and says so. A function that is no coroutine runs in a thread, which nothing can
-    stop: past its time the call ends, and the thread is left to itself.
+    A call takes at most `timeout_s`. Its JSON output is cut to `max_output_bytes`, with a note. A
+    blocking function runs in a thread, which cannot be stopped: after the timeout the call ends
+    and the thread is abandoned.
     """
 
     def __init__(
@@ -76,35 +73,39 @@ class ToolRegistry:
         return iter(self._tools)
 
     def register(self, function: Function) -> Function:
-        """Adds a function, coroutine or not: as a decorator, or by a call.
+        """Adds a function, coroutine or not; usable as a decorator.
 
-        Raises `ValueError` for a name that is taken, or a function without a docstring, and
-        `TypeError` for a signature that no schema can say.
+        Raises:
+            ValueError: The name is taken, or the function has no docstring.
+            TypeError: No schema can describe the signature.
         """
         tool = _tool(function)
         if tool.name in self._tools:
-            raise ValueError(f"there is a tool {tool.name} already")
+            raise ValueError(f"the tool {tool.name} is already registered")
         self._tools[tool.name] = tool
         return function
 
     def get_schemas(self, shape: Shape = "plain") -> list[dict[str, Any]]:
-        """What each tool takes, as JSON schemas.
+        """The JSON schemas of all tools.
 
-        `plain` has name, description and parameters; `openai` and `anthropic` are what the
-        argument `tools` of their APIs takes.
+        `plain` has name, description and parameters; `openai` and `anthropic` fit the argument
+        `tools` of these APIs.
         """
         return [_shaped(tool, shape) for tool in self._tools.values()]
 
     def fault(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """What is wrong with a call before it is made, in words; empty where nothing is."""
+        """Why a call is invalid; empty where it is valid."""
         if (tool := self._tools.get(name)) is None:
             return f"there is no tool {name!r}; there are {', '.join(self._tools) or 'none'}"
         wrong = _wrong(tool, arguments)
         return f"{name}: {wrong}" if wrong else ""
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """Calls a tool. Whatever is wrong with the call, or goes wrong in it, is in the result;
-        only `SandboxError` is raised, which says that the jail is broken."""
+        """Calls a tool and returns its result, errors included.
+
+        Raises:
+            SandboxError: The jail is broken.
+        """
         given = {} if arguments is None else arguments
         if wrong := self.fault(name, given):
             return ToolResult(False, error=wrong)
@@ -125,11 +126,11 @@ class ToolRegistry:
             return self._failed(name, f"{kind}{error}")
 
     def execute(self, name: str, /, **arguments: Any) -> ToolResult:
-        """`call` for those who are no coroutines."""
+        """The blocking variant of `call`."""
         return outside_any_loop(self.call(name, arguments))
 
-    def _failed(self, name: str, said: str) -> ToolResult:
-        return ToolResult(False, error=str(bounded(f"{name}: {said}", self._most_bytes)))
+    def _failed(self, name: str, reason: str) -> ToolResult:
+        return ToolResult(False, error=str(bounded(f"{name}: {reason}", self._most_bytes)))
 
 
 def _shaped(tool: _Tool, shape: Shape) -> dict[str, Any]:
@@ -145,44 +146,44 @@ def _shaped(tool: _Tool, shape: Shape) -> dict[str, Any]:
             assert_never(shape)
 
 
-# From a function to a tool.
-
-
 def _tool(function: Callable[..., Any]) -> _Tool:
     name = function.__name__
     text = inspect.getdoc(function) or ""
     if not text:
-        raise ValueError(f"{name} has no docstring; a model chooses tools by what they say")
+        raise ValueError(f"{name} has no docstring; models need one to choose the tool")
     if inspect.ismethod(function):
-        arguments, schema = _of_a_method(function.__func__)
+        arguments, schema = _method_schema(function.__func__)
     else:
-        arguments, schema = _taken(function, inspect.signature(function).parameters.values())
+        arguments, schema = _schema(function, inspect.signature(function).parameters.values())
     return _Tool(name, text, function, arguments, deepcopy(schema))
 
 
 @lru_cache(maxsize=256)
-def _of_a_method(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str, Any]]:
-    """Found once for each method, since each run has tools of its own."""
-    _itself, *taken = inspect.signature(function).parameters.values()
-    return _taken(function, taken)
+def _method_schema(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str, Any]]:
+    """Cached for each method, since each run has tools of its own."""
+    _itself, *parameters = inspect.signature(function).parameters.values()
+    return _schema(function, parameters)
 
 
-def _taken(
+def _schema(
     function: Callable[..., Any], parameters: Iterable[inspect.Parameter]
 ) -> tuple[type[BaseModel], dict[str, Any]]:
-    """What a function takes, to be checked and as a schema."""
+    """The parameters of a function, as a pydantic model and as a JSON schema."""
     name, text = function.__name__, inspect.getdoc(function) or ""
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
     for one in parameters:
         if one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
-            raise TypeError(f"{name}: {one} cannot be given by its name")
+            raise TypeError(f"{name}: {one} cannot be passed by keyword")
         if one.name not in hints:
-            raise TypeError(f"{name}: {one.name} has no type")
-        said = re.search(rf"^\s*(?::param )?{one.name}(?: ?\([^)]*\))?: *(.+)$", text, re.MULTILINE)
+            raise TypeError(f"{name}: {one.name} has no type annotation")
+        described = re.search(
+            rf"^\s*(?::param )?{one.name}(?: ?\([^)]*\))?: *(.+)$", text, re.MULTILINE
+        )
         default = ... if one.default is one.empty else one.default
         fields[one.name] = (
-            hints[one.name], Field(default, description=said[1]) if said else Field(default)
+            hints[one.name],
+            Field(default, description=described[1]) if described else Field(default),
         )
     config = ConfigDict(extra="forbid", protected_namespaces=(), arbitrary_types_allowed=False)
     arguments = create_model(name, __config__=config, **fields)
@@ -190,7 +191,7 @@ def _taken(
 
 
 def _untitled(schema: Any) -> Any:
-    """A schema without the titles that repeat its names."""
+    """A schema without its titles, which only repeat the names."""
     if isinstance(schema, dict):
         return {
             key: _untitled(value) for key, value in schema.items()
@@ -199,25 +200,22 @@ def _untitled(schema: Any) -> Any:
     return [*map(_untitled, schema)] if isinstance(schema, list) else schema
 
 
-# A call.
-
-
 def _wrong(tool: _Tool, given: object) -> str:
-    """What is wrong with the arguments, in words; empty where nothing is."""
-    from jsonschema import Draft202012Validator  # a run without a model calls no tool
+    """Why the arguments are invalid; empty where they are valid."""
+    from jsonschema import Draft202012Validator  # slow to import; unused in runs without a model
 
     named = dict(given) if isinstance(given, Mapping) else given
-    problems = [
+    errors = [
         f"{'.'.join(map(str, one.absolute_path))}: {one.message}".removeprefix(": ")[:300]
         for one in Draft202012Validator(tool.schema).iter_errors(named)
     ]
-    if not problems:
+    if not errors:
         try:
             tool.arguments.model_validate(given)
         except ValidationError as error:
-            problems = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+            errors = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
     takes = ", ".join(tool.schema.get("properties", {})) or "nothing"
-    return f"{'; '.join(problems[:5])}. It takes {takes}." if problems else ""
+    return f"{'; '.join(errors[:5])}. It takes {takes}." if errors else ""
 
 
 async def _awaited(function: Callable[..., Any], values: dict[str, Any]) -> object:
@@ -227,7 +225,7 @@ async def _awaited(function: Callable[..., Any], values: dict[str, Any]) -> obje
     future: asyncio.Future[object] = loop.create_future()
 
     def settle(error: BaseException | None, found: object) -> None:
-        if future.done():  # nobody waits any more
+        if future.done():  # the call has timed out
             return
         if error is not None:
             future.set_exception(error)
@@ -239,23 +237,23 @@ async def _awaited(function: Callable[..., Any], values: dict[str, Any]) -> obje
         found = None
         try:
             found = function(**values)
-        except StopIteration as stop:  # no future takes one
+        except StopIteration as stop:  # a future refuses it as an exception
             error = RuntimeError(repr(stop))
-        except BaseException as raised:  # noqa: BLE001 - raised again in the waiting caller
+        except BaseException as raised:  # noqa: BLE001 - passed on to the awaiting call
             error = raised
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, error, found)
 
-    # A thread of a pool would be waited for at the end of the loop, for ever if need be.
+    # Not a thread pool: the loop would wait for its threads when it closes, possibly for ever.
     threading.Thread(target=work, name="tool", daemon=True).start()
     found = await future
     return await found if isinstance(found, Awaitable) else found
 
 
 def bounded(value: object, most_bytes: int) -> Json:
-    """A JSON value of at most so many bytes; what is too long is cut in the middle.
+    """A JSON value cut to at most so many bytes, long strings in the middle.
 
-    Raises `TypeError` or `ValueError` for what is no JSON.
+    Raises `TypeError` or `ValueError` for a value that JSON cannot represent.
     """
     found: Json = json.loads(_json(value))
     share = most_bytes
@@ -273,8 +271,8 @@ def _cut(value: Json, most: int) -> Json:
             return f"{value[: left - left // 2]}{words}{value[len(value) - left // 2 :]}" \
                 if left else words[:most]
         case list():
-            kept = [_cut(one, most) for one in value[:most]]
-            return [*kept, f"… {len(value) - most} more"] if len(value) > most > 0 else kept
+            first = [_cut(one, most) for one in value[:most]]
+            return [*first, f"… {len(value) - most} more"] if len(value) > most > 0 else first
         case dict():
             return {key[:most]: _cut(one, most) for key, one in [*value.items()][:most]}
         case _:

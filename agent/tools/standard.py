@@ -1,4 +1,4 @@
-"""The tools of a workspace: reading, writing, searching, running. All work on the copy alone."""
+"""The tools of a workspace: read, write, search and run, all on the private copy."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ Seconds = Annotated[float, Field(gt=0, le=600)]
 
 
 class WorkspaceTools:
-    """What can be done to a workspace. Methods raise `ToolError` for what cannot be, and
-    `SandboxError` where the jail is broken."""
+    """The tools over a workspace.
+
+    Methods raise `ToolError` for impossible requests and `SandboxError` where the jail is broken.
+    """
 
     def __init__(self, workspace: Workspace, sandbox: Sandbox | None = None) -> None:
         self.workspace = workspace
@@ -40,7 +42,7 @@ class WorkspaceTools:
     async def file_list(self, pattern: Pattern = "*") -> list[str]:
         """List the files of the workspace.
 
-        pattern: a glob for whole paths, in which * spans folders too
+        pattern: a glob for whole paths, in which * also matches slashes
         """
         return sorted(one for one in self.workspace.files if fnmatch.fnmatchcase(one, pattern))
 
@@ -50,8 +52,8 @@ class WorkspaceTools:
         """Read a text file.
 
         path: from the top of the workspace, with forward slashes
-        first_line: where to begin, for long files
-        last_line: where to end
+        first_line: the first line to return
+        last_line: the last line to return
         """
         text = self._text(path)
         if first_line == 1 and last_line is None:
@@ -62,16 +64,16 @@ class WorkspaceTools:
     async def file_write(
         self, path: str, content: str, mode: Literal["write", "append"] = "write"
     ) -> str:
-        """Write a text file; its folders are made.
+        """Write a text file; missing folders are created.
 
         path: from the top of the workspace, with forward slashes
         content: the text
-        mode: "write" replaces what is there, "append" adds to it
+        mode: "write" replaces the file, "append" adds to it
         """
         _refuse_surrogates(content)
         path = inside(path)
-        there = path in self.workspace.files
-        before = self._text(path) if mode == "append" and there else ""
+        exists = path in self.workspace.files
+        before = self._text(path) if mode == "append" and exists else ""
         self.workspace.write(path, before + content)
         return f"wrote {len(content)} characters to {path}"
 
@@ -79,20 +81,20 @@ class WorkspaceTools:
         """Replace a piece of a text file that occurs in it exactly once.
 
         path: from the top of the workspace, with forward slashes
-        old_content: the piece, as it stands there, with its indentation
-        new_content: what takes its place
+        old_content: the exact text to replace, with its indentation
+        new_content: the replacement
         """
         _refuse_surrogates(new_content)
         text = self._text(path)
         if not old_content:
-            raise ToolError("old_content is empty; name the piece that is to be replaced")
+            raise ToolError("old_content is empty; it must be the text to replace")
         times = _occurrences(text, old_content)
         if times != 1:
             crlf = old_content.replace("\n", "\r\n") in text and "\r\n" not in old_content
             hint = "; lines of this file end with \\r\\n" if times == 0 and crlf else ""
             raise ToolError(
                 f"old_content occurs {times} times in {path}, and must occur exactly once; "
-                + (f"copy it from file_read{hint}" if times == 0 else "take more lines around it")
+                + (f"copy it from file_read{hint}" if times == 0 else "add surrounding lines")
             )
         self.workspace.write(path, text.replace(old_content, new_content))
         return f"replaced one piece of {path}"
@@ -101,7 +103,7 @@ class WorkspaceTools:
         self, pattern: str, file_pattern: str = "*",
         max_results: Annotated[int, Field(ge=1, le=MAX_FOUND)] = 50,
     ) -> dict[str, Json]:
-        """Search lines of files by a regular expression of Python.
+        """Search lines of files by a Python regular expression.
 
         pattern: the regular expression
         file_pattern: a glob for the file's name or its whole path, such as *.py
@@ -117,16 +119,14 @@ class WorkspaceTools:
             sites=ours.sites, limits=Limits(wall_s=SEARCH_S, cpu_s=SEARCH_S),
         ))
         match outcome.messages:
-            case ({"wrong": str(said)},):
-                raise ToolError(f"the pattern is no regular expression: {said}")
+            case ({"wrong": str(reason)},):
+                raise ToolError(f"the pattern is no regular expression: {reason}")
             case ({"found": list(rows)},):
-                lines: list[Json] = [
-                    sayable(str(row)) for row in rows[:max_results]
-                ]
+                lines: list[Json] = [sayable(str(row)) for row in rows[:max_results]]
                 return {"found": lines, "more": len(rows) > max_results}
         raise ToolError(
-            f"the search was ended: {outcome.limit or outcome.ended}; a simpler pattern, without "
-            "repeats inside of repeats, ends in time"
+            f"the search was stopped: {outcome.limit or outcome.ended}; use a simpler pattern "
+            "without nested repeats"
         )
 
     async def shell(self, command: str, timeout: Seconds = 60.0) -> dict[str, Json]:  # noqa: ASYNC109 - its name
@@ -134,33 +134,33 @@ class WorkspaceTools:
 
         There is no shell, no network and no program but Python: `python script.py`,
         `python -m module`, `python -c code` and `pytest` work, one at a time. Nothing is
-        expanded. Files that the command writes are in the workspace afterwards.
+        expanded. Files that the command writes are saved to the workspace.
 
         command: the command line
-        timeout: seconds that it may take
+        timeout: limit in seconds
         """
         return await self._run(python_arguments(command), timeout)
 
     async def execute_code(self, code: str, timeout: Seconds = 60.0) -> dict[str, Json]:  # noqa: ASYNC109 - its name
         """Run Python code in a jail that holds the workspace, whose modules it may import.
 
-        code: the code, as it would stand in a file
-        timeout: seconds that it may take
+        code: the text of a script
+        timeout: limit in seconds
         """
         return await self._run(["-c", code], timeout)
 
     async def run_tests(self, test_command: str = "pytest") -> dict[str, Json]:
-        """Run the tests of the workspace by pytest, and tell which fail and why.
+        """Run the tests of the workspace by pytest, and report which fail and why.
 
-        What the tests write is not kept.
+        Files that the tests write are discarded.
 
         test_command: pytest with its arguments, such as `pytest tests/test_a.py -k name`
         """
         arguments = python_arguments(test_command)
         if arguments[:2] != ["-m", "pytest"]:
             raise ToolError(
-                "run_tests is given one pytest command, which runs unittest's classes too; use "
-                "shell for any other"
+                "run_tests takes one pytest command, which runs unittest classes too; use shell "
+                "for any other command"
             )
         project = Project(
             root="", name=self.workspace.name, import_roots=self.workspace.import_roots,
@@ -194,7 +194,6 @@ class WorkspaceTools:
         return text
 
     async def _run(self, arguments: list[str], timeout_s: float) -> dict[str, Json]:
-        """Runs `python`, and takes over the files that it changed."""
         limits = Limits(
             wall_s=timeout_s, cpu_s=timeout_s + 1, memory_mib=MEMORY_MIB,
             output_bytes=OUTPUT_BYTES, open_files=256,
@@ -205,7 +204,7 @@ class WorkspaceTools:
         )
         made = self.workspace.take_over(result.changed, result.gone, result.left_out)
         if not result.whole:
-            made["notes"].append("what it wrote is not known, and not kept")
+            made["notes"].append("its changes of files are unknown and were discarded")
         return {
             "exit_code": result.exit_code, "stdout": sayable(result.stdout),
             "stderr": sayable(result.stderr), "timed_out": result.timed_out, "error": result.error,
@@ -217,7 +216,6 @@ def open_tools(
     workspace: Workspace, sandbox: Sandbox | None = None, *,
     max_output_bytes: int = MAX_OUTPUT_BYTES, timeout_s: float = MAX_S,
 ) -> ToolRegistry:
-    """A registry with all tools of a workspace; more can be registered."""
     tools = WorkspaceTools(workspace, sandbox)
     registry = ToolRegistry(max_output_bytes, timeout_s)
     for function in (
@@ -229,7 +227,7 @@ def open_tools(
 
 
 def _occurrences(text: str, piece: str) -> int:
-    """How often a piece stands in a text, overlaps counted."""
+    """How often a piece occurs in a text, overlaps counted."""
     found, start = 0, text.find(piece)
     while start >= 0:
         found, start = found + 1, text.find(piece, start + 1)

@@ -1,8 +1,7 @@
 """A private copy of a folder's files, on which tools work.
 
-The copy is held in memory and written into the jail of each command. So no folder is shared with
-a command, there is no link to follow and no race to lose; the user's own folder is read once, at
-the start, and never changed.
+The copy is held in memory and written into the jail of each command, so no folder is shared with a
+command and no links or races matter. The user's folder is read once, and never changed.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from agent.target.repository.tree import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, r
 from agent.tools.errors import BadPath, ToolError
 
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".bzr", ".jj"})
-"""Folders whose files name programs that a version control starts."""
+"""Folders whose files can name programs that a version control system starts."""
 MAX_PATH = 1_000
 MAX_NAME = 255
 
 
 class Workspace:
-    """Files of a folder, as they are now. Paths are relative, with forward slashes.
+    """The current files of a folder, by relative paths with forward slashes.
 
-    In a text, bytes that are no UTF-8 stand as lone surrogates (`surrogateescape`).
+    Bytes that are not UTF-8 are lone surrogates in a text (`surrogateescape`).
     """
 
     def __init__(
@@ -40,11 +39,9 @@ class Workspace:
         self.import_roots = import_roots
         """Folders that modules are imported from; "" is the top."""
         self.sites = sites
-        """Folders of packages that code may import."""
         self.loopback = loopback
         """Whether tests may use a network of their own."""
         self.notices = notices
-        """What of the folder was left out, in words."""
         self._files: dict[str, str] = {}
         self._bytes = 0
         for path, text in (files or {}).items():
@@ -53,16 +50,16 @@ class Workspace:
 
     @classmethod
     def copy_of(cls, folder: str | Path, python: str = "") -> Workspace:
-        """A copy of a folder's files: of those that git would track, where it is there.
+        """A copy of a folder's files; in a git repository, those that git would track.
 
-        `python` names an interpreter whose packages the code may import, else it is the
+        `python` names an interpreter whose packages the code may import; the default is the
         folder's own, or this one. Raises `agent.target.BadInput`.
         """
         layout = layout_at(Path(folder))
         interpreter = find_interpreter(layout.root, python)
         if interpreter.python:
             raise BadInput(
-                f"tools run code on the Python that runs them, and the folder's is "
+                f"tools run code with their own Python, but the folder uses "
                 f"{interpreter.words}; install this package there and start it from there"
             )
         tree = read_tree(layout)
@@ -85,15 +82,14 @@ class Workspace:
 
     @property
     def diff(self) -> str:
-        """What was changed since the copy was made, as `git apply` takes it."""
+        """The changes since the copy was made, as a patch for `git apply`."""
         return "".join(
             _patch(path, self._first.get(path), self._files.get(path)) for path in self.changed
         )
 
     @property
     def changed(self) -> Mapping[str, tuple[str, str]]:
-        """What was changed since the copy was made: each path with its text before and now, empty
-        where there is no such file."""
+        """The changed files: each path with its text before and now, empty where missing."""
         return {
             path: (self._first.get(path, ""), self._files.get(path, ""))
             for path in sorted(self._first.keys() | self._files.keys())
@@ -108,7 +104,7 @@ class Workspace:
         return self._files[path]
 
     def write(self, path: str, text: str) -> None:
-        """Makes this a file's text; raises `ToolError` for a path or a size that cannot be."""
+        """Writes a file; raises `ToolError` for an invalid path or size."""
         path = inside(path)
         try:
             size = len(text.encode("utf-8", "surrogateescape"))
@@ -124,17 +120,20 @@ class Workspace:
         self._files[path], self._bytes = text, total
 
     def restore(self, files: Mapping[str, str]) -> None:
-        """Makes the files what they were: `files`, as they stood here before."""
+        """Replaces all files by `files`, an earlier state of the workspace."""
         self._files = dict(files)
         self._bytes = sum(map(_size, self._files.values()))
 
     def take_over(
         self, changed: Mapping[str, str], gone: Iterable[str], left_out: Iterable[str] = ()
     ) -> dict[str, list[str]]:
-        """Applies the changes that a command reported, as far as they can be made: what was written
-        and removed, and in words what could not be."""
-        notes = [f"{path} is no regular file, or too much" for path in left_out]
-        # What is gone goes first: a file may have become a folder.
+        """Applies the changes that a command reported.
+
+        Returns:
+            The paths that were `written` and `removed`, and `notes` on changes that were refused.
+        """
+        notes = [f"{path} is no regular file, or too large" for path in left_out]
+        # Removals come first: a file may have become a folder.
         removed = sorted(path for path in gone if path in self._files)
         for path in removed:
             self._bytes -= _size(self._files.pop(path))
@@ -160,26 +159,26 @@ class Workspace:
 
 
 def inside(path: str) -> str:
-    """A path in its plain form; raises `BadPath` for one that leads out, or is none."""
+    """A normalised path; raises `BadPath` for one outside of the workspace, or an invalid one."""
     if path.startswith(("/", "~")) or "\\" in path or path[1:2] == ":":
-        raise BadPath(f"{path!r} is not relative with forward slashes; name it from the top")
+        raise BadPath(f"{path!r} is not a relative path with forward slashes")
     parts = [one for one in path.split("/") if one not in ("", ".")]
     if ".." in parts:
-        raise BadPath(f"{path!r} leads out; name a place from the top, without `..`")
+        raise BadPath(f"{path!r} leads out of the workspace; use a path without `..`")
     if VERSION_CONTROL & {one.lower() for one in parts}:
-        raise BadPath(f"{path!r} is version control's own; name a file of the program")
+        raise BadPath(f"{path!r} belongs to version control; name a file of the program")
     try:
         longest = max((len(os.fsencode(one)) for one in parts), default=0)
     except UnicodeEncodeError:
         longest = MAX_NAME + 1
     if not parts or path.endswith("/") or "\0" in path or longest > MAX_NAME \
             or len(path) > MAX_PATH:
-        raise BadPath(f"{path[:100]!r} is no name of a file")
+        raise BadPath(f"{path[:100]!r} is not a file name")
     return "/".join(parts)
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path is one of a workspace, in its plain form."""
+    """Whether a path is valid in a workspace and normalised."""
     try:
         return inside(path) == path
     except BadPath:

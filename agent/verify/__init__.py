@@ -1,1 +1,1 @@
-"""The judge: what tests show of a solution, decided where the solution is not."""
+"""The judge: decides on the host which tests a solution passes."""

@@ -1,16 +1,15 @@
-"""From what was seen of a test to its verdict: how plain pytest says it comes out, and how far a
-pass is believed.
+"""Turns the evidence about a test into its verdict: pytest's outcome, and whether a pass counts.
 
-| the plain run | its plain calls, repeated | the verdict |
+| plain run | repeated plain calls | verdict |
 |---|---|---|
-| does not pass | not repeated | as pytest says |
-| is skipped or the like, and the program was seen acting on it | not repeated | not believed |
+| does not pass | not repeated | pytest's outcome |
+| is skipped or xfailed, with a tamper indicator | not repeated | not believed |
 | passes | all its checks are such calls, and they hold | `isolated` |
 | passes | not all its checks are such calls | `in-process`, after canaries |
-| passes | one is answered otherwise, twice | not believed |
-| passes, and the program was seen acting on the test | any | not believed |
+| passes | one gives another answer, twice | not believed |
+| passes, with a tamper indicator | any | not believed |
 
-All of this is pure: rows go in, a verdict comes out.
+All functions are pure.
 """
 
 from __future__ import annotations
@@ -24,44 +23,40 @@ from typing import Any, get_args
 
 from agent.core.domain import EXCLUDED, Integrity, Status, TestCase, Verdict
 from agent.core.trees import parse
-from agent.verify.tamper_indicators import words
+from agent.verify.tamper_indicators import message_of
 
 SHOWN = 2_000
 CONTRADICTS = (
-    "it behaves otherwise when it is tested: where neither pytest nor the test is, the same calls "
-    "are answered otherwise"
+    "it behaves differently under test: without pytest and the test, the same calls give other "
+    "results"
 )
-WITHIN = "not all that it checks are calls with plain values, so its checks ran beside the program"
+WITHIN = "some of its checks are not calls with plain values, so they ran in the program's process"
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class PassEvidence:
-    """All that was seen of one test."""
-
+class RunEvidence:
     plain: Row
     indicators: Sequence[str] = ()
-    """What the program was seen doing to it, in words."""
+    """Messages of the tamper indicators observed at run time."""
     is_isolated: bool = False
-    """All its checks were compared outside of the program's process, and hold."""
+    """Whether all its checks were compared outside of the program's process, and hold."""
     contradicted: str = ""
-    """A plain call of it that is answered otherwise where no test is, in words."""
+    """Message about a plain call that gives another answer in a process without tests."""
     vacuous: bool = False
-    """It also passes on spoilt answers."""
     written: str = ""
-    """A sign in the program's text that lowers a pass to `in-process`."""
+    """A tamper indicator in the program's text that lowers a pass to `in-process`."""
     reaching: str = ""
-    """What in the program's text could reach into its tests; it forbids belief in one process."""
+    """Code in the program that could reach into its tests; an in-process pass is not believed."""
 
 
 def passes(row: Row) -> bool:
-    """Whether the plain run passes."""
     return row.get("status") == "passed"
 
 
 def unchecked(row: Row) -> bool:
-    """Whether a test in which a check stands came to its end without one that held."""
+    """Whether a test that contains checks ended without one that held."""
     return bool(row.get("checking")) and not row.get("checks")
 
 
@@ -76,12 +71,12 @@ _STATEFUL = (
 )
 
 
-_KEEPING = sys.stdlib_module_names - STATELESS
+_STATEFUL_MODULES = sys.stdlib_module_names - STATELESS
 
 
 @lru_cache(maxsize=1024)
 def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
-    """Whether a test's text asks the program (`modules`) by calls alone, and keeps no state."""
+    """Whether a test only calls the program (`modules`), and shares no other state with it."""
     try:
         tree = parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -104,8 +99,8 @@ def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
                 name not in modules and name.partition(".")[0] not in STATELESS for name in named
             ):
                 return False
-        elif isinstance(node, ast.Name) and node.id in _KEEPING:
-            return False  # a snippet uses such a module without importing it
+        elif isinstance(node, ast.Name) and node.id in _STATEFUL_MODULES:
+            return False  # snippets may use modules without importing them
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and any(
             "parametrize" not in ast.unparse(decorator) for decorator in node.decorator_list
         ):
@@ -113,22 +108,21 @@ def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
     return not any(word in code for word in _STATEFUL)
 
 
-def verdict(test: TestCase, name: str, seen: PassEvidence) -> Verdict:
-    """What was seen, as a value."""
-    row = seen.plain
+def verdict(test: TestCase, name: str, evidence: RunEvidence) -> Verdict:
+    row = evidence.plain
     doubt, integrity, reason = "", None, ""
     if passes(row):
-        doubt = _doubt(seen)
+        doubt = _doubt(evidence)
         if not doubt:
-            integrity, reason = _integrity(seen)
-        if integrity == "in-process" and seen.reaching:
-            doubt, integrity, reason = seen.reaching, None, ""
+            integrity, reason = _integrity(evidence)
+        if integrity == "in-process" and evidence.reaching:
+            doubt, integrity, reason = evidence.reaching, None, ""
     elif _status(row) in EXCLUDED:
-        doubt = _joined(seen.indicators)
+        doubt = _joined(evidence.indicators)
     wall_s = row.get("wall_s")
     return Verdict(
         name=name, test=test.name, origin=test.origin, status=_status(row), integrity=integrity,
-        reason=reason, doubt=doubt, vacuous=seen.vacuous and integrity is not None,
+        reason=reason, doubt=doubt, vacuous=evidence.vacuous and integrity is not None,
         call=text_in(row, "call"), expected=text_in(row, "expected"), got=text_in(row, "got"),
         message=f"not believed: {doubt}" if doubt else text_in(row, "message"),
         type_differs=row.get("type_differs") is True,
@@ -137,16 +131,16 @@ def verdict(test: TestCase, name: str, seen: PassEvidence) -> Verdict:
 
 
 def compared(test: TestCase, row: Row) -> Verdict:
-    """A verdict on an example that the host itself compared: nobody else has a word in it."""
-    seen = verdict(test, test.name, PassEvidence(row, is_isolated=True))
-    return seen.model_copy(update={"integrity": "isolated"})
+    """The verdict on an example that the host itself compared."""
+    found = verdict(test, test.name, RunEvidence(row, is_isolated=True))
+    return found.model_copy(update={"integrity": "isolated"})
 
 
-def _doubt(seen: PassEvidence) -> str:
-    indicators = [*seen.indicators]
-    if unchecked(seen.plain) and not seen.vacuous:
-        indicators.append(words("no-check"))
-    against = f"{CONTRADICTS}: {seen.contradicted}" if seen.contradicted else ""
+def _doubt(evidence: RunEvidence) -> str:
+    indicators = [*evidence.indicators]
+    if unchecked(evidence.plain) and not evidence.vacuous:
+        indicators.append(message_of("no-check"))
+    against = f"{CONTRADICTS}: {evidence.contradicted}" if evidence.contradicted else ""
     return _joined(indicators) or against[:SHOWN]
 
 
@@ -154,10 +148,10 @@ def _joined(indicators: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(indicators))[:SHOWN]
 
 
-def _integrity(seen: PassEvidence) -> tuple[Integrity, str]:
-    if seen.written:
-        return "in-process", seen.written
-    return ("isolated", "") if seen.is_isolated else ("in-process", WITHIN)
+def _integrity(evidence: RunEvidence) -> tuple[Integrity, str]:
+    if evidence.written:
+        return "in-process", evidence.written
+    return ("isolated", "") if evidence.is_isolated else ("in-process", WITHIN)
 
 
 def _status(row: Row) -> Status:
@@ -168,6 +162,6 @@ def _status(row: Row) -> Status:
 
 
 def text_in(row: Row, key: str) -> str:
-    """A text that a process sent under this key, capped; empty if it sent none."""
+    """The capped text under this key of a message; empty where it has none."""
     value = row.get(key)
     return value[:SHOWN] if isinstance(value, str) else ""

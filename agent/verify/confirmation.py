@@ -1,13 +1,11 @@
-"""Runs what passes again under other chance and in other surroundings: a pass by luck is none.
+"""Confirms passes under other seeds and in another environment, to refuse flaky or faked ones.
 
-A jail has one hash seed, one order of each set and one state of `random`, so a program that
-depends on these passes there each time, and under plain pytest now and then. It also has marks by
-which a program can know it, whatever is done against that. So a program that passes all its tests
-runs once more in an interpreter with another hash seed, whose surroundings look otherwise
-(`surroundings`): another user, other limits and folders, another time of day, processes, sockets.
-Where sets, hashes or chance have a part in it, it runs under more seeds in the usual surroundings.
-The seeds are drawn for each host, so that no program knows them. Nothing is added to a pass by
-this: it can only be taken back.
+A jail always has the same hash seed and `random` state, so a program that depends on them passes
+there every time, but only sometimes under plain pytest. A program might also recognise the jail. So
+a program that passes all its tests runs again with another hash seed in an environment that looks
+different (`surroundings`): user, limits, folders, time of day, processes, sockets. If it uses sets,
+hashes or randomness, it also runs under more seeds in the usual environment. Seeds are drawn per
+host, so that programs cannot know them. Confirmation can only revoke passes.
 """
 
 from __future__ import annotations
@@ -21,26 +19,26 @@ from agent.core.domain import VETOING_ORIGINS, Report, Script, Solution, TestCas
 from agent.core.trees import readable_nodes
 from agent.verify.plain.canary import CanaryKind
 from agent.verify.subject import Seeds
-from agent.verify.tamper_indicators import words
+from agent.verify.tamper_indicators import message_of
 
-_CHANCE = random.SystemRandom()
-OTHER_HASHES = tuple(_CHANCE.sample(range(1, 1 << 32), 4))
-"""Hash seeds beside the usual one: of other surroundings, and of further runs. Each takes a fork
-server of its own."""
+_RANDOM = random.SystemRandom()
+OTHER_HASHES = tuple(_RANDOM.sample(range(1, 1 << 32), 4))
+"""Additional hash seeds: one for the other environment, the rest for further runs. Each needs its
+own fork server."""
 RANDOM_SEEDS = 1 << 31
 
-Again = Callable[[Sequence[TestCase], Seeds, CanaryKind], Awaitable[Report]]
-"""Runs tests with these seeds and surroundings, by the plain run alone."""
+PlainRunner = Callable[[Sequence[TestCase], Seeds, CanaryKind], Awaitable[Report]]
+"""Makes a plain run of tests with these seeds and surroundings."""
 
 
 async def confirm(
-    report: Report, tests: Sequence[TestCase], solution: Solution, again: Again,
+    report: Report, tests: Sequence[TestCase], solution: Solution, run_again: PlainRunner,
     confirmed: set[tuple[str, str]],
 ) -> Report:
-    """The report with those passes taken back that do not hold in every other run: a program that
-    fails somewhere is left as it is, and so is a pass of a test that decides nothing.
+    """The report without the passes that do not hold in every other run.
 
-    A test that comes to no end in another run is not taken back, since a busy machine does that.
+    Only passes of vetoing tests in reports without failures are confirmed. A time-out in another
+    run revokes nothing, since a busy machine can cause it.
     """
     passing = {one.test for one in report.verdicts if one.passed}
     fresh = [
@@ -50,28 +48,29 @@ async def confirm(
     ]
     if not fresh or not report.passed:
         return report
-    # Of a file all run again, in their order: one may need what another leaves.
-    whole = {test.code for test in fresh if isinstance(test, Script) and test.node}
-    asked = [test for test in tests if test in fresh or test.code in whole]
+    # All tests of a file run again, in order, since they may depend on each other.
+    files = {test.code for test in fresh if isinstance(test, Script) and test.node}
+    repeated = [test for test in tests if test in fresh or test.code in files]
     runs: list[tuple[int, CanaryKind]] = [(OTHER_HASHES[0], "elsewhere")]
     texts = dict.fromkeys((*(file.text for file in solution.files), *(one.code for one in tests)))
     if any(uses_hashes(text) or "random" in text for text in texts):
         runs += [(seed, "") for seed in OTHER_HASHES[1:]]
     reports = await asyncio.gather(*(
-        again(asked, Seeds(seed, _CHANCE.randrange(RANDOM_SEEDS)), surroundings)
+        run_again(repeated, Seeds(seed, _RANDOM.randrange(RANDOM_SEEDS)), surroundings)
         for seed, surroundings in runs
     ))
-    apart, *plain = map(_failing, reports)
-    lost = {name: _flaky(one) for found in plain for name, one in found.items()}
-    if apart.keys() - lost.keys():
-        # Only what fails there twice, and not by chance, fails because of the surroundings.
-        repeated = _failing(await again(asked, Seeds(0), "elsewhere"))
-        lost = {
-            name: _known(one) if name in repeated else _flaky(one) for name, one in apart.items()
-        } | lost
+    elsewhere, *plain = map(_failing, reports)
+    revoked = {name: _flaky(one) for found in plain for name, one in found.items()}
+    if elsewhere.keys() - revoked.keys():
+        # A test that fails there again, with the usual seed, fails because of the surroundings.
+        again = _failing(await run_again(repeated, Seeds(0), "elsewhere"))
+        revoked = {
+            name: _tampered(one) if name in again else _flaky(one)
+            for name, one in elsewhere.items()
+        } | revoked
     confirmed.update((solution.id, test.name) for test in fresh)
     return report.model_copy(update={"verdicts": tuple(
-        one.model_copy(update=lost[one.name]) if one.passed and one.name in lost else one
+        one.model_copy(update=revoked[one.name]) if one.passed and one.name in revoked else one
         for one in report.verdicts
     )})
 
@@ -81,7 +80,7 @@ _OF_SETS = frozenset({"union", "intersection", "difference", "symmetric_differen
 
 
 def uses_hashes(text: str) -> bool:
-    """Whether a text has sets or hashes in it, as far as its words show."""
+    """Whether a program's text visibly uses sets or hashes."""
     return any(
         isinstance(node, ast.Set | ast.SetComp)
         or (isinstance(node, ast.Name) and node.id in _HASHED)
@@ -92,7 +91,7 @@ def uses_hashes(text: str) -> bool:
 
 
 def _is_view(node: ast.expr) -> bool:
-    """Whether a node is `x.keys()` or `x.items()`, of which an operator makes a set."""
+    """Whether a node is `x.keys()` or `x.items()`, whose operators return sets."""
     return isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("keys", "items")
 
 
@@ -110,8 +109,8 @@ def _flaky(verdict: Verdict) -> dict[str, object]:
     }
 
 
-def _known(verdict: Verdict) -> dict[str, object]:
-    doubt = words("surroundings", verdict.message)
+def _tampered(verdict: Verdict) -> dict[str, object]:
+    doubt = message_of("surroundings", verdict.message)
     return {
         "integrity": None, "reason": "", "vacuous": False, "doubt": doubt,
         "message": f"not believed: {doubt}",

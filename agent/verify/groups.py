@@ -14,22 +14,21 @@ from sandbox.types import Json
 
 @dataclass(frozen=True)
 class Group:
-    """Tests with what they are about. Each has a key: its number, or pytest's node."""
+    """Tests and their subject. Each test has a key: its number, or its pytest node id."""
 
     subject: Subject
     tests: Sequence[TestCase]
     code: str | None = None
-    """Of the file they stand in; `None` of snippets."""
+    """The text of their file; `None` for snippets."""
     output: str = ""
     """What the program prints, for the snippets that read it."""
 
     @cached_property
     def path(self) -> str:
-        """Where their file lies."""
         return self.subject.test_path([*self.tests])
 
     def keeps_to_calls(self, key: str) -> bool:
-        """Whether a test's text asks the program by calls alone, and keeps no state."""
+        """Whether a test only calls the program, and shares no other state with it."""
         code = self.tests[int(key)].code if self.code is None else self.code
         return belief.keeps_to_calls(code, self.subject.all_modules)
 
@@ -39,19 +38,17 @@ class Group:
         return isinstance(test, Script) and test.uses_output
 
     def decides(self, key: str) -> bool:
-        """Whether a test has any weight; otherwise the reason for its pass is irrelevant."""
         return self.code is not None or WEIGHTS[self.tests[int(key)].origin] > 0
 
     def left(self, keys: Sequence[str], done: Collection[str]) -> dict[str, TestCase]:
-        """Those of these keys, or all, that are not done; of a file all, since what its nodes are
-        is not known before it is collected."""
+        """The tests of these keys, or all, that are not done; always all tests of a file, whose
+        nodes are unknown before collection."""
         return {
             key: test for key, test in ((str(n), test) for n, test in enumerate(self.tests))
             if self.code is not None or (key not in done and (not keys or key in keys))
         }
 
     def payload(self, keys: Sequence[str], done: Collection[str]) -> dict[str, Json]:
-        """The orders for a process, for the tests that are left."""
         if self.code is None:
             return {"output": self.output, "tests": [
                 {

@@ -1,9 +1,9 @@
-"""Judges a solution by its tests; the only module that knows both sides.
+"""Judges a solution by its tests; the only module that handles both.
 
-An example with plain values is compared by the host (`examples`). How any other test comes out is
-what `plain_run` says, as pytest itself would; `evidence` gathers whether a pass can be believed,
-and `belief` makes the verdict. Whatever the solution does is a verdict; `SandboxError` is raised
-only when the jail itself is broken.
+The host compares examples with plain values itself (`examples`). `plain_run` gives the outcome of
+any other test, as pytest would; `evidence` gathers whether a pass can be believed, and `belief`
+makes the verdict. Any behaviour of the solution becomes a verdict; `SandboxError` is raised only
+when the jail itself is broken.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agent.core.domain import (
 )
 from agent.core.loops import aside
 from agent.verify import belief, jail_modules
-from agent.verify.belief import PassEvidence
+from agent.verify.belief import RunEvidence
 from agent.verify.confirmation import confirm
 from agent.verify.evidence import gather_evidence
 from agent.verify.examples.examples import answers, example_call
@@ -33,7 +33,7 @@ from agent.verify.groups import Group
 from agent.verify.node_ids import nodes_above, stands_for
 from agent.verify.plain.canary import CanaryKind
 from agent.verify.plain.plain_run import PlainRun
-from agent.verify.plain.wrong_file import astray
+from agent.verify.plain.wrong_file import wrong_file
 from agent.verify.project.suite_judge import project_report
 from agent.verify.rewriting.masking import mask
 from agent.verify.script_run import ending_of
@@ -62,17 +62,20 @@ async def check(
     asks: bool = True,
     confirmed: set[tuple[str, str]] | None = None,
 ) -> Report:
-    """What the tests show of the solution: one verdict per test, or per pytest node.
+    """Judges a solution: one verdict per test, or per pytest node.
 
-    The program is also run as a script where `run_program` says so; left open, where a test
-    reads its output or nothing else could speak of it. `wall_s` is each test's deadline. With
-    `first_failure` tests may have no verdict once one of them has failed. Without `observe` only
-    the plain run is made: for programs of which nothing is claimed, as mutants are. Without `asks`
-    the tests of files do not run again with other expectations.
-    Otherwise a program that passes everything runs again under other chance and in other
-    surroundings (`confirmation`). `confirmed` holds passes of earlier calls that were confirmed, by
-    solution and test: they are not run again, and new ones are added.
-    In a project its own pytest says how tests come out, and which tests there are.
+    In a project its own pytest decides which tests there are, and their outcomes.
+
+    Args:
+        run_program: Whether the program is also run as a script; by default where a test reads its
+            output, or no vetoing test judges it.
+        wall_s: Deadline of each test, in seconds.
+        first_failure: Whether to stop after the first failure, leaving tests without a verdict.
+        observe: Whether passes are verified beyond the plain run: not for mutants. A program that
+            passes everything is confirmed under other seeds and in another environment.
+        asks: Whether tests of files run again with other expectations.
+        confirmed: Confirmed passes of earlier calls, by solution and test: they are not confirmed
+            again, and new ones are added.
     """
     if task.project is not None:
         return await project_report(
@@ -83,7 +86,7 @@ async def check(
         run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)
     await aside(mask, solution.text)
 
-    async def judged(
+    async def judge(
         tests: Sequence[TestCase], bench: _Bench, run_program: bool = run_program
     ) -> Report:
         ending: Ending | None = None
@@ -103,25 +106,21 @@ async def check(
             astray=next(iter(bench.astray), ""),
         )
 
-    async def again(
+    async def run_again(
         tests: Sequence[TestCase], other: Seeds, surroundings: CanaryKind
     ) -> Report:
         subject = Subject(solution, task, sandbox, wall_s, other)
-        return await judged(tests, _Bench(subject, False, False, surroundings), False)
+        return await judge(tests, _Bench(subject, False, False, surroundings), False)
 
-    report = await judged(
-        tests,
-        _Bench(
-            Subject(solution, task, sandbox, wall_s, seeds), first_failure, observe, asks=asks
-        ),
-    )
+    subject = Subject(solution, task, sandbox, wall_s, seeds)
+    report = await judge(tests, _Bench(subject, first_failure, observe, asks=asks))
     if not observe:
         return report
-    return await confirm(report, tests, solution, again, set() if confirmed is None else confirmed)
+    confirmed = set() if confirmed is None else confirmed
+    return await confirm(report, tests, solution, run_again, confirmed)
 
 
 async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[Verdict]]:
-    """The program's run and the tests', side by side."""
     try:
         async with asyncio.TaskGroup() as group:
             ending = group.create_task(ending_of(bench.subject))
@@ -133,22 +132,20 @@ async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[
 
 @dataclass(frozen=True)
 class _Bench:
-    """A solution on its way through all its tests."""
+    """Runs all tests of one solution and collects their verdicts."""
 
     subject: Subject
     first_failure: bool = False
     observe: bool = True
     surroundings: CanaryKind = ""
-    """Of a plain run alone: how its surroundings differ from the usual."""
+    """The environment of a plain run, where it differs from the usual one."""
     asks: bool = True
-    """Whether tests of files run again with other expectations."""
     found: dict[int, list[Verdict]] = field(default_factory=dict)
-    """Test, by its identity since two may have one name, to its verdicts: one, or one a node."""
+    """Verdicts by the `id` of their test, since two tests may have the same name."""
     astray: list[str] = field(default_factory=list)
-    """What files of tests ran in place of the program."""
+    """Messages about files that tests ran in place of the program."""
 
     async def verdicts(self, tests: Sequence[TestCase], output: str) -> list[Verdict]:
-        """Verdicts on each test, in the order of the tests."""
         snippets = await self._compare_examples([test for test in tests if not _node(test)])
         if snippets and not self._settled():
             await self._judge_snippets(snippets, output)
@@ -162,13 +159,13 @@ class _Bench:
         return [verdict for test in tests for verdict in self.found.get(id(test), ())]
 
     def _settled(self) -> bool:
-        """Whether a failure was seen, and one is enough."""
+        """Whether a test has failed, and one failure is enough."""
         return self.first_failure and any(
             verdict.fails for verdicts in self.found.values() for verdict in verdicts
         )
 
     async def _compare_examples(self, tests: list[TestCase]) -> list[TestCase]:
-        """Judges the examples whose answers the host itself can compare; returns the others."""
+        """Judges the examples whose answers the host can compare; returns the other tests."""
         waiting = [(test, one) for test in tests if (one := example_call(test)) is not None]
         if self.surroundings:
             return tests  # only the surroundings of a plain run can be changed
@@ -176,7 +173,7 @@ class _Bench:
             rows = await answers(self.subject, [one for _, one in waiting])
             for (test, _), row in zip(waiting, rows, strict=False):
                 if row is None:
-                    continue  # it runs beside the program
+                    continue  # judged by a plain run
                 self.found[id(test)] = [belief.compared(test, row)]
                 if row["status"] == "timeout":
                     self.subject.late.append(test.name)
@@ -187,15 +184,15 @@ class _Bench:
         plain, rows = await gather_evidence(
             Group(self.subject, tests, output=output), self.observe, self.surroundings
         )
-        nothing = PassEvidence({"message": plain.problem or "it did not run"})
+        nothing = RunEvidence({"message": plain.problem or "it did not run"})
         found = [(test, rows.get(str(number), nothing)) for number, test in enumerate(tests)]
-        for test, seen in zip(tests, await aside(self._with_text, found), strict=True):
-            self.found[id(test)] = [belief.verdict(test, test.name, seen)]
+        for test, evidence in zip(tests, await aside(self._with_text, found), strict=True):
+            self.found[id(test)] = [belief.verdict(test, test.name, evidence)]
 
     async def _judge_file(self, code: str, tests: list[TestCase]) -> None:
         ours = await jail_modules.bundle(self.subject.sandbox, self.subject.task.sites, True)
         if not ours.opens_files:
-            nothing = PassEvidence({"status": "error", "message": NO_FILES})
+            nothing = RunEvidence({"status": "error", "message": NO_FILES})
             for test in tests:
                 self.found[id(test)] = [belief.verdict(test, test.name, nothing)]
             return
@@ -203,48 +200,48 @@ class _Bench:
             Group(self.subject, tests, code), self.observe, self.surroundings, self.asks
         )
         own = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
-        if words := astray(self.subject, plain, code, own=own):
-            self.astray.append(words)
+        if message := wrong_file(self.subject, plain, code, own=own):
+            self.astray.append(message)
         by_node: dict[str, list[str]] = {}
         for name in rows:
             for node in nodes_above(name):
                 by_node.setdefault(node, []).append(name)
         for test in tests:
             node = _node(test)
-            mine = {name: rows[name] for name in by_node.get(node, ()) if _of(test, name)}
+            mine = {name: rows[name] for name in by_node.get(node, ()) if _covers(test, name)}
             if not mine and (node != REST or not (rows or len(tests) > 1)):
-                mine[test.name if node == REST else node] = PassEvidence(
+                mine[test.name if node == REST else node] = RunEvidence(
                     _uncollected(node, plain, self.subject.all_modules)
                 )
-            seen = await aside(self._with_text, [(test, one) for one in mine.values()])
+            evidence = await aside(self._with_text, [(test, one) for one in mine.values()])
             self.found[id(test)] = [
                 belief.verdict(
                     test, name if node == REST else test.name + name.removeprefix(node), one
                 )
-                for name, one in zip(mine, seen, strict=True)
+                for name, one in zip(mine, evidence, strict=True)
             ]
 
-    def _with_text(self, found: Sequence[tuple[TestCase, PassEvidence]]) -> list[PassEvidence]:
-        """The same, with what the program's text says against each."""
+    def _with_text(self, found: Sequence[tuple[TestCase, RunEvidence]]) -> list[RunEvidence]:
         solution = self.subject.solution
         reaches = next(filter(None, (reaching(one.text) for one in solution.files)), "")
         return [
             replace(
-                seen, written=written_for(solution.text, test.code, not _node(test)),
+                evidence, written=written_for(solution.text, test.code, not _node(test)),
                 reaching=reaches,
             )
-            for test, seen in found
+            for test, evidence in found
         ]
 
 
-def _of(test: TestCase, name: str) -> bool:
-    """Whether a test stands for a name that pytest collected."""
+def _covers(test: TestCase, name: str) -> bool:
     return isinstance(test, Script) and stands_for(test.node, test.without, name)
 
 
 def _uncollected(node: str, plain: PlainRun, modules: Collection[str]) -> dict[str, str]:
-    """What is said of a test that pytest has not collected: its own words where it has any. A file
-    that sets itself aside since the program (`modules`) cannot be imported says nothing for it."""
+    """The outcome of a test that pytest has not collected, with pytest's reason if there is one.
+
+    A file that is skipped because the program (`modules`) cannot be imported is an error.
+    """
     if plain.skipped:
         missing = any(f"could not import {one!r}" in plain.skipped for one in modules)
         return {"status": "error" if missing else "skipped", "message": plain.skipped}
@@ -253,7 +250,7 @@ def _uncollected(node: str, plain: PlainRun, modules: Collection[str]) -> dict[s
 
 
 def _unique(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
-    """Two tests of one name get numbers, since names are keys."""
+    """The verdicts with unique names, numbered where needed, and without jail paths."""
     taken = {verdict.name for verdict in verdicts}
     named: set[str] = set()
     unique = []
@@ -263,9 +260,10 @@ def _unique(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
             count += 1
             name = f"{verdict.name} ({count})"
         named.add(name)
-        texts = {"message": verdict.message, "got": verdict.got}
-        texts = {one: jail_modules.without_jail_paths(text) for one, text in texts.items()}
-        unique.append(verdict.model_copy(update={"name": name, **texts}))
+        unique.append(verdict.model_copy(update={
+            "name": name, "message": jail_modules.without_jail_paths(verdict.message),
+            "got": jail_modules.without_jail_paths(verdict.got),
+        }))
     return tuple(unique)
 
 

@@ -1,4 +1,4 @@
-"""The program run as a script, as a user starts it."""
+"""Runs the program as a script, as a user starts it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from agent.verify.subject import Subject
 from sandbox.types import Json, Outcome
 
 WALL_FACTOR = 2.0
-"""A program as a whole may take so many times what a test may."""
-
-
+"""The deadline of a whole program, as a multiple of a test's."""
 LONGEST_OUTPUT = 16_000_000
-"""Bytes that a program may print before it is taken for one that never stops printing."""
+"""Bytes of output after which a program counts as printing endlessly."""
 
 
 async def ending_of(subject: Subject) -> tuple[Ending, str]:
-    """Runs the program as a script, in a jail of its own; how it ended, and all that it printed,
-    of which the ending shows the beginning."""
+    """Runs the program as a script, in a jail of its own.
+
+    Returns:
+        How it ended, with the beginning of its output, and the whole output.
+    """
     payload: dict[str, Json] = {
         "entry": subject.solution.entry, "text": mask(subject.solution.text),
         "argv": list(subject.task.argv), "random_seed": subject.random_seed,
@@ -34,7 +35,7 @@ async def ending_of(subject: Subject) -> tuple[Ending, str]:
     longer = await subject.sandbox.run(
         replace(job, limits=replace(job.limits, output_bytes=LONGEST_OUTPUT))
     )
-    if longer.ended in ("output", "timeout"):  # it never stops
+    if longer.ended in ("output", "timeout"):  # it prints endlessly
         return _ending(outcome), outcome.stdout
     shown = replace(
         longer, stdout=longer.stdout[: job.limits.output_bytes],
@@ -44,7 +45,7 @@ async def ending_of(subject: Subject) -> tuple[Ending, str]:
 
 
 def _ending(outcome: Outcome) -> Ending:
-    """How a script ended: what the host observed first, then what the process reported."""
+    """How a script ended: the host's observation first, then the process's own report."""
     last = outcome.messages[-1] if outcome.messages else None
     row: dict[str, Any] = last if isinstance(last, dict) else {}
     kind: Literal["completed", "raised", "exited", "timeout", "killed"]
@@ -62,7 +63,7 @@ def _ending(outcome: Outcome) -> Ending:
     raised = kind == "raised"
     message = text_in(row, "message")
     if kind == "exited" and exit_code and not message:
-        # What a program says before it gives up goes there: argparse does so.
+        # Programs print the reason there before they exit, as argparse does.
         message = (outcome.stderr.strip().splitlines() or [""])[-1][:SHOWN]
     line = row.get("line")
     return Ending(

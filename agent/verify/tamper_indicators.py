@@ -1,8 +1,7 @@
-"""Signs that a program acts on its tests, and what each means.
+"""Tamper indicators: rules that detect a program acting on its tests, and their messages.
 
-A sign is the name of a rule. Those seen acting, at run time, take belief away from a pass; those
-only written in the program's text lower it to `in-process`, and forbid a candidate that a search
-or a model wrote.
+A pass with an indicator observed at run time is not believed. An indicator found in the program's
+text lowers a pass to `in-process`, and excludes candidates of a search or a model.
 """
 
 from __future__ import annotations
@@ -17,86 +16,82 @@ from typing import NamedTuple
 
 ACTING: dict[str, str] = {
     "frames": "it reads the frames of its callers",
-    "collector": "it searches the memory by the garbage collector",
+    "collector": "it searches the objects in memory through the garbage collector",
     "memory": "it reads or writes raw memory",
-    "audit-hook": "it listens to what the interpreter does",
+    "audit-hook": "it installs an audit hook",
     "exchanged-code": "it exchanges the code of a function that is not its own",
     "test-source": "it opens the source of its tests",
     "expected-data": "it opens the data that its tests expect",
-    "changed-runner": "pytest, unittest or the runner were changed",
-    "tolerance": "what tests reckon by was made less exact",
+    "changed-runner": "pytest, unittest or the test runner was changed",
+    "tolerance": "a tolerance of the tests was loosened",
     "changed-builtin": "a builtin was replaced",
-    "changed-library": "a part of Python's library that its tests use was changed",
-    "module-table": "it looks through the modules that are loaded, or puts others in their place",
+    "changed-library": "a part of the standard library that its tests use was changed",
+    "module-table": "it enumerates or replaces the loaded modules",
     "planted-module": "a module with a library's name was planted",
-    "control-flow": "it raises what a test framework steers by",
-    "set-aside": "it changed what a test looks at that sets itself aside",
-    "test-module": "it reads what stands in the module of its tests, or adds to it",
-    "stop-iteration": "a StopIteration comes out of what is no iterator",
-    "vanished": "what it gives its tests to derive from or to be run by keeps some from being run",
+    "control-flow": "it raises control-flow exceptions of a test framework",
+    "set-aside": "it changed a condition on which a test is skipped",
+    "test-module": "it reads values from the module of its tests, or adds to it",
+    "stop-iteration": "it raises StopIteration outside of an iterator",
+    "vanished": "its base classes or hooks prevent some tests from running",
     "no-check": "the test passes without one completed check",
-    "equal-to-all": "an object of it is equal to anything",
-    "surroundings": "it passes only where it is tested, and not as another user or process, with "
-    "other limits, folders or the usual files",
-    "forged-word": "something else than the runner spoke to the judge",
-    "ended-early": "the process ended in the midst of a run",
+    "equal-to-all": "one of its objects is equal to anything",
+    "surroundings": "it passes only in the test environment, and not as another user or process, "
+    "with other limits, folders or the usual files",
+    "forged-word": "the judge received a message that is not from the runner",
+    "ended-early": "the process ended before all tests ran",
 }
-"""Signs seen at run time, in words that follow "not believed:"."""
+"""Indicators observed at run time, with messages that follow "not believed:"."""
 
 WRITTEN: dict[str, str] = {
     "foreign-module": "it claims that its own code is a library's",
-    "shadowed-name": "it has a name of its own for what the test takes from Python",
-    "broad-alias": "it calls an exception that catches nearly all by a name of its own",
+    "shadowed-name": "it redefines a name that the test takes from Python",
+    "broad-alias": "it renames an exception that catches nearly everything",
 }
-"""Signs in the program's text."""
+"""Indicators in the program's text."""
 
-_DEEP = (
+_FRAME_NAMES = (
     "f_locals", "f_globals", "f_lineno", "f_trace", "f_builtins", "co_consts", "co_code",
     "getargvalues", "getinnerframes", "getouterframes", "code_context", "getclosurevars",
 )
-"""What reads or changes a frame, in a program's text."""
 _OWNER = "__self__"
-"""The object of a method that was handed over, which weak references are made of too."""
-_HELD = ("__globals__", "cell_contents")
-"""What holds the names of a function that was handed over."""
-_LINES = ("lineno", "stack_info", "filename", "pathname")
-"""Where something was called, as warnings and records of `logging` hold it."""
+"""The object of a bound method; weak references use it too."""
+_FUNCTION_NAMESPACES = ("__globals__", "cell_contents")
+_CALL_SITES = ("lineno", "stack_info", "filename", "pathname")
+"""Attributes with the place of a call, of warnings and records of `logging`."""
 _CALLERS = ("stacklevel", "stack_info")
-"""What has them look at a caller."""
+"""Keywords that make them describe a caller."""
 _STACKS = ("format_stack", "extract_stack", "print_stack", "walk_stack", "findCaller",
            "formatwarning")
-"""What shows the lines of a caller."""
 _RAW = ("py_object", "from_address", "memmove", "memset", "POINTER", "__array_interface__",
         "__array_struct__")
-"""What makes something of an address, as `id` gives one."""
+"""Names that access memory by an address, as `id` returns one."""
 _HARMLESS = re.compile(r"""\bf_globals(?:\.get\(|\[)\s*["']__(?:name|file|package)__["']""")
-"""Who called, as namedtuple asks for it: to say where a class comes from."""
+"""Reads only the caller's module, as `namedtuple` does."""
 
 EXPECTED_WORDS = ("expected", "golden", "snapshot", "answer", "truth")
-"""Words in the names of files that hold what tests expect."""
+"""Words in the names of files that hold expected values."""
 
 
-def words(sign: str, detail: str = "") -> str:
-    """What a sign means, for people."""
-    said = ACTING.get(sign) or WRITTEN.get(sign) or sign
-    return f"{said} ({detail})" if detail else said
+def message_of(rule: str, detail: str = "") -> str:
+    message = ACTING.get(rule) or WRITTEN.get(rule) or rule
+    return f"{message} ({detail})" if detail else message
 
 
 HOOKS = frozenset(
     "sys os io signal select socket ssl threading warnings logging codecs locale".split()
 )
-"""Modules in which programs replace functions, honestly; of `time`, what waits."""
-_MADE = frozenset("__init__ __new__ __del__ __repr__ __str__".split())
-"""What programs may well change of a library's class."""
+"""Modules in which honest programs replace functions."""
+_REPLACEABLE = frozenset("__init__ __new__ __del__ __repr__ __str__".split())
+"""Methods of library classes that honest programs replace."""
 
 
 def uses(what: str, texts: str) -> bool:
-    """Whether tests use a method, a setting or a table of Python's library, and do not set it."""
+    """Whether tests use a part of the standard library without setting it themselves."""
     owner, _, name = what.rpartition(".")
     root = owner.partition(".")[0]
     if what.startswith("logging._"):
         return "level" in texts or "caplog" in texts
-    if root in HOOKS or name in _MADE:
+    if root in HOOKS or name in _REPLACEABLE:
         return False
     if name.endswith("__"):
         return True
@@ -108,7 +103,7 @@ def uses(what: str, texts: str) -> bool:
 
 
 def is_loosened(what: str, texts: str) -> bool:
-    """Whether a tolerance that was made less exact counts: tests that name it may set it."""
+    """Whether a loosened tolerance counts; tests that name it may set it themselves."""
     kind, _, name = what.rpartition(".")
     return name not in texts and (kind != "Decimal" or kind in texts)
 
@@ -117,36 +112,37 @@ _EQUALITY = (
     "__eq", "eq__", "__ne", "ne__", "type(", "setattr", "exec", "eval", "mock", "import_module",
     "__import__", "globals(", "__dict__", "vars(", "ctypes", "pickle", "marshal", "approx", "ANY",
 )
-"""What a text needs for an object that equals anything, by all ways that are known to us."""
+"""Words of which a program needs one for an object that equals anything."""
 
 
 def may_equal_anything(program: str) -> bool:
-    """Whether an object of a program could be equal to anything at all."""
     return any(word in program for word in _EQUALITY)
 
 
 @lru_cache(maxsize=1024)
-def written_for(program: str, test: str, beside: bool) -> str:
-    """What of a program's text lowers a pass of this test, in words; `beside` says that the
-    test sees all names of the program."""
-    stated, asked = _stated(program), _tree(test)
-    if stated is None or asked is None:
+def written_for(program: str, test: str, is_snippet: bool) -> str:
+    """The message of the indicator in a program's text that lowers a pass of this test, or "".
+
+    `is_snippet` says that the test is a snippet, which sees all names of the program.
+    """
+    found, tree = _indications(program), _tree(test)
+    if found is None or tree is None:
         return ""
-    if stated.claims_a_library:
+    if found.claims_a_library:
         return WRITTEN["foreign-module"]
-    broad = sorted(stated.broad & {
-        getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(asked)
+    broad = sorted(found.broad & {
+        getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(tree)
     })
     if broad:
         return f"{WRITTEN['broad-alias']} ({', '.join(broad[:3])})"
-    shadowed = sorted(stated.bound & _meant(asked, beside))
+    shadowed = sorted(found.bound & _library_names(tree, is_snippet))
     if shadowed:
         return f"{WRITTEN['shadowed-name']} ({', '.join(shadowed[:3])})"
     return ""
 
 
-class _Stated(NamedTuple):
-    """What of a program's text matters to any test."""
+class _Indications(NamedTuple):
+    """The findings in a program's text that do not depend on a test."""
 
     claims_a_library: bool
     broad: set[str]
@@ -154,19 +150,17 @@ class _Stated(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _stated(program: str) -> _Stated | None:
+def _indications(program: str) -> _Indications | None:
     tree = _tree(program)
     if tree is None:
         return None
-    return _Stated(any(map(_claims_a_library, ast.walk(tree))), _broad(tree), _bound(tree))
+    return _Indications(any(map(_claims_a_library, ast.walk(tree))), _broad(tree), _bound(tree))
 
 
 @lru_cache(maxsize=1024)
 def reaching(program: str) -> str:
-    """What in a program's text could reach into tests that share its process, in words.
-
-    A pass that was seen from outside needs no such care: there was nothing to reach."""
-    tree = _tree(_HARMLESS.sub(lambda asked: asked[0].replace("f_globals", "f_name"), program))
+    """The message of code in a program that could reach into tests in its process, or ""."""
+    tree = _tree(_HARMLESS.sub(lambda match: match[0].replace("f_globals", "f_name"), program))
     if tree is None:
         return ""
     nodes = [*ast.walk(tree)]
@@ -175,16 +169,16 @@ def reaching(program: str) -> str:
     for node in nodes:
         match node:
             case ast.Constant(value=str(text)) if " " not in text and any(
-                one in text for one in _DEEP
+                one in text for one in _FRAME_NAMES
             ):
                 return f"{ACTING['frames']} ({text})"
-            case ast.Attribute(attr=name) if name in _DEEP or name in _HELD:
+            case ast.Attribute(attr=name) if name in _FRAME_NAMES + _FUNCTION_NAMESPACES:
                 return f"{ACTING['frames']} ({name})"
             case ast.Attribute(attr=name) | ast.Constant(value=str(name)) if (
                 name == _OWNER and "weakref" not in program
             ):
                 return f"{ACTING['frames']} ({name})"
-            case ast.Attribute(attr=name) if name in _LINES and asks_callers:
+            case ast.Attribute(attr=name) if name in _CALL_SITES and asks_callers:
                 return f"{ACTING['test-source']} (a caller's {name})"
             case ast.Attribute(attr=name) | ast.Name(id=name) | ast.alias(name=name) if (
                 name in _STACKS
@@ -197,7 +191,7 @@ def reaching(program: str) -> str:
             )) if "__next__" not in program:
                 return ACTING["stop-iteration"]
             case ast.Constant(value="PYTEST_CURRENT_TEST"):
-                return "it asks which test runs"
+                return "it reads the name of the running test"
             case ast.Call(
                 func=ast.Attribute(value=ast.Attribute(attr="modules"), attr="values" | "items")
             ) | ast.For(iter=ast.Attribute(attr="modules")) | ast.comprehension(
@@ -210,18 +204,18 @@ def reaching(program: str) -> str:
 
 
 def introduced(before: str, after: str, tests: Iterable[str]) -> str:
-    """What an edit brings into a program that only a forger needs, in words."""
+    """The message of a tamper indicator that an edit adds to a program, or ""."""
     if reaching(after) and not reaching(before):
         return reaching(after)
     for test in dict.fromkeys(tests):
-        sign = written_for(after, test, True)
-        if sign and not written_for(before, test, True):
-            return sign
+        message = written_for(after, test, True)
+        if message and not written_for(before, test, True):
+            return message
     return ""
 
 
 def _broad(tree: ast.Module) -> set[str]:
-    """Names of a program's own for an exception that catches nearly all."""
+    """A program's own names for exceptions that catch nearly everything."""
     found: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Tuple):
@@ -236,7 +230,7 @@ _KNOWN = frozenset(
     "Decimal Fraction Path datetime date timedelta isclose approx pytest unittest Counter deque "
     "OrderedDict defaultdict".split()
 )
-"""Classes and functions of Python that a snippet means though it does not import them."""
+"""Library names that a snippet may use without importing them."""
 _LIBRARIES = sys.stdlib_module_names | {"pytest", "numpy"}
 
 
@@ -246,12 +240,11 @@ def _tree(text: str) -> ast.Module | None:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    except SystemError:  # a thread beside it was in the parser too, up to Python 3.12
+    except SystemError:  # another thread was in the parser too, up to Python 3.12
         return _tree(text)
 
 
 def _claims_a_library(node: ast.AST) -> bool:
-    """`f.__module__ = "math"`; `functools.wraps` does as much honestly, without writing it."""
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return any(
@@ -262,7 +255,6 @@ def _claims_a_library(node: ast.AST) -> bool:
 
 
 def _bound(tree: ast.Module) -> set[str]:
-    """Names that a program defines at its top."""
     names: set[str] = set()
     for node in tree.body:
         match node:
@@ -275,14 +267,16 @@ def _bound(tree: ast.Module) -> set[str]:
     return names
 
 
-def _meant(test: ast.Module, beside: bool) -> set[str]:
-    """Names that a test means as Python's or a library's, where the program's would be taken:
-    it sees all of them, or imports them with a star."""
+def _library_names(test: ast.Module, is_snippet: bool) -> set[str]:
+    """Names of Python or libraries in a test that names of the program could shadow.
+
+    Only snippets and tests with a star import can have such names.
+    """
     star = any(
         isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
         for node in ast.walk(test)
     )
-    if not (star or beside):
+    if not (star or is_snippet):
         return set()
     imported = {
         alias.asname or alias.name.partition(".")[0]
@@ -290,9 +284,9 @@ def _meant(test: ast.Module, beside: bool) -> set[str]:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
         if (getattr(node, "module", None) or alias.name).partition(".")[0] in _LIBRARIES
-    } | (_KNOWN if beside else set())
+    } | (_KNOWN if is_snippet else set())
     used = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     python = {name for name in used if hasattr(builtins, name)}
-    if beside and python == used:
-        return imported  # a test of the program's own `sum`, say, and of nothing else
+    if is_snippet and python == used:
+        return imported  # a test of the program's own `sum`, for example
     return (python | imported) & used

@@ -1,1 +1,1 @@
-"""What the tools run in a jail."""
+"""Programs that the tools run in a jail."""

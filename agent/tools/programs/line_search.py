@@ -1,4 +1,4 @@
-"""Inside a jail of its own: looks for a pattern in lines of text. A pattern may take for ever."""
+"""Jailed program: searches lines of text for a pattern, which may never terminate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LINE_CHARS = 300
 
 
 def main(jail: Any) -> None:
-    """Sends the lines that match, with path and number, one more than asked for at most."""
+    """Sends matching lines with path and number, at most one more than requested."""
     payload = jail.payload
     try:
         pattern = re.compile(payload["pattern"])
@@ -19,7 +19,7 @@ def main(jail: Any) -> None:
         return
     found: list[str] = []
     for path, text in payload["files"].items():
-        if not _named(path, payload["file_pattern"]):
+        if not _matches(path, payload["file_pattern"]):
             continue
         for number, line in enumerate(text.split("\n"), start=1):
             shown = line.removesuffix("\r")
@@ -31,6 +31,5 @@ def main(jail: Any) -> None:
     jail.send({"found": found})
 
 
-def _named(path: str, pattern: str) -> bool:
-    """Whether the pattern names a file, by its whole path or its last part."""
+def _matches(path: str, pattern: str) -> bool:
     return any(fnmatch.fnmatchcase(one, pattern) for one in (path, path.rpartition("/")[2]))

@@ -1,7 +1,7 @@
-"""Inside a jail of its own: runs what a `python …` command names, and tells which files changed.
+"""Jailed program: runs a `python …` command, and reports which files changed.
 
-What it tells is the word of a process that runs foreign code; only the host's view of its end and
-its output is more than that.
+Its reports are untrusted, since the process runs foreign code; the host itself observes only how
+the process ends and what it prints.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOT_KEPT = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cach
 
 
 def main(jail: Any) -> None:
-    """Runs the command's arguments as `python` would, and ends with its exit code."""
+    """Runs the command's arguments as `python` would, and exits with its exit code."""
     payload = jail.payload
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"] if one]
     if payload["blocked"]:
@@ -38,15 +38,14 @@ def main(jail: Any) -> None:
         code = exit_code(error.code)
     except BaseException as error:  # noqa: BLE001 - the program may raise anything
         code = 1
-        tell(error, jail)
+        report_error(error, jail)
     if lines:
         jail.send({"ran": lines.rows()})
     if payload["keep"]:
         try:
             jail.send(_changes(jail, *payload["most_bytes"]))
         except OSError:
-            # A folder that cannot be listed any more; nothing is said of any file.
-            print("what was written cannot be read", file=sys.stderr)
+            print("the files that were written cannot be read", file=sys.stderr)
     raise SystemExit(code)
 
 
@@ -59,7 +58,7 @@ def _run(arguments: list[str], jail: Any) -> None:
         _run_as_main(rest[0], "<string>")
     elif first == "-m":
         if not jail.payload["opens"]:
-            sys.exit("python: no -m, as this jail opens no file; give a script")
+            sys.exit("python: -m is unavailable, as this jail opens no files; use a script")
         if rest[0] == "pytest":
             rest[1:1] = without(jail.files)
         sys.argv[:] = rest
@@ -84,7 +83,7 @@ def _run_as_main(text: str | bytes, path: str) -> None:
 
 
 class _Lines:
-    """Functions and lines of some files that this process and its threads run."""
+    """Records which functions and lines of some files this process and its threads run."""
 
     def __init__(self, folder: str, files: list[str]) -> None:
         self._names = {os.path.join(folder, one): one for one in files}
@@ -95,7 +94,7 @@ class _Lines:
         return bool(self._names)
 
     def watch(self, action: Any, *arguments: Any) -> None:
-        """Does something, and follows it where there are files to watch."""
+        """Calls the action, traced where there are files to watch."""
         if not self:
             action(*arguments)
             return
@@ -131,7 +130,7 @@ class _Lines:
 
 
 def exit_code(code: object) -> int:
-    """What a process ends with that exits so."""
+    """The exit code of a process that raises `SystemExit` with this code."""
     if code is None:
         return 0
     if isinstance(code, int):
@@ -140,8 +139,8 @@ def exit_code(code: object) -> int:
     return 1
 
 
-def tell(error: BaseException, jail: Any) -> None:
-    """Writes the traceback as the interpreter would, without our own part of it."""
+def report_error(error: BaseException, jail: Any) -> None:
+    """Prints the traceback as the interpreter would, without our own frames, and sends it."""
     trace = error.__traceback__
     while trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith(
         ("_judge", "runpy", "importlib")
@@ -155,53 +154,49 @@ def tell(error: BaseException, jail: Any) -> None:
     jail.send({"raised": type(error).__name__, "message": text_of(error)[:1000]})
 
 
-# Files.
-
-
 def _changes(jail: Any, most_each: int, most_bytes: int) -> dict[str, Any]:
-    """Regular files that are new or other than before, and which are gone."""
-    kept: dict[str, str] = {}
+    """Regular files that are new or changed, and the paths of missing ones."""
+    changed: dict[str, str] = {}
     left_out: list[str] = []
-    seen = set()
+    found_paths = set()
     total = 0
     for folder, folders, names in os.walk(jail.folder, onerror=_raise):
         folders[:] = [one for one in folders if one not in NOT_KEPT]
         for name in names:
-            place = os.path.join(folder, name)
-            path = os.path.relpath(place, jail.folder)
-            seen.add(path)
-            found = os.lstat(place)
-            if not stat.S_ISREG(found.st_mode) or found.st_size > most_each:
+            full_path = os.path.join(folder, name)
+            path = os.path.relpath(full_path, jail.folder)
+            found_paths.add(path)
+            status = os.lstat(full_path)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > most_each:
                 left_out.append(path)
                 continue
-            with open(place, "rb") as file:
+            with open(full_path, "rb") as file:
                 text = file.read().decode("utf-8", "surrogateescape")
             if text == jail.files.get(path):
                 continue
-            if total + found.st_size > most_bytes:
+            if total + status.st_size > most_bytes:
                 left_out.append(path)
             else:
-                kept[path] = text
-                total += found.st_size
-    return {"changed": kept, "gone": [*jail.files.keys() - seen], "left_out": left_out[:100]}
+                changed[path] = text
+                total += status.st_size
+    return {
+        "changed": changed, "gone": [*jail.files.keys() - found_paths], "left_out": left_out[:100],
+    }
 
 
 def _raise(error: OSError) -> None:
     raise error
 
 
-# Blocked imports.
-
-
 def _block(names: list[str], jail: Any) -> None:
-    """Has imports of these modules fail, and calls of these functions of modules.
+    """Makes imports of these modules and calls of these functions fail.
 
-    A program that knows the interpreter can get round it; the jail stops what must not happen.
+    Python code can circumvent this; the security boundary is the jail.
     """
     reported: set[str] = set()
-    jail.send({"begun": True})  # so that what sends is loaded, whatever is blocked
+    jail.send({"begun": True})  # loads the modules that `send` needs before any is blocked
 
-    def tell(name: str) -> None:
+    def report(name: str) -> None:
         if name not in reported:
             reported.add(name)
             jail.send({"blocked": name})
@@ -209,7 +204,7 @@ def _block(names: list[str], jail: Any) -> None:
     for name in names:
         module, _, last = name.rpartition(".")
         if module:
-            _block_function(module, last, tell)
+            _block_function(module, last, report)
     for loaded in [*sys.modules]:
         if _blocked_by(loaded, names):
             package, _, last = loaded.rpartition(".")
@@ -217,19 +212,19 @@ def _block(names: list[str], jail: Any) -> None:
             del sys.modules[loaded]
             if hasattr(parent, "__path__") and hasattr(parent, last):
                 delattr(parent, last)
-    sys.meta_path.insert(0, _Blocker(names, tell))
+    sys.meta_path.insert(0, _Blocker(names, report))
 
 
-def _block_function(module: str, name: str, tell: Any) -> None:
+def _block_function(module: str, name: str, report: Any) -> None:
     try:
         found = importlib.import_module(module)
     except ImportError:
-        return  # then nobody else imports it either
+        return  # it cannot be imported by the program either
     if not callable(getattr(found, name, None)):
         return
 
     def refused(*arguments: object, **named: object) -> None:
-        tell(f"{module}.{name}")
+        report(f"{module}.{name}")
         raise PermissionError(f"{module}.{name} is blocked")
 
     setattr(found, name, refused)
@@ -240,12 +235,12 @@ def _blocked_by(name: str, names: list[str]) -> str:
 
 
 class _Blocker:
-    def __init__(self, names: list[str], tell: Any) -> None:
+    def __init__(self, names: list[str], report: Any) -> None:
         self._names = names
-        self._tell = tell
+        self._report = report
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> None:
-        """Refuses a blocked module, and leaves any other to those that follow."""
+        """Refuses a blocked module, and leaves any other to the next finder."""
         if rule := _blocked_by(name, self._names):
-            self._tell(rule)
+            self._report(rule)
             raise ImportError(f"the import of {name} is blocked", name=name)

@@ -1,4 +1,4 @@
-"""Inside a jail of its own: loads a program, and runs a snippet that uses its names."""
+"""Jailed program: loads a program, and runs a snippet that uses its names."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import linecache
 import sys
 from typing import Any
 
-from agent.tools.programs.python_command import exit_code, tell
+from agent.tools.programs.python_command import exit_code, report_error
 from agent.verify.programs.loading import EntryFile, begin
 
 NAME = "<snippet>"
 
 
 def main(jail: Any) -> None:
-    """Runs the snippet; of one that ends in an expression the value is printed."""
+    """Runs the snippet, and prints the value of a final expression."""
     begin(jail)
     if jail.folder not in sys.path:
         sys.path.insert(0, jail.folder)
@@ -27,13 +27,13 @@ def main(jail: Any) -> None:
         code = exit_code(error.code)
     except BaseException as error:  # noqa: BLE001 - the program may raise anything
         code = 1
-        tell(error, jail)
+        report_error(error, jail)
     raise SystemExit(code)
 
 
 def _run(code: str, names: dict[str, Any]) -> None:
     linecache.cache[NAME] = (len(code), None, code.splitlines(keepends=True), NAME)
-    # Not by `ast.parse`, whose frame would stand on the traceback of a fault of syntax.
+    # Not `ast.parse`, whose frame would show on the traceback of a syntax error.
     tree = compile(code, NAME, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     assert isinstance(tree, ast.Module)
     parts = tree.body

@@ -1,9 +1,8 @@
-"""Examples judged without a process for the tests: a call goes out, a value comes back.
+"""Judges examples without a process for tests: sends a call, and compares the returned value.
 
-An example is a call of the program's own functions with literal arguments, and the literal it
-must give or the builtin exception it must raise. Nothing of it needs to run beside the program
-but the call, so only the solution has a process, and the host itself compares. Any other test,
-and any answer that is not plain (`plain`), is for the tests' process.
+An example is a call of the program's own functions with literal arguments, and the literal it must
+return or the builtin exception it must raise. Only the call runs in the program's process, and the
+host compares the answer. Other tests, and answers that are not plain values, need a plain run.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 from agent.core.domain import Example, Raises, TestCase
 from agent.core.trees import expression, literal
 from agent.verify.examples import plain_values
-from agent.verify.examples.library import Writing
+from agent.verify.examples.library import ValuesToCalls
 from agent.verify.examples.plain_values import NotPlain
 from agent.verify.rewriting.messages import first_line, is_literal, short
 from agent.verify.subject import Subject
@@ -29,10 +28,10 @@ from sandbox.sandbox import Process
 from sandbox.types import Json, Outcome, SandboxError
 
 START_S = 30.0
-"""A busy machine may take this long to start an interpreter."""
-LAST_WORD_S = 0.05
+"""Limit for the start of an interpreter on a busy machine."""
+EXIT_S = 0.05
 ANSWER_BYTES = 2_000_000
-"""More than any answer that the host compares, escapes and all."""
+"""More than any answer that the host compares, JSON escapes included."""
 _NOT_ALLOWED = ("PermissionError", "FileNotFoundError", "Permission denied", "not permitted")
 
 _TRUTHS = {"true": "a true value", "false": "a false value"}
@@ -42,34 +41,36 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ExampleCall:
-    """What an example asks of the program, and what the host keeps to itself."""
+    """A call of the program, and the expected answer, which only the host knows."""
 
     call: str
     names: tuple[str, ...]
-    """The program's names in the call."""
     expected: Any
     """Any literal, or `None` where an exception is expected."""
     exception: str = ""
     parts: int = 0
     how: str = "=="
-    """How it is expected: equal (`==`), the very constant (`is`), `true` or `false`."""
+    """How the answer is compared: equal (`==`), identical (`is`), `true` or `false`."""
 
 
 def example_call(test: TestCase) -> ExampleCall | None:
-    """What the test asks, where the host itself can compare the answer."""
+    """The call of a test whose answer the host can compare; `None` for any other test."""
     match test:
         case Example(call=call, expected=expected):
-            return asked_call(expression(call), expression(expected))
+            return plain_call(expression(call), expression(expected))
         case Raises(call=call, exception=exception):
-            return asked_call(expression(call), ast.Constant(None), exception)
+            return plain_call(expression(call), ast.Constant(None), exception)
     return None
 
 
-def asked_call(
+def plain_call(
     node: ast.expr | None, expected: ast.expr | None, exception: str = "", how: str = "=="
 ) -> ExampleCall | None:
-    """A call whose answer the host can compare; `None` where that is more than the program's own
-    names and literals, or what is expected is none."""
+    """A call whose answer the host can compare.
+
+    `None` where the call uses more than the program's names and literals, or no literal is
+    expected.
+    """
     value = expected and literal(expected)
     if node is None or not value:
         return None
@@ -84,14 +85,14 @@ def asked_call(
     calls = any(isinstance(one, ast.Call) for one in ast.walk(node))
     if parts > plain_values.MAX_PARTS or not (calls and _is_plain_call(node, names) and names):
         return None
-    call = ast.unparse(Writing().visit(node))
+    call = ast.unparse(ValuesToCalls().visit(node))
     return ExampleCall(call, tuple(names), value[0], exception, parts, how)
 
 
 def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
-    """Whether an expression is calls, attributes, items, literals and names of the program alone.
+    """Whether an expression has only calls, attributes, items, literals and program names.
 
-    A name that Python has too might be either's; the tests' process can tell.
+    A name that Python defines too is ambiguous, so such a call is not plain.
     """
     match node:
         case ast.Name(id=name):
@@ -110,7 +111,7 @@ def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
 
 
 class ProgramProcess:
-    """A process that holds the program alone, and answers calls one after another."""
+    """A process with the program and no tests, which answers calls one after another."""
 
     def __init__(self, process: Process, numbers: Sequence[str], wall_s: float) -> None:
         self.process = process
@@ -118,129 +119,130 @@ class ProgramProcess:
         self._wall_s = wall_s
 
     async def answer(self) -> Mapping[str, Json] | Outcome:
-        """The answer to the next call, or how the process ended; raises `NotPlain` for what is
-        neither."""
+        """The answer to the next call, or how the process ended; raises `NotPlain` otherwise."""
         reply, number = await self.process.receive(self._wall_s), next(self._numbers)
         if isinstance(reply, Outcome) or (isinstance(reply, dict) and reply.get("id") == number):
             return reply
-        raise NotPlain("no answer to what was asked")
+        raise NotPlain("not an answer to this call")
 
 
 @asynccontextmanager
-async def asking(
+async def start_program(
     subject: Subject, calls: Sequence[tuple[str, Sequence[str]]], wall_s: float
 ) -> AsyncIterator[ProgramProcess]:
-    """A process about to answer these calls, each with the program's names in it; `wall_s` is for
-    each of them."""
+    """A process that answers these calls, each given with the program's names in it.
+
+    `wall_s` is the deadline of each call.
+    """
     numbers = [secrets.token_hex(8) for _ in calls]
-    called: list[Json] = [
+    requests: list[Json] = [
         {"id": number, "call": call, "names": [*names]}
         for number, (call, names) in zip(numbers, calls, strict=True)
     ]
     job = subject.job(
-        "answer_calls", {**subject.payload, "calls": called}, START_S + len(called) * wall_s
+        "answer_calls", {**subject.payload, "calls": requests}, START_S + len(requests) * wall_s
     )
-    message_bytes = min(ANSWER_BYTES * (1 + len(called)), 64_000_000)
+    message_bytes = min(ANSWER_BYTES * (1 + len(requests)), 64_000_000)
     limits = replace(job.limits, message_bytes=message_bytes)
     async with subject.sandbox.start(replace(job, files=subject.files, limits=limits)) as process:
         begun = await process.receive(START_S)
         if begun != {"begun": True}:
-            how = begun.stderr.strip()[-300:] if isinstance(begun, Outcome) else "no greeting"
-            raise SandboxError(f"the solution's process did not begin: {how}")
+            how = begun.stderr.strip()[-300:] if isinstance(begun, Outcome) else "wrong message"
+            raise SandboxError(f"the solution's process did not start: {how}")
         yield ProgramProcess(process, numbers, wall_s)
 
 
-async def answers(subject: Subject, asks: Sequence[ExampleCall]) -> list[Row | None]:
-    """A row for each of the first examples, up to and with the one that ends the process; none
-    where the answer is not plain, so that the tests' process must judge the example."""
+async def answers(subject: Subject, calls: Sequence[ExampleCall]) -> list[Row | None]:
+    """A row for each call, up to the first that ends the process; `None` for an answer that is not
+    plain, whose example needs a plain run."""
     wall_s = subject.test_s
     rows: list[Row | None] = []
-    async with asking(subject, [(ask.call, ask.names) for ask in asks], wall_s) as asked:
-        for ask in asks:
+    named = [(one.call, one.names) for one in calls]
+    async with start_program(subject, named, wall_s) as program:
+        for call in calls:
             started = time.monotonic()
-            row = await _row(ask, asked, wall_s)
+            row = await _row(call, program, wall_s)
             rows.append(row and {**row, "wall_s": time.monotonic() - started})
             if row and row.get("last"):
                 break
         else:
-            # It has no more to say; its end is nearer than that of one that must be killed.
-            await asked.process.receive(LAST_WORD_S)
+            # Waiting briefly for the exit is cheaper than killing the process.
+            await program.process.receive(EXIT_S)
         if any(row and lacks_permission(row) for row in rows):
-            refusals = (await asked.process.kill()).refusals
-            rows = [row and explained(row, refusals) for row in rows]
+            refusals = (await program.process.kill()).refusals
+            rows = [row and with_refusals(row, refusals) for row in rows]
     return rows
 
 
-async def _row(ask: ExampleCall, asked: ProgramProcess, wall_s: float) -> Row | None:
-    """What one answer shows; the `last` ends the process."""
-    row = {"status": "error", "call": ask.call, "last": True}
+async def _row(call: ExampleCall, program: ProgramProcess, wall_s: float) -> Row | None:
+    """The row of one answer; `last` in it says that the process ended."""
+    row = {"status": "error", "call": call.call, "last": True}
     try:
-        reply = await asked.answer()
+        reply = await program.answer()
         if not isinstance(reply, Outcome):
-            return _judged(ask, reply)
+            return _judged(call, reply)
     except NotPlain as error:
-        return row | {"message": f"the solution's process sent what is no answer: {error}"}
+        return row | {"message": f"the solution's process sent an invalid answer: {error}"}
     if reply.ended == "timeout":
         return row | {"status": "timeout", "message": f"no end within {wall_s:g} s"}
     return row | {"message": ended(reply)}
 
 
-def _judged(ask: ExampleCall, answer: Mapping[str, Json]) -> Row | None:
+def _judged(call: ExampleCall, answer: Mapping[str, Json]) -> Row | None:
     match answer:
         case {"untold": str()}:
             return None
         case {"raised": dict(raised), "loaded": bool(loaded)}:
-            return _raised(ask, raised, loaded)
+            return _raised(call, raised, loaded)
         case {"value": value}:
-            return _compared(ask, value)
+            return _compared(call, value)
     raise NotPlain("an answer without a value")
 
 
-def _raised(ask: ExampleCall, raised: Mapping[str, Json], loaded: bool) -> Row:
+def _raised(call: ExampleCall, raised: Mapping[str, Json], loaded: bool) -> Row:
     match raised:
         case {"name": str(name), "text": str(text), "place": str(where), "kinds": list(kinds)}:
-            if loaded and ask.exception and ask.exception in kinds:
+            if loaded and call.exception and call.exception in kinds:
                 return {"status": "passed"}
-            said = first_line(f"{name}: {text}" if text else name)
+            message = first_line(f"{name}: {text}" if text else name)
             return {
-                "status": "error", "message": f"{said} at {where}" if where else said,
-                "got": said, "call": ask.call if loaded else "",
+                "status": "error", "message": f"{message} at {where}" if where else message,
+                "got": message, "call": call.call if loaded else "",
             }
-    raise NotPlain("an exception that is none")
+    raise NotPlain("an invalid exception")
 
 
-def _compared(ask: ExampleCall, wire: Json) -> Row:
-    """What the host sees of a value: equal values have equally many parts, so an answer that
-    has more or fewer need not be rebuilt."""
-    if ask.exception:
+def _compared(call: ExampleCall, wire: Json) -> Row:
+    """The row of a returned value, which is only rebuilt if it has as many parts as expected."""
+    if call.exception:
         return {
-            "status": "failed", "call": ask.call, "got": plain_values.shown(wire),
-            "expected": f"raises {ask.exception}",
-            "message": f"{short(ask.call)} gave {short(plain_values.shown(wire))}: "
-                       f"it did not raise {ask.exception}",
+            "status": "failed", "call": call.call, "got": plain_values.shown(wire),
+            "expected": f"raises {call.exception}",
+            "message": f"{short(call.call)} gave {short(plain_values.shown(wire))}: "
+                       f"it did not raise {call.exception}",
         }
     count = plain_values.parts(wire)
-    if count == ask.parts or (ask.how in _TRUTHS and count <= plain_values.MAX_PARTS):
+    if count == call.parts or (call.how in _TRUTHS and count <= plain_values.MAX_PARTS):
         value = plain_values.decode(wire)
-        differs = plain_values.differs(value, ask.expected)
-        if ask.how in _TRUTHS:
-            holds = bool(value) is (ask.how == "true")
+        differs = plain_values.differs(value, call.expected)
+        if call.how in _TRUTHS:
+            holds = bool(value) is (call.how == "true")
         else:
-            holds = ask.expected == value and not (ask.how == "is" and differs)
+            holds = call.expected == value and not (call.how == "is" and differs)
         if holds:
-            return {"status": "passed", "type_differs": differs and ask.how == "=="}
+            return {"status": "passed", "type_differs": differs and call.how == "=="}
     got = plain_values.shown(wire)
-    expected = _TRUTHS.get(ask.how) or plain_values.shown(plain_values.encode(ask.expected))
+    expected = _TRUTHS.get(call.how) or plain_values.shown(plain_values.encode(call.expected))
     return {
-        "status": "failed", "call": ask.call, "got": got, "expected": expected,
-        "message": f"{short(ask.call)} gave {short(got)}, expected {short(expected)}",
+        "status": "failed", "call": call.call, "got": got, "expected": expected,
+        "message": f"{short(call.call)} gave {short(got)}, expected {short(expected)}",
     }
 
 
 def ended(outcome: Outcome) -> str:
-    """How a solution's process ended, in the words of a verdict."""
+    """The message of a verdict on how a solution's process ended."""
     if outcome.ended == "garbled":
-        return f"the solution's process sent what is no message: {outcome.limit}"
+        return f"the solution's process sent an invalid message: {outcome.limit}"
     how = outcome.limit or (outcome.signal and f"signal {outcome.signal}") or (
         f"exit code {outcome.exit_code}" if outcome.exit_code is not None else outcome.ended
     )
@@ -248,13 +250,13 @@ def ended(outcome: Outcome) -> str:
 
 
 def lacks_permission(row: Row) -> bool:
-    """Whether a test failed for want of what a jail may not give."""
+    """Whether a test failed because of a permission that a jail may refuse."""
     message = str(row.get("message"))
     return row.get("status") != "passed" and any(word in message for word in _NOT_ALLOWED)
 
 
-def explained(row: Row, refusals: tuple[str, ...]) -> Row:
-    """Such a failure, with the rules of the jail that the program met."""
+def with_refusals(row: Row, refusals: tuple[str, ...]) -> Row:
+    """Such a failure, with the jail's refusals in its message."""
     if not refusals or not lacks_permission(row):
         return row
     return {**row, "message": f"{row['message']}; {'; '.join(refusals)}"}

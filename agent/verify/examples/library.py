@@ -1,7 +1,7 @@
-"""Numbers and dates of Python's library in the text of a test, as the values they are.
+"""Converts calls such as `date(2024, 2, 29)` in a test's text into values, and back.
 
-The host makes `date(2024, 2, 29)` from the syntax tree of that call, and evaluates no text. A
-program is sent a name of the class that means the same in every process.
+The host builds numbers and dates of the standard library from the syntax tree, without evaluating
+text. A program receives the class by a name that is valid in every process.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from agent.core.trees import parse_expression, readable
 from agent.target.parsing import names_in, toplevel
 from agent.verify.examples.plain_values import LIBRARY
 
-_CLASSES = {f"{kept}.{name}": getattr(__import__(kept), name) for name, kept in LIBRARY.items()}
+_CLASSES = {
+    f"{module}.{name}": getattr(__import__(module), name) for name, module in LIBRARY.items()
+}
 
 
 @lru_cache(maxsize=64)
 def imported(*texts: str) -> Mapping[str, str]:
-    """Names that texts bind, with the dotted name of what they import by them, or nothing."""
+    """Names that texts bind, with the dotted name that they import, or "" for other bindings."""
     found: dict[str, str] = {}
     for node in toplevel(part for text in texts for part in readable(text).body):
         found |= dict.fromkeys(names_in(node).binds, "")
@@ -34,18 +36,18 @@ def imported(*texts: str) -> Mapping[str, str]:
     return found
 
 
-class Making(ast.NodeTransformer):
-    """Puts values in the place of the calls that make them; `names` are what `imported` gives."""
+class CallsToValues(ast.NodeTransformer):
+    """Replaces calls of library classes by their values; `names` are the result of `imported`."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
 
-    def visit(self, node: ast.AST) -> Any:  # nodes of the same kinds, as their base has it
+    def visit(self, node: ast.AST) -> Any:
         node = self.generic_visit(node)
         path = self._path(getattr(node, "func", node))
-        made: Any = UTC
+        utc: Any = UTC
         if path in ("datetime.timezone.utc", "datetime.UTC"):
-            return ast.Constant(made)
+            return ast.Constant(utc)
         if isinstance(node, ast.Call) and path in _CLASSES:
             with suppress(ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
                 args = [ast.literal_eval(one) for one in node.args]
@@ -64,8 +66,8 @@ class Making(ast.NodeTransformer):
         return ""
 
 
-class Writing(ast.NodeTransformer):
-    """Puts calls that any process understands in the place of these values."""
+class ValuesToCalls(ast.NodeTransformer):
+    """Replaces these values by calls that are valid in any process."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         module = type(node.value).__module__

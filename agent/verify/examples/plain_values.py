@@ -1,12 +1,11 @@
-"""Plain values as JSON, for a host that compares what a program returned.
+"""Encodes plain values as JSON, for a host that compares what a program returned.
 
-Only values whose types are exactly Python's own, or its library's for numbers and dates: no
-identity, and no class that would have to be found. Nothing is unpickled or evaluated because a
-program says so. The host rebuilds a value only where it has as many parts as the expected one, so
-an answer made to be slow to rebuild is never rebuilt.
+Plain values have exactly builtin types, or those of the standard library for numbers and dates.
+Nothing from a program is unpickled or evaluated, and the host rebuilds a value only if it has as
+many parts as the expected one, so that no answer is slow to rebuild.
 
-Wire form: `None`, `bool`, `str`, small `int` and finite `float` are themselves; all else is a
-list whose first item is a tag.
+Wire form: `None`, `bool`, `str`, small `int` and finite `float` are themselves; any other value is
+a list whose first item is a tag.
 """
 
 from __future__ import annotations
@@ -18,39 +17,39 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    # A wire value is JSON, an object anything at all; both are checked where they are used.
+    # A wire value is JSON, an object any value; both are checked where they are used.
     Wire = Any
     Object = Any
 
 SMALL_INT = 2**53
 MAX_PARTS = 2_000
-"""An expected value of more parts is compared in the tests' process."""
+"""An expected value with more parts is compared in a plain run."""
 MAX_ITEMS = 20_000
 MAX_TEXT = 200_000
 MAX_DEPTH = 80
-"""Each level costs two of the levels that a message to the host may have."""
+"""Each level uses two levels of a message to the host, whose depth is limited."""
 SHOWN = 2_000
 MAX_DIGITS = 3_000
-"""Python itself refuses to write a number of many more hexadecimal digits in decimal ones."""
+"""Hexadecimal digits; Python limits the conversion of longer numbers to decimal."""
 
 LIBRARY = {"Decimal": "decimal", "Fraction": "fractions"} | dict.fromkeys(
     ("date", "time", "datetime", "timedelta"), "datetime"
 )
 """The library's classes of plain values, whose names are their tags, with their modules."""
-_MANY: dict[type, str] = {list: "l", tuple: "t", set: "s", frozenset: "z"}
+_CONTAINERS: dict[type, str] = {list: "l", tuple: "t", set: "s", frozenset: "z"}
 _MAKERS: dict[str, Callable[[list[Object]], Object]] = {
-    tag: kind for kind, tag in _MANY.items()
+    tag: kind for kind, tag in _CONTAINERS.items()
 }
 _FEW = 32
-"""Longer lists are checked for whether they can be sent as they are."""
+"""Longer lists are checked for being all small ints, which need no encoding."""
 
 
 class Unplain(ValueError):
-    """A value is not plain, or too deep or too large to be sent."""
+    """A value is not plain, or too deep or too large to encode."""
 
 
 class NotPlain(Exception):
-    """A message is not of our form."""
+    """A message is not a valid wire form."""
 
 
 def encode(value: Object) -> Wire:
@@ -59,8 +58,6 @@ def encode(value: Object) -> Wire:
 
 
 class _Encoder:
-    """Turns one value into wire form."""
-
     _depth = _items = _text = 0
 
     def encode(self, value: Object) -> Wire:
@@ -88,8 +85,8 @@ class _Encoder:
             self._depth -= 1
 
     def _compound(self, value: Object, kind: type) -> Wire:
-        if kind in _MANY:
-            return [_MANY[kind], self._all(value)]
+        if kind in _CONTAINERS:
+            return [_CONTAINERS[kind], self._all(value)]
         if kind is dict:
             return ["d", self._all(part for pair in value.items() for part in pair)]
         if kind is bytes or kind is bytearray:
@@ -100,12 +97,12 @@ class _Encoder:
         if value is Ellipsis:
             return ["e"]
         for name, module in LIBRARY.items():
-            # Only looked up: of what a program has not loaded it has no values.
+            # No import: a program has no values of modules that are not loaded.
             if kind is getattr(sys.modules.get(module), name, None):
                 text = str(value // value.resolution if name == "timedelta" else value)
                 self._count(0, len(text))
                 if len(text) > MAX_DIGITS or "sNaN" in text:
-                    raise Unplain(f"a {name} that is none, or of too many digits")
+                    raise Unplain(f"a {name} that is signalling NaN, or has too many digits")
                 return [name, text]
         raise Unplain(f"a {kind.__name__}")
 
@@ -132,7 +129,6 @@ def decode(wire: Wire) -> Object:
     try:
         return _decoded(wire)
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        # A list as a key, digits that are none: nothing that is encoded so.
         raise NotPlain(f"no plain value: {type(error).__name__}: {error}") from error
 
 
@@ -165,11 +161,11 @@ def _decoded(wire: Wire) -> Object:
             value = kind(0, 0, int(text)) if name == "timedelta" else read(text)
             if encode(value) == wire:
                 return value
-    raise NotPlain("what is no plain value")
+    raise NotPlain("no plain value")
 
 
 def parts(wire: Wire, most: int = MAX_PARTS) -> int:
-    """How many values a wire form holds, itself included; counts no further than `most`."""
+    """The number of values in a wire form, itself included; stops counting after `most`."""
     count = 0
     left = [wire]
     while left and count <= most:
@@ -181,7 +177,7 @@ def parts(wire: Wire, most: int = MAX_PARTS) -> int:
 
 
 def differs(left: Object, right: Object) -> bool:
-    """Whether equal values differ in a builtin type somewhere, as 3 and 3.0 do."""
+    """Whether equal values differ in a builtin type at any depth, as 3 and 3.0 do."""
     if type(left) not in _PLAIN or type(right) not in _PLAIN:
         return False
     if type(left) is not type(right):
@@ -234,7 +230,7 @@ def _pieces(wire: Wire) -> Iterator[str]:
                 yield from _pieces(part)
             yield "}" if flat else "{}"
         case str(text):
-            # A quote far behind may change how the text is quoted; nobody looks there.
+            # A quote in the cut part could change how `repr` quotes the text, which is harmless.
             yield repr(text[: SHOWN + 1])
         case ["i", str(text)] if len(text) > MAX_DIGITS:
             yield f"<an int of {len(text)} hexadecimal digits>"

@@ -1,7 +1,7 @@
-"""Puts calls beyond the tests' to a program, in processes that hold the program alone.
+"""Probes a program with calls beyond the tests', in processes without tests.
 
-The processes are those that answer the judge's examples: a program that is probed sees nothing
-else than one that is judged. No test and no expected value is anywhere near.
+The processes are the same as for the judge's examples, so that a program cannot distinguish
+probing from judging. They hold no test and no expected value.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Literal
 from agent.core.domain import Solution, Task
 from agent.core.trees import parse_expression
 from agent.verify.examples import plain_values
-from agent.verify.examples.examples import asking
+from agent.verify.examples.examples import start_program
 from agent.verify.examples.plain_values import NotPlain
 from agent.verify.subject import Subject
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json, Outcome
 
 TOGETHER = 43
-"""Calls that one process is asked at most; several processes answer side by side."""
+"""Maximum number of calls per process; processes run concurrently."""
 MAX_LOST = 2
-"""After so many calls that did not end, the others of their process are not made."""
+"""After this many time-outs the other calls of their process are skipped."""
 
 Kind = Literal["value", "untold", "raised", "endless", "ended", "unloaded", "unasked"]
 FAILURES: tuple[Kind, ...] = ("raised", "endless", "ended", "unloaded")
@@ -34,21 +34,20 @@ FAILURES: tuple[Kind, ...] = ("raised", "endless", "ended", "unloaded")
 
 @dataclass(frozen=True)
 class ProbeAnswer:
-    """What a program gave for one call.
+    """A program's answer to one call.
 
-    value     a plain value, `words` its form that is alike in all processes
-    untold    a value that cannot be sent: an object of the program's own
-    raised    an exception, `words` its name
-    endless   no end within the time for one call
-    ended     the end of its process, or what is no answer
-    unloaded  the program itself raised before the call was made
-    unasked   the call was not made: time was up, or too many before it did not end
+    value     a plain value; `words` is its canonical form
+    untold    a value that is not plain, such as an object of the program
+    raised    an exception; `words` is its name
+    endless   a time-out
+    ended     the process ended, or sent an invalid answer
+    unloaded  loading the program raised an exception
+    unasked   the call was not made: time was up, or too many earlier calls timed out
     """
 
     kind: Kind
     words: str = ""
     wire: Json = None
-    """The wire form of a plain value."""
 
     @property
     def failed(self) -> bool:
@@ -62,25 +61,32 @@ async def answers(
     solution: Solution, called: Sequence[str], task: Task, sandbox: Sandbox, *, wall_s: float,
     until: float,
 ) -> tuple[ProbeAnswer, ...]:
-    """One answer for each call, each to the program loaded afresh; `wall_s` is for one call,
-    `until` for all of them, on the monotonic clock."""
+    """One answer for each call, the program loaded afresh for each.
+
+    Args:
+        called: The calls.
+        wall_s: Deadline of one call, in seconds.
+        until: Deadline of all calls, on the monotonic clock.
+    """
     subject = Subject(solution, task, sandbox, wall_s)
-    parts = [called[first : first + TOGETHER] for first in range(0, len(called), TOGETHER)]
-    found = await asyncio.gather(*(_part(subject, part, until) for part in parts))
-    return tuple(one for part in found for one in part)
+    batches = [called[first : first + TOGETHER] for first in range(0, len(called), TOGETHER)]
+    found = await asyncio.gather(*(_answer_batch(subject, batch, until) for batch in batches))
+    return tuple(one for batch in found for one in batch)
 
 
-async def _part(subject: Subject, called: Sequence[str], until: float) -> list[ProbeAnswer]:
-    """What one process answers, and another after a call that ends it."""
+async def _answer_batch(
+    subject: Subject, called: Sequence[str], until: float
+) -> list[ProbeAnswer]:
+    """The answers of one process, restarted after a call that ends it."""
     found: list[ProbeAnswer] = []
     calls = [(call, _roots(call)) for call in called]
     while (left := calls[len(found) :]) and time.monotonic() < until and (
         [one.kind for one in found].count("endless") < MAX_LOST
     ):
-        async with asking(subject, left, subject.wall_s) as asked:
+        async with start_program(subject, left, subject.wall_s) as program:
             while len(found) < len(calls) and time.monotonic() < until:
                 try:
-                    found.append(_answered(await asked.answer()))
+                    found.append(_probe_answer(await program.answer()))
                 except NotPlain:
                     found.append(ProbeAnswer("ended"))
                 if found[-1].kind in ("ended", "endless"):
@@ -88,8 +94,8 @@ async def _part(subject: Subject, called: Sequence[str], until: float) -> list[P
     return [*found, *[UNASKED] * (len(called) - len(found))]
 
 
-def _answered(reply: Mapping[str, Json] | Outcome) -> ProbeAnswer:
-    """A reply as an answer; raises `NotPlain` for what makes no sense."""
+def _probe_answer(reply: Mapping[str, Json] | Outcome) -> ProbeAnswer:
+    """A reply as an answer; raises `NotPlain` for an invalid one."""
     if isinstance(reply, Outcome):
         return ProbeAnswer("endless" if reply.ended == "timeout" else "ended")
     match reply:
@@ -99,25 +105,25 @@ def _answered(reply: Mapping[str, Json] | Outcome) -> ProbeAnswer:
             return ProbeAnswer("raised" if loaded else "unloaded", name)
         case {"value": value}:
             plain_values.shown(value)
-            return ProbeAnswer("value", json.dumps(_alike(value)), value)
+            return ProbeAnswer("value", json.dumps(_canonical(value)), value)
     raise NotPlain("an answer without a value")
 
 
-def _alike(wire: Json) -> Json:
-    """A value's wire form with the members of sets in an order of their own."""
+def _canonical(wire: Json) -> Json:
+    """A value's wire form with the members of sets sorted."""
     match wire:
         case ["s" | "z" as tag, list(items)]:
-            return [tag, sorted(map(_alike, items), key=json.dumps)]
+            return [tag, sorted(map(_canonical, items), key=json.dumps)]
         case [str(tag), list(items)]:
-            return [tag, [_alike(one) for one in items]]
+            return [tag, [_canonical(one) for one in items]]
     return wire
 
 
 def _roots(call: str) -> list[str]:
-    """The program's names at which a call begins, or what the call's own function is given."""
+    """The program's names that a call starts with; for a called lambda, those of its arguments."""
     node = parse_expression(call)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Lambda):
-        return [_root(given, call) for given in node.args]
+        return [_root(argument, call) for argument in node.args]
     return [_root(node, call)]
 
 
@@ -127,5 +133,5 @@ def _root(node: ast.expr, call: str) -> str:
             case ast.Call(func=inner) | ast.Attribute(value=inner):
                 node = inner
             case _:
-                raise ValueError(f"no call of a program's name: {call}")
+                raise ValueError(f"not a call of a program's name: {call}")
     return node.id

@@ -1,9 +1,9 @@
-"""The plain calls of tests, made once more in a process that holds the program and no test.
+"""Repeats the plain calls of tests in a process without tests, and compares the answers.
 
 A test of a file, or a longer snippet, runs in one process with the program. Where it checks calls
-with literal arguments against literals, the host asks these calls of the program alone and compares
-the answers itself. All checks of a test compared in this way make its pass `isolated`; an answer
-that differs says that the program behaves otherwise while it is tested.
+with literal arguments against literals, the host repeats these calls in a process of the program
+alone. A test whose checks are all confirmed in this way passes `isolated`; another answer shows
+that the program behaves differently under test.
 """
 
 from __future__ import annotations
@@ -19,37 +19,29 @@ from functools import lru_cache
 from agent.core.domain import Script
 from agent.core.trees import literal, parse
 from agent.target.discovery.effects import keeps_state
-from agent.verify.examples.examples import (
-    ExampleCall,
-    answers,
-    asked_call,
-    lacks_permission,
-)
-from agent.verify.examples.library import Making, imported
+from agent.verify.examples.examples import ExampleCall, answers, lacks_permission, plain_call
+from agent.verify.examples.library import CallsToValues, imported
 from agent.verify.examples.plain_values import LIBRARY
 from agent.verify.groups import Group
 from agent.verify.subject import LATE_TESTS
 
 MAX_CALLS = 300
-"""Calls of one group of tests that are repeated."""
 MAX_ROWS = 200
-"""Rows of a parametrized test, or turns of a loop, that are taken apart."""
+"""Rows of a parametrized test, or iterations of a loop, that are unrolled."""
 _UNITTEST = {"assertEqual": "==", "assertEquals": "==", "assertIs": "is"}
-_OF_ONE = {"assertTrue": "true", "assertFalse": "false", "assertIsNone": "none"}
+_UNARY = {"assertTrue": "true", "assertFalse": "false", "assertIsNone": "none"}
 _RAISES = ("pytest.raises", "raises", "self.assertRaises")
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """The plain calls of one test."""
-
     calls: tuple[ExampleCall, ...]
     is_whole: bool
     """Whether the test checks nothing else."""
 
 
 def asks_only_calls(group: Group) -> bool:
-    """Whether all that the tests check are plain calls, as far as their texts show."""
+    """Whether all checks of the tests are plain calls, judging by their text."""
     if group.code is None:
         found = [_repeat(group, str(number)) for number in range(len(group.tests))]
     else:
@@ -58,60 +50,60 @@ def asks_only_calls(group: Group) -> bool:
     return all(one is not None and one.is_whole for one in found)
 
 
-async def repeated(
+async def repeat_calls(
     group: Group, keys: Sequence[str], failing: Iterable[str] = ()
 ) -> tuple[frozenset[str], dict[str, str]]:
-    """Which passes rest on checks that hold outside of their process, and which do not hold there.
+    """Repeats the plain calls of passing tests in a process without tests.
 
     Args:
         keys: Tests that pass.
-        failing: Those that do not. The calls of a parametrized test are those of all its rows, so
-            one row that fails explains an answer.
+        failing: Tests that fail. The calls of a parametrized test are those of all its rows, so a
+            failing row explains another answer.
 
     Returns:
-        Tests all of whose checks held, and those of which a plain call was answered otherwise,
-        twice, with that call's failure in words.
+        Tests all of whose checks held, and tests with a plain call that gave another answer,
+        twice, with the failure message of that call.
     """
     explained = {key.partition("[")[0] for key in failing}
     found = {key: one for key in keys if (one := _repeat(group, key)) is not None}
-    asks: list[ExampleCall] = []
-    places: dict[str, range] = {}
+    calls: list[ExampleCall] = []
+    ranges: dict[str, range] = {}
     for key, one in found.items():
-        if one.calls and len(asks) + len(one.calls) <= MAX_CALLS:
-            places[key] = range(len(asks), len(asks) + len(one.calls))
-            asks += one.calls
-    rows = await _asked(group, asks)
+        if one.calls and len(calls) + len(one.calls) <= MAX_CALLS:
+            ranges[key] = range(len(calls), len(calls) + len(one.calls))
+            calls += one.calls
+    rows = await _answers(group, calls)
     isolated = {
         key for key in keys
         if group.reads_output(key) and _holds_of(group.output, group.tests[int(key)].code)
     }
     against: dict[str, str] = {}
-    for key, place in places.items():
-        mine = [rows[number] for number in place]
-        if any(map(_contradicts, mine)):
-            if key.partition("[")[0] in explained or not _order_is_free(group, key):
+    for key, numbers in ranges.items():
+        own_rows = [rows[number] for number in numbers]
+        if any(map(_contradicts, own_rows)):
+            if key.partition("[")[0] in explained or not _is_order_irrelevant(group, key):
                 continue
-            again = await _asked(group, found[key].calls)
+            again = await _answers(group, found[key].calls)
             first = next(filter(_contradicts, again), None)
             if first is not None:
                 against[key] = re.sub(r"__import__\('\w+'\)\.", "", str(first["message"]))
-        elif found[key].is_whole and all(row and row["status"] == "passed" for row in mine):
+        elif found[key].is_whole and all(row and row["status"] == "passed" for row in own_rows):
             isolated.add(key)
     return frozenset(isolated), against
 
 
 def _holds_of(output: str, code: str) -> bool:
-    """Whether a snippet checks only that the program's output is, has or lacks texts, and holds."""
+    """Whether a snippet only compares or searches the program's output, and holds."""
     for node in parse(code).body:
         match node:
-            case ast.Assert(test=ast.Compare(left=left, ops=[sign], comparators=[right])):
-                if not isinstance(sign, ast.Eq):
+            case ast.Assert(test=ast.Compare(left=left, ops=[operator], comparators=[right])):
+                if not isinstance(operator, ast.Eq):
                     left, right = right, left
                 text = literal(right)
                 if ast.unparse(left) not in ("output", "output.strip()") or text is None:
                     return False
                 printed = output if isinstance(left, ast.Name) else output.strip()
-                match sign, text[0]:
+                match operator, text[0]:
                     case ast.Eq(), wanted if printed == wanted:
                         continue
                     case ast.In(), str(wanted) if wanted in printed:
@@ -122,28 +114,29 @@ def _holds_of(output: str, code: str) -> bool:
     return True
 
 
-async def _asked(group: Group, asks: Sequence[ExampleCall]) -> list[Mapping[str, object] | None]:
-    """A row for each call, `None` after several that come to no end; another process after a call
-    that ends its own."""
+async def _answers(
+    group: Group, calls: Sequence[ExampleCall]
+) -> list[Mapping[str, object] | None]:
+    """A row for each call, `None` after several time-outs; restarts a process that ended."""
     rows: list[Mapping[str, object] | None] = []
     late = 0
-    while len(rows) < len(asks) and late < LATE_TESTS:
-        rows += await answers(group.subject, asks[len(rows) :])
+    while len(rows) < len(calls) and late < LATE_TESTS:
+        rows += await answers(group.subject, calls[len(rows) :])
         last = rows[-1]
         late += last is not None and last["status"] == "timeout"
-    return rows + [None] * (len(asks) - len(rows))
+    return rows + [None] * (len(calls) - len(rows))
 
 
 def _contradicts(row: Mapping[str, object] | None) -> bool:
-    """Whether the program answered a call, and otherwise than its test says."""
+    """Whether a call gave another answer than its test expects."""
     return (
         row is not None and row["status"] in ("failed", "error") and bool(row.get("got"))
         and not lacks_permission(row)
     )
 
 
-def _order_is_free(group: Group, key: str) -> bool:
-    """Whether nothing that ran before a call can matter to its answer."""
+def _is_order_irrelevant(group: Group, key: str) -> bool:
+    """Whether nothing that ran before a call can affect its answer."""
     return (
         group.keeps_to_calls(key) and not group.subject.has_conftest
         and not any(
@@ -154,7 +147,7 @@ def _order_is_free(group: Group, key: str) -> bool:
 
 
 def _repeat(group: Group, key: str) -> Repeat | None:
-    """The plain calls of a test; `None` where it is no plain function of its file."""
+    """The plain calls of a test; `None` where it is not a simple function of its file."""
     code = group.tests[int(key)].code if group.code is None else group.code
     subject = group.subject
     modules = frozenset({subject.name, "solution"})
@@ -169,20 +162,20 @@ def _repeat_of(
     code: str, node: str, modules: frozenset[str], texts: tuple[str, ...] = ()
 ) -> Repeat | None:
     try:
-        making = Making(imported(*texts))
-        tree: ast.Module = making.visit(parse(code))
+        to_values = CallsToValues(imported(*texts))
+        tree: ast.Module = to_values.visit(parse(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    names = _FileNames(modules, making)
+    names = _FileNames(modules, to_values)
     if not node:
-        return _PlainReader(names, beside=True).read(tree.body, ({},))
+        return _PlainReader(names, sees_program=True).read(tree.body, ({},))
     if not all(_is_quiet(one) for one in tree.body):
         return None
     for one in tree.body:
-        names.take(one)
+        names.bind(one)
     body: Sequence[ast.stmt] = tree.body
     for part in node.partition("[")[0].split("::"):
-        # The last of a name is the one that counts.
+        # The last definition of a name counts.
         found = next((one for one in reversed(body) if getattr(one, "name", "") == part), None)
         if not isinstance(found, ast.FunctionDef | ast.ClassDef):
             return None
@@ -196,7 +189,6 @@ def _repeat_of(
 
 
 def _is_quiet(node: ast.stmt) -> bool:
-    """Whether a statement of a module does nothing but name things."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             return literal(value) is not None or name == "pytestmark"
@@ -210,25 +202,22 @@ def _is_quiet(node: ast.stmt) -> bool:
 
 
 class _FileNames:
-    """What the names of a test's file stand for."""
-
-    def __init__(self, modules: frozenset[str], making: Making) -> None:
-        self.modules, self.making = modules, making
+    def __init__(self, modules: frozenset[str], to_values: CallsToValues) -> None:
+        self.modules, self.to_values = modules, to_values
         self.own: dict[str, str] = {}
-        """Names to those of the program."""
+        """Imported names, with their names in the program."""
         self.of_modules: set[str] = set()
-        """Names of the program as a module, dotted ones too."""
+        """Names of the program's modules, dotted ones too."""
         self.literals: dict[str, ast.expr] = {}
         self.foreign: set[str] = set()
-        self.takes_all = False
+        self.has_star_import = False
 
-    def take(self, node: ast.stmt) -> None:
-        """A statement that names things."""
+    def bind(self, node: ast.stmt) -> None:
         match node:
             case ast.ImportFrom(module=module, names=aliases, level=0):
                 for one in aliases:
                     if module in self.modules and one.name == "*":
-                        self.takes_all = True
+                        self.has_star_import = True
                     elif module in self.modules:
                         self.own[one.asname or one.name] = one.name
                     elif f"{module}.{one.name}" in self.modules:
@@ -245,71 +234,71 @@ class _FileNames:
                 self.literals[name] = value
             case ast.Assign(targets=targets):
                 self.foreign |= {
-                    one.id for aim in targets for one in ast.walk(aim) if isinstance(one, ast.Name)
+                    one.id for target in targets for one in ast.walk(target)
+                    if isinstance(one, ast.Name)
                 }
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 self.foreign.add(name)
 
 
 class _PlainReader:
-    """Goes through the statements of a test as long as they are plain."""
+    """Collects the checks of a test up to the first statement that is not plain."""
 
-    def __init__(self, names: _FileNames, beside: bool = False) -> None:
+    def __init__(self, names: _FileNames, sees_program: bool = False) -> None:
         self._names = names
-        self._beside = beside
-        """The test sees every name of the program."""
+        self._sees_program = sees_program
         self._calls: list[ExampleCall] = []
         self._is_whole = True
-        self._given: dict[str, ast.expr] = {}
-        self._lent: set[str] = set()
-        """Names of what a call was given, or made on, that may have changed it."""
+        self._values: dict[str, ast.expr] = {}
+        self._passed: set[str] = set()
+        """Names of objects that were passed to a call, which may have changed them."""
 
     def read(
         self, body: Sequence[ast.stmt], rows: Sequence[Mapping[str, ast.expr]]
     ) -> Repeat:
         for row in rows:
-            self._given, self._lent = {**self._names.literals, **row}, set()
+            self._values, self._passed = {**self._names.literals, **row}, set()
             for node in body:
                 if self._statement(node):
                     continue
                 self._is_whole = False
-                if not isinstance(node, ast.Assert) or self._changeable_in(node):
+                if not isinstance(node, ast.Assert) or self._mutable_in(node):
                     break
         return Repeat(tuple(self._calls), self._is_whole and bool(self._calls))
 
     def _statement(self, node: ast.stmt) -> bool:
-        """Notes the checks of a statement; whether the next ones may be looked at."""
+        """Collects the checks of a statement; returns whether the statement is plain."""
         match node:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return True
             case ast.Import() | ast.ImportFrom():
-                self._names.take(node)
+                self._names.bind(node)
                 return True
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                given = self._filled(value)
-                self._given[name] = given
-                self._lent.discard(name)
-                return literal(given) is not None or self._is_call(given)
+                filled = self._filled(value)
+                self._values[name] = filled
+                self._passed.discard(name)
+                return literal(filled) is not None or self._is_call(filled)
             case ast.Assert(test=test):
                 return self._check(test)
             case ast.Expr(value=ast.Call(func=ast.Attribute(
                 value=ast.Name(id="self"), attr=name
-            ), args=args)) if name in _UNITTEST or name in _OF_ONE:
-                return self._of_unittest(name, args)
+            ), args=args)) if name in _UNITTEST or name in _UNARY:
+                return self._unittest_check(name, args)
             case ast.With(items=[ast.withitem(ast.Call(args=[kind], keywords=[]) as context, None)],
                           body=[ast.Expr(value=ast.Call() as call)]):
                 return ast.unparse(context.func) in _RAISES and self._raising(kind, call)
-            case ast.For(target=aim, iter=items, body=body, orelse=[]):
+            case ast.For(target=target, iter=items, body=body, orelse=[]):
                 rows = _elements(self._filled(items))
-                return bool(rows) and all(self._turn(aim, row, body) for row in rows or ())
+                return bool(rows) and all(self._loop_body(target, row, body) for row in rows or ())
         return False
 
-    def _turn(self, aim: ast.expr, row: ast.expr, body: Sequence[ast.stmt]) -> bool:
-        bound = dict(_bound(aim, row))
+    def _loop_body(self, target: ast.expr, row: ast.expr, body: Sequence[ast.stmt]) -> bool:
+        bound = dict(_bound(target, row))
         if not bound:
             return False
-        self._given |= bound
-        self._lent -= bound.keys()
+        self._values |= bound
+        self._passed -= bound.keys()
         return all(self._statement(node) for node in body)
 
     def _check(self, test: ast.expr) -> bool:
@@ -317,71 +306,70 @@ class _PlainReader:
             case ast.BoolOp(op=ast.And(), values=values):
                 return all(self._check(one) for one in values)
             case ast.UnaryOp(op=ast.Not(), operand=call):
-                return self._note(call, ast.Constant(None), "false")
-            case ast.Compare(left=left, ops=[ast.Eq() | ast.Is() as sign], comparators=[right]):
-                if isinstance(sign, ast.Is) and not isinstance(right, ast.Constant):
+                return self._add(call, ast.Constant(None), "false")
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.Is() as operator], comparators=[right]):
+                if isinstance(operator, ast.Is) and not isinstance(right, ast.Constant):
                     return False
-                how = "==" if isinstance(sign, ast.Eq) else "is"
-                return self._note(left, right, how) or self._note(right, left, how)
-        return self._note(test, ast.Constant(None), "true")
+                how = "==" if isinstance(operator, ast.Eq) else "is"
+                return self._add(left, right, how) or self._add(right, left, how)
+        return self._add(test, ast.Constant(None), "true")
 
-    def _of_unittest(self, name: str, args: Sequence[ast.expr]) -> bool:
+    def _unittest_check(self, name: str, args: Sequence[ast.expr]) -> bool:
         match args:
             case [left, right] if name in _UNITTEST:
                 how = _UNITTEST[name]
-                return self._note(left, right, how) or self._note(right, left, how)
-            case [value] if _OF_ONE[name] == "none":
-                return self._note(value, ast.Constant(None), "is")
-            case [value] if name in _OF_ONE:
-                return self._note(value, ast.Constant(None), _OF_ONE[name])
+                return self._add(left, right, how) or self._add(right, left, how)
+            case [value] if _UNARY[name] == "none":
+                return self._add(value, ast.Constant(None), "is")
+            case [value] if name in _UNARY:
+                return self._add(value, ast.Constant(None), _UNARY[name])
         return False
 
     def _raising(self, kind: ast.expr, call: ast.expr) -> bool:
         name = kind.id if isinstance(kind, ast.Name) else ""
         if name in self._names.own or name in self._names.foreign or not hasattr(builtins, name):
             return False
-        return self._note(call, ast.Constant(None), "==", name)
+        return self._add(call, ast.Constant(None), "==", name)
 
-    def _note(self, call: ast.expr, expected: ast.expr, how: str, exception: str = "") -> bool:
-        """Notes a plain call with what is expected of it; whether it is one."""
-        if self._changeable_in(call) & self._lent:
+    def _add(self, call: ast.expr, expected: ast.expr, how: str, exception: str = "") -> bool:
+        """Collects a plain call and its expected answer; returns whether it is plain."""
+        if self._mutable_in(call) & self._passed:
             return False
         for one in ast.walk(call):
             if isinstance(one, ast.Call):
-                self._lent |= self._changeable_in(one)
-        asked = self._named(self._filled(call))
-        found = asked_call(asked, self._filled(expected), exception, how)
+                self._passed |= self._mutable_in(one)
+        named = self._named(self._filled(call))
+        found = plain_call(named, self._filled(expected), exception, how)
         if found is not None:
             self._calls.append(found)
         return found is not None
 
-    def _changeable_in(self, node: ast.AST) -> set[str]:
-        """Names in it of lists and their like, and of what a call gave."""
+    def _mutable_in(self, node: ast.AST) -> set[str]:
         return {
             one.id for one in ast.walk(node) if isinstance(one, ast.Name)
             and isinstance(
-                self._given.get(one.id, one),
+                self._values.get(one.id, one),
                 ast.List | ast.Dict | ast.Set | ast.Call | ast.Attribute | ast.Subscript,
             )
         }
 
     def _is_call(self, node: ast.expr) -> bool:
-        return asked_call(self._named(node), ast.Constant(None)) is not None
+        return plain_call(self._named(node), ast.Constant(None)) is not None
 
     def _filled(self, node: ast.expr) -> ast.expr:
-        """An expression with literals in the place of the names that hold them, or make them."""
-        given = self._given
+        """An expression with the values of its names and library calls in their place."""
+        values = self._values
 
         class Filling(ast.NodeTransformer):
             def visit_Name(self, name: ast.Name) -> ast.expr:
-                return deepcopy(given.get(name.id, name))
+                return deepcopy(values.get(name.id, name))
 
-        filled: ast.expr = self._names.making.visit(Filling().visit(deepcopy(node)))
+        filled: ast.expr = self._names.to_values.visit(Filling().visit(deepcopy(node)))
         return filled
 
     def _named(self, node: ast.expr) -> ast.expr | None:
-        """A call by the program's own names; `None` where it has others."""
-        names, beside = self._names, self._beside or self._names.takes_all
+        """A call with the program's own names; `None` where it has other names."""
+        names, sees_program = self._names, self._sees_program or self._names.has_star_import
         is_plain = True
 
         class Naming(ast.NodeTransformer):
@@ -395,7 +383,7 @@ class _PlainReader:
                 nonlocal is_plain
                 if one.id in names.own:
                     return ast.Name(names.own[one.id], ast.Load())
-                is_plain = is_plain and beside and one.id not in names.foreign
+                is_plain = is_plain and sees_program and one.id not in names.foreign
                 return one
 
         named: ast.expr = Naming().visit(deepcopy(node))
@@ -407,9 +395,9 @@ def _rows(function: ast.FunctionDef) -> Sequence[Mapping[str, ast.expr]] | None:
     rows: list[dict[str, ast.expr]] = [{}]
     for decorator in function.decorator_list:
         match decorator:
-            case ast.Call(args=[given, table]) if (
+            case ast.Call(args=[argnames, table]) if (
                 ast.unparse(decorator.func) == "pytest.mark.parametrize"
-                and (named := literal(given)) is not None
+                and (named := literal(argnames)) is not None
             ):
                 match named[0]:
                     case str(text):
@@ -418,32 +406,34 @@ def _rows(function: ast.FunctionDef) -> Sequence[Mapping[str, ast.expr]] | None:
                         names = [*map(str, listed)]
                     case _:
                         return None
-                aims = [ast.Name(one.strip(), ast.Store()) for one in names]
-                aim: ast.expr = aims[0] if len(aims) == 1 else ast.Tuple([*aims], ast.Store())
-                turns = [dict(_bound(aim, one)) for one in _elements(table) or ()]
-                if not turns or not all(turns) or len(turns) * len(rows) > MAX_ROWS:
+                targets = [ast.Name(one.strip(), ast.Store()) for one in names]
+                target: ast.expr = (
+                    targets[0] if len(targets) == 1 else ast.Tuple([*targets], ast.Store())
+                )
+                bound = [dict(_bound(target, one)) for one in _elements(table) or ()]
+                if not bound or not all(bound) or len(bound) * len(rows) > MAX_ROWS:
                     return None
-                rows = [{**row, **turn} for turn in turns for row in rows]
+                rows = [{**row, **more} for more in bound for row in rows]
             case _:
                 return None
-    wanted = [one.arg for one in function.args.args if one.arg != "self"]
-    return rows if {*wanted} == rows[0].keys() else None
+    arguments = {one.arg for one in function.args.args if one.arg != "self"}
+    return rows if arguments == rows[0].keys() else None
 
 
 def _elements(node: ast.expr) -> Sequence[ast.expr] | None:
-    """The elements of a list or tuple of literals, few enough to be taken apart."""
+    """The elements of a list or tuple of literals; `None` for other nodes, or too many."""
     if isinstance(node, ast.List | ast.Tuple) and literal(node) is not None:
         return node.elts if len(node.elts) <= MAX_ROWS else None
     return None
 
 
-def _bound(aim: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The names of a target with what each of them is given; none if that is unknown."""
-    match aim, value:
+def _bound(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The names of a target with their values; none where these are unknown."""
+    match target, value:
         case ast.Name(id=name), _ if literal(value) is not None:
             yield name, value
-        case ast.Tuple(elts=aims), ast.Tuple(elts=values) | ast.List(elts=values) if (
-            len(aims) == len(values) and all(isinstance(one, ast.Name) for one in aims)
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) | ast.List(elts=values) if (
+            len(targets) == len(values) and all(isinstance(one, ast.Name) for one in targets)
         ):
-            for one, part in zip(aims, values, strict=True):
+            for one, part in zip(targets, values, strict=True):
                 yield from _bound(one, part)

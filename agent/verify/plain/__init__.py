@@ -1,1 +1,1 @@
-"""The plain run: tests as a user runs them, in one process with the program."""
+"""The plain run: runs tests as a user does, in one process with the program."""

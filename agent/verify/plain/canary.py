@@ -1,18 +1,17 @@
-"""Rewrites a program's answers, or a test's comparisons, to see whether a pass means anything.
+"""Rewrites a program's answers, or a test's comparisons, to detect meaningless passes (canaries).
 
-Where tests and program share a process, the program could have made the tests pass whatever it
-answers: by a patched assert, a patched runner. So every answer is spoilt in place, the same
-frames and the same side effects: `return E` becomes `return (E, spoilt)[on]`, and likewise
-`yield E`, `raise E` and the body of a `lambda`; a function without an answer raises at its end.
-What takes an answer's place lets itself be called, indexed and calculated with, and equals
-nothing; once it is false and once it is true. Where a test passes both times, what functions do
-for its effect alone (log, print, write) is left out too, answers are not even computed, and the
-fields of classes without methods are spoilt. A test that passes then as well is vacuous: it is no
-evidence. In another run each `a == b` of the test also compares what was equal with a fresh object
+A program in the process of its tests could make them pass whatever it answers, for example by a
+patched assert. So every answer is spoilt in place, with the same frames and side effects:
+`return E` becomes `return (E, spoilt)[on]`, and likewise `yield E`, `raise E` and the body of a
+`lambda`; a function without an answer raises at its end. The spoilt answer can be called, indexed
+and calculated with, and equals nothing; it is false in one run and true in another. For tests that
+pass both, a third run also skips calls made only for their effect (log, print, write), does not
+compute answers, and spoils the fields of classes without methods. A test that passes this too is
+vacuous. In another run each `a == b` of the test also compares the equal values with a fresh object
 that nothing honest equals.
 
-All of it is evidence against a pass, never for one: a program that knows of canaries can sing.
-The name that tells them apart is new each time.
+Canaries are evidence against a pass, never for one, since a program could recognise them; their
+name is random in each run.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ CanaryKind = Literal["", "spoilt false", "spoilt true", "spoilt idle", "sentinel
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-_SETTING_UP = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__")
-"""Without them there is no object whose answers could be spoilt."""
+_CONSTRUCTORS = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__")
+"""Never spoilt: without them there is no object whose answers could be spoilt."""
 
 
 @dataclass(frozen=True)
 class Canary:
-    """One way to rewrite; `name` is what the rewritten text finds among the builtins."""
+    """A rewriting of texts; `name` is the builtin that the rewritten text uses."""
 
     kind: CanaryKind
     name: str
@@ -46,19 +45,19 @@ class Canary:
         return _rewritten(text, _Answers(self.name, self.kind == "spoilt idle"))
 
     def test(self, text: str) -> str:
-        """The test with its comparisons heard; the text itself where it does not parse."""
+        """The test with its comparisons reported; the text itself where it does not parse."""
         return _rewritten(text, _Equalities(self.name)) if self.kind == "sentinel" else text
 
 
-def _rewritten(text: str, how: ast.NodeTransformer) -> str:
+def _rewritten(text: str, transformer: ast.NodeTransformer) -> str:
     try:
-        return ast.unparse(ast.fix_missing_locations(how.visit(parse(text))))
+        return ast.unparse(ast.fix_missing_locations(transformer.visit(parse(text))))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
 
 
 class _Equalities(ast.NodeTransformer):
-    """`assert a == b` becomes `assert heard(a, b)`."""
+    """Turns `assert a == b` into `assert name(a, b)`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -73,7 +72,7 @@ class _Equalities(ast.NodeTransformer):
 _EFFECTS = frozenset(
     "debug info warning error critical exception log warn print write writelines chdir".split()
 )
-"""What is called for its effect alone, and so that tests see it."""
+"""Functions that are called only for an effect that tests can observe."""
 _FIELDS = """
 def __getattribute__(self, name):
     found = object.__getattribute__(self, name)
@@ -102,25 +101,25 @@ class _Answers(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: _Function) -> _Function:
-        silent = not _answers(node)
+        has_answer = _answers(node)
         self.generic_visit(node)
-        if silent and node.name not in _SETTING_UP:
-            refusal = ast.If(self._part(0), [ast.Raise(self._part(2), None)], [])
-            node.body = _Leaving(refusal).visit(ast.Module(node.body, [])).body
-            node.body.append(refusal)
+        if not has_answer and node.name not in _CONSTRUCTORS:
+            raising = ast.If(self._part(0), [ast.Raise(self._part(2), None)], [])
+            node.body = _BeforeReturns(raising).visit(ast.Module(node.body, [])).body
+            node.body.append(raising)
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         self.generic_visit(node)
-        node.body = self._chosen(node.body)
+        node.body = self._choice(node.body, 1)
         return node
 
     def visit_Return(self, node: ast.Return | ast.Yield) -> ast.Return | ast.Yield:
         self.generic_visit(node)
         if node.value is not None:
-            node.value = self._chosen(node.value)
+            node.value = self._choice(node.value, 1)
         return node
 
     visit_Yield = visit_Return
@@ -130,9 +129,6 @@ class _Answers(ast.NodeTransformer):
         if node.exc is not None:
             node.exc = self._choice(node.exc, 2)
         return node
-
-    def _chosen(self, answer: ast.expr) -> ast.expr:
-        return self._choice(answer, 1)
 
     def _choice(self, answer: ast.expr, index: int) -> ast.expr:
         if self._idle:
@@ -145,22 +141,22 @@ class _Answers(ast.NodeTransformer):
         return ast.Subscript(ast.Name(self._name, ast.Load()), ast.Constant(index), ast.Load())
 
 
-class _Leaving(ast.NodeTransformer):
-    """Has a function without an answer raise where it would return."""
+class _BeforeReturns(ast.NodeTransformer):
+    """Inserts a statement before each `return` of a function without an answer."""
 
-    def __init__(self, refusal: ast.stmt) -> None:
-        self._refusal = refusal
+    def __init__(self, statement: ast.stmt) -> None:
+        self._statement = statement
 
     def visit(self, node: ast.AST) -> Any:
         inner = isinstance(node, _Function | ast.ClassDef)
         return node if inner else super().visit(node)
 
     def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
-        return [self._refusal, node]
+        return [self._statement, node]
 
 
 def _answers(node: _Function) -> bool:
-    """Whether a function returns a value or yields, itself and not a function within it."""
+    """Whether a function itself returns a value or yields, inner functions excluded."""
     waiting: list[ast.AST] = [*node.body]
     while waiting:
         one = waiting.pop()

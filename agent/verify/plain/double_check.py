@@ -1,7 +1,8 @@
-"""Whether tests pass whatever they expect: they run once more, each check asked twice.
+"""The double-checked run: detects tests that pass whatever they expect.
 
-It is evidence against a pass, never for one. Files of tests whose expectations cannot be exchanged
-are left out (`texts.expectations`).
+Tests run again, each check asked twice with another expectation. The result is evidence against a
+pass, never for one. Files whose expectations cannot be exchanged are left out
+(`rewriting.expectations`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from dataclasses import replace
 from agent.core.domain import Project
 from agent.verify.groups import Group
 from agent.verify.project.suite_double_check import (
-    Heard,
-    Observations,
+    CheckReports,
+    DoubleCheck,
     Watching,
-    ending,
+    evaluate,
     exchanged_files,
-    heard,
+    instrumented_nodes,
 )
 from agent.verify.project.suite_run import run_suite
 from sandbox.sandbox import Sandbox
@@ -26,45 +27,43 @@ from sandbox.sandbox import Sandbox
 
 async def double_checked(
     files: Mapping[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
-    seen: Watching, texts: str, seed: int, alone: Collection[str] = (),
-) -> tuple[Heard, Observations]:
+    watching: Watching, texts: str, seed: int, alone: Collection[str] = (),
+) -> tuple[DoubleCheck, CheckReports]:
     """Runs tests with other expectations.
 
     Args:
         files: Program and tests, path to text.
-        seen: Which files are the program's and the tests', and which tests run.
-        texts: What the tests say.
+        watching: The files of the program and of the tests, and which tests run.
+        texts: The joined texts of the tests.
         seed: The interpreter's hash seed.
-        alone: Tests that may fail here since others ran before them.
-
-    Returns:
-        What follows of each test, and what was reported.
+        alone: Tests that may fail here because other tests do not run before them.
     """
-    other = await asyncio.to_thread(exchanged_files, files, seen)
+    other = await asyncio.to_thread(exchanged_files, files, watching)
     if not other:
-        return Heard(), Observations()
-    seen = replace(seen, expecting={path: files[path] for path in other})
-    run = await run_suite({**files, **other}, project, sites, sandbox, seed, seen=seen)
-    statuses = dict.fromkeys(seen.only, "error") if run.problems else {}
+        return DoubleCheck(), CheckReports()
+    watching = replace(watching, expecting={path: files[path] for path in other})
+    run = await run_suite({**files, **other}, project, sites, sandbox, seed, watching=watching)
+    statuses = dict.fromkeys(watching.only, "error") if run.problems else {}
     statuses |= {node: str(row["status"]) for node, row in run.rows.items()}
-    return heard(run.observed, statuses, texts, alone, ending(seen)), run.observed
+    ended = instrumented_nodes(watching)
+    return evaluate(run.reports, statuses, texts, alone, ended), run.reports
 
 
-async def holding(group: Group, keys: Sequence[str]) -> dict[str, str]:
-    """Those of a file's tests that pass whatever they expect, and how."""
+async def double_check(group: Group, keys: Sequence[str]) -> dict[str, str]:
+    """The tests of a file that pass whatever they expect, each with the reason."""
     subject, code = group.subject, group.code
     if code is None or not keys:
         return {}
     own = subject.files_for([*group.tests])
     files = {**subject.test_support, **own, group.path: code}
     nodes = {key: f"{group.path}::{key}" for key in keys}
-    seen = Watching(
+    watching = Watching(
         tuple(path for path in own if path.endswith(".py") and path not in subject.test_support),
         (group.path, *subject.helpers(code)), only=tuple(nodes.values()),
     )
     project = Project(root="", name=subject.name, arguments=(group.path,), test_s=subject.test_s)
-    said, _ = await double_checked(
-        files, project, subject.task.sites, subject.sandbox, seen, code + subject.helper_words,
-        subject.seeds.hash,
+    result, _ = await double_checked(
+        files, project, subject.task.sites, subject.sandbox, watching,
+        code + subject.helper_texts, subject.seeds.hash,
     )
-    return {key: said.denied[node] for key, node in nodes.items() if node in said.denied}
+    return {key: result.denied[node] for key, node in nodes.items() if node in result.denied}

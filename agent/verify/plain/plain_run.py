@@ -1,7 +1,7 @@
-"""The plain run: tests as a user runs them, in one jailed process, with real objects.
+"""The plain run: runs tests as a user does, in one jailed process with the program.
 
-Its word is the outcome of each test, in pytest's own classes. It does not say whether a pass can
-be believed, but tells what the program was seen doing to its tests meanwhile (`indicators`).
+It gives the outcome of each test in pytest's classes, and the tamper indicators observed meanwhile.
+Whether a pass can be believed is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -15,106 +15,101 @@ from typing import Any
 
 from agent.core.domain import TestCase
 from agent.verify import jail_modules
-from agent.verify.examples.examples import ended, explained, lacks_permission
+from agent.verify.examples.examples import ended, lacks_permission, with_refusals
 from agent.verify.groups import Group
 from agent.verify.plain.canary import Canary, CanaryKind
 from agent.verify.rewriting.masking import mask
 from agent.verify.subject import Subject
-from agent.verify.tamper_indicators import words
+from agent.verify.tamper_indicators import message_of
 from sandbox.sandbox import Process
 from sandbox.types import Json, Outcome
 
 START_S = 30.0
-"""A busy machine may take this long to start an interpreter and to collect a file."""
+"""Limit for the start of an interpreter and the collection of a file on a busy machine."""
 WALL_FACTOR = 3.0
-"""A test's deadline is processor time; on the wall it has so many times as much."""
+"""A test's deadline in wall time, as a multiple of its processor time."""
 GRACE_S = 4.0
 MAX_S = 3600.0
-"""Of a whole process; each of its tests has a deadline of its own."""
+"""Limit of a whole process; each of its tests has a deadline of its own."""
 
 _OTHER_LIMITS = {"open_files": 1000, "memory_mib": 1024}
-"""Of a run in other surroundings: what a program could know the usual ones by."""
+"""Limits of a run in other surroundings, which differ from the usual ones."""
 
 Row = Mapping[str, Any]
 
 
 @dataclass
 class PlainRun:
-    """What a plain run reported."""
-
     rows: dict[str, Row] = field(default_factory=dict)
-    """Test, or node of pytest, to how it came out."""
+    """Outcomes by test, or by pytest node."""
     indicators: dict[str, list[str]] = field(default_factory=dict)
-    """Test to what was seen there, in words; under "" what was seen outside of any test."""
+    """Messages of tamper indicators by test; under "" those outside of any test."""
     loaded: dict[str, str] = field(default_factory=dict)
     """Modules to their files: relative to the program's folder, or absolute. Files of the program
-    that ran, as a module or otherwise, stand under their own path too."""
+    that ran are also listed under their own path."""
     problem: str = ""
-    """Why no test could be collected."""
     skipped: str = ""
-    """Why the whole file sets itself aside."""
 
     def indicators_of(self, test: str) -> list[str]:
-        """What was seen while the test ran, or outside of any."""
         return [*self.indicators.get(test, ()), *self.indicators.get("", ())]
 
 
 async def run_tests(
     group: Group, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
 ) -> None:
-    """Runs the tests of these keys, or all of a group, and again what is left after one that ended
-    the process; a file in one session of pytest."""
-    while asked := [*group.left(keys, run.rows).values()]:
+    """Runs the tests of these keys, or all of a group, restarting after a test that ended the
+    process; a file runs in one pytest session."""
+    while remaining := [*group.left(keys, run.rows).values()]:
         before = len(run.rows)
-        finished = await _one_process(group, asked, run, keys, canary)
+        finished = await _one_process(group, remaining, run, keys, canary)
         if finished or len(run.rows) == before:
             return
 
 
 async def _one_process(
-    group: Group, asked: list[TestCase], run: PlainRun, keys: Sequence[str], canary: CanaryKind
+    group: Group, tests: list[TestCase], run: PlainRun, keys: Sequence[str], canary: CanaryKind
 ) -> bool:
-    """Runs what is left in one process; whether it came to its end."""
+    """Runs the remaining tests in one process; returns whether it finished."""
     subject = group.subject
     key = secrets.token_bytes(32)
     rewriting = Canary(canary, f"_{secrets.token_hex(8)}")
-    with_pytest = group.code is not None or subject.needs_packages(asked)
+    with_pytest = group.code is not None or subject.needs_packages(tests)
     ours = await jail_modules.bundle(subject.sandbox, subject.task.sites, with_pytest)
-    # As nearly as a user's machine as the jail can be: with processes, sockets and `/tmp`.
-    apart = canary == "elsewhere"
-    starts, connects = (True, True) if apart else subject.grants(asked)
+    # As similar to a user's machine as the jail can be: with processes, sockets and `/tmp`.
+    elsewhere = canary == "elsewhere"
+    starts, connects = (True, True) if elsewhere else subject.grants(tests)
     files = {
         path: rewriting.program(text) if path.endswith(".py") else text
-        for path, text in subject.files_for(asked).items()
+        for path, text in subject.files_for(tests).items()
     }
-    tests = {} if group.code is None else {group.path: rewriting.test(group.code)}
-    laid = {**subject.test_support, **files, **tests}
+    test_files = {} if group.code is None else {group.path: rewriting.test(group.code)}
+    all_files = {**subject.test_support, **files, **test_files}
     program = [path for path in files if path.endswith(".py") and path not in subject.test_support]
-    code = "\n".join(dict.fromkeys(test.code for test in asked))
+    code = "\n".join(dict.fromkeys(test.code for test in tests))
     helpers: list[Json] = [*subject.helpers(code)]
-    sent = subject.payload | group.payload(keys, run.rows) | {
-        "text": files[subject.solution.entry], "words": code + subject.helper_words,
+    payload = subject.payload | group.payload(keys, run.rows) | {
+        "text": files[subject.solution.entry], "words": code + subject.helper_texts,
         "key": key.hex(), "canary": canary, "canary_name": rewriting.name, "cpu_s": subject.test_s,
-        "program_files": [*program], "test_files": [*tests, *helpers], "laid": [*laid],
+        "program_files": [*program], "test_files": [*test_files, *helpers], "files": [*all_files],
         "texts": "\n".join(mask(files[path]) for path in program),
         "names": [*sorted(subject.all_modules)],
     }
     job = replace(
-        subject.job("plain_run", sent, MAX_S, ours), files=laid, stdin=subject.task.stdin,
+        subject.job("plain_run", payload, MAX_S, ours), files=all_files, stdin=subject.task.stdin,
         processes=starts, loopback=connects,
     )
-    if apart:
+    if elsewhere:
         job = replace(job, limits=replace(job.limits, **_OTHER_LIMITS))
     async with subject.sandbox.start(job) as process:
         finished = await _listen(process, key, subject, run)
         if any(lacks_permission(row) for row in run.rows.values()):
             refusals = (await process.kill()).refusals
-            run.rows = {name: explained(row, refusals) for name, row in run.rows.items()}
+            run.rows = {name: with_refusals(row, refusals) for name, row in run.rows.items()}
     return finished
 
 
 async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun) -> bool:
-    """Takes what the process tells until it is done, or has ended."""
+    """Receives the process's messages; returns whether it finished, rather than ended early."""
     patience_s = START_S
     begun, count = "", 0
     while True:
@@ -124,7 +119,7 @@ async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun)
             return False
         sent = authentic(message, key, count)
         if sent is None:
-            run.indicators.setdefault("", []).append(words("forged-word"))
+            run.indicators.setdefault("", []).append(message_of("forged-word"))
             continue
         count += 1
         match sent:
@@ -135,8 +130,8 @@ async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun)
                 if sent["status"] == "timeout":
                     subject.late.append(test)
                 begun, patience_s = "", START_S
-            case {"sign": str(sign), "detail": str(detail), "test": str(test)}:
-                run.indicators.setdefault(test, []).append(words(sign, detail))
+            case {"sign": str(rule), "detail": str(detail), "test": str(test)}:
+                run.indicators.setdefault(test, []).append(message_of(rule, detail))
             case {"done": True, "problem": str(problem), "loaded": dict(loaded)}:
                 run.problem, run.loaded = problem, {**run.loaded, **loaded}
                 run.skipped = str(sent.get("skipped", ""))
@@ -144,7 +139,7 @@ async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun)
 
 
 def authentic(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
-    """What our own runner says; `None` for anything else."""
+    """The content of a message that our own runner signed; `None` for any other message."""
     match message:
         case {"said": str(text), "mark": str(mark)}:
             keyed = hashlib.blake2b(key=key, digest_size=16)
@@ -156,7 +151,7 @@ def authentic(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
 
 
 def _cut_off(outcome: Outcome, begun: str, subject: Subject, run: PlainRun) -> None:
-    """The process is gone: in the midst of a test, or outside of any."""
+    """Records that the process ended early, during a test or outside of any."""
     if begun:
         if outcome.ended == "timeout":
             subject.late.append(begun)
@@ -167,10 +162,10 @@ def _cut_off(outcome: Outcome, begun: str, subject: Subject, run: PlainRun) -> N
             run.rows[begun] = {"status": "error", "message": ended(outcome)}
         return
     if run.rows:
-        run.indicators.setdefault("", []).append(words("ended-early"))
+        run.indicators.setdefault("", []).append(message_of("ended-early"))
     if not run.problem:
-        said = outcome.stderr.strip().rpartition("\n")[2][-300:]
+        last_line = outcome.stderr.strip().rpartition("\n")[2][-300:]
         run.problem = (
-            "collecting the tests came to no end" if outcome.ended == "timeout"
-            else said or ended(outcome)
+            "collecting the tests timed out" if outcome.ended == "timeout"
+            else last_line or ended(outcome)
         )

@@ -1,4 +1,4 @@
-"""The program as a module, loaded afresh as often as it is asked for."""
+"""Loads the program as a module, afresh each time. Runs in the jail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def begin(jail: Any) -> None:
-    """What comes before any of the program runs: chance has its seed."""
+    """Seeds `random` before any of the program runs."""
     if jail.payload["random_seed"] is not None:
         with jail.undisturbed:
             import random
@@ -23,7 +23,7 @@ def begin(jail: Any) -> None:
 
 
 class EntryFile:
-    """A program's entry file; made once all that is not the program's is loaded."""
+    """A program's entry file; to be created after all modules that are not the program's."""
 
     def __init__(self, payload: dict[str, Any], folder: str) -> None:
         self.name: str = payload["name"]
@@ -31,15 +31,15 @@ class EntryFile:
         self._entry: str = payload["entry"]
         self._path = os.path.join(folder, self._entry)
         self._argv = [self._path, *payload["argv"]]
-        # Its text came along, since there are jails in which no file can be opened.
+        # Some jails cannot open files, so the text is part of the payload.
         self._text: str = payload["text"]
         self._code: types.CodeType | None = None
         self._before = next(reversed(sys.modules))
-        """The last module that was there before the program's: looking at each of the others
-        would copy all the memory they share with the interpreter this process came from."""
+        """The last module loaded before the program's. Reading all the others would copy the
+        memory that they share with the parent process."""
 
     def load(self) -> types.ModuleType:
-        """Runs the program's text as a module, in a fresh namespace, and all its files afresh."""
+        """Runs the program's text as a module in a fresh namespace, its imports included."""
         for name in [*takewhile(self._before.__ne__, reversed(sys.modules))]:
             file = str(getattr(sys.modules[name], "__file__", None))
             if file.startswith(self.folder) or name in (self.name, "solution"):
@@ -51,20 +51,22 @@ class EntryFile:
             self._code = compile(self._text, self._path, "exec", dont_inherit=True)
         module = types.ModuleType(self.name)
         module.__file__ = self._path
-        # A program called json.py or sys.py must not take the place of what runs it.
+        # A program called json.py or sys.py must not replace the module that runs it.
         sys.modules.setdefault(self.name, module)
         try:
             exec(self._code, module.__dict__)
         except SystemExit as end:
-            # `sys.exit(main())` that says all is well: what was defined until then is the program.
+            # After a successful `sys.exit(main())` the definitions so far are the program.
             if end.code not in (None, 0):
                 raise
         return module
 
 
 def place(error: BaseException, folder: str, test: str = "") -> str:
-    """The last line on the traceback in a file of the program's folder, which ends with a slash;
-    else that in the test of this file name; empty where there is none."""
+    """The innermost line of a traceback in a file of the program's folder, or else in the test.
+
+    `folder` ends with a slash, `test` is the test's file name. Empty where there is none.
+    """
     if isinstance(error, SyntaxError) and str(error.filename).startswith(folder):
         return f"line {error.lineno} ({str(error.filename)[len(folder):]})"
     found, trace = "", error.__traceback__

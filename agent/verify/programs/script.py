@@ -1,6 +1,6 @@
-"""Inside a jail of its own: runs a program as `python FILE` would, and tells how it ended.
+"""Jailed program: runs a program as `python FILE` would, and reports how it ended.
 
-What it tells of exceptions is the process's own word; only the host's view of the end counts.
+Its reports of exceptions are untrusted; only the host's observation of the end counts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from agent.verify.rewriting.messages import text_of
 
 
 def main(jail: Any) -> None:
-    """Runs the entry file as `__main__`."""
     payload = jail.payload
     begin(jail)
     path = os.path.join(jail.folder, payload["entry"])
@@ -31,8 +30,8 @@ def main(jail: Any) -> None:
         sys.modules["__main__"] = module
         exec(code, module.__dict__)
     except SystemExit as error:
-        said = error.code if isinstance(error.code, str) else ""
-        jail.send({"exited": _exit_code(error.code), "message": said[:4000]})
+        message = error.code if isinstance(error.code, str) else ""
+        jail.send({"exited": _exit_code(error.code), "message": message[:4000]})
         if isinstance(error.code, str):
             print(error.code, file=sys.stderr)
         return
@@ -63,7 +62,7 @@ def _raised(error: BaseException, path: str, folder: str) -> dict[str, Any]:
     except Exception as again:  # noqa: BLE001 - the exception's own text may raise anything
         text = f"{type(error).__name__} (its text raised {type(again).__name__})"
     shortened = text.replace(folder + os.sep, "")
-    # Written as the interpreter would, so that it stands among the program's own output.
+    # Printed as the interpreter would, as part of the program's output.
     sys.stderr.write(shortened)
     return {
         "raised": type(error).__name__, "message": text_of(error)[:4000], "line": line,

@@ -1,1 +1,1 @@
-"""How the suite of a project comes out, and which of its passes count."""
+"""Runs a project's suite, and decides which of its passes count."""

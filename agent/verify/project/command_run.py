@@ -1,6 +1,6 @@
-"""How a project's test command ends: one fresh jail, and its exit code is the verdict.
+"""Runs a project's test command in a fresh jail; its exit code is the verdict.
 
-What the command prints is its own word and says only where to look.
+The command's output is untrusted, and only used for messages and to find places.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Outcome
 
 MAX_S = 600.0
-"""The longest that a command may take."""
-MAX_SAID = 2_000
+MAX_MESSAGE = 2_000
 NO_TEST = "it ran no test"
 NO_TESTS = 5
-"""The exit code of pytest, and of newer versions of unittest, where nothing was collected."""
-_NONE = re.compile(
+"""The exit code of pytest, and of newer versions of unittest, if no test was collected."""
+_RAN_NONE = re.compile(
     r"^(?:Ran 0 tests in |\W*no tests ran\b|collected 0 items|0 tests in \d+ items?\.|"
     r"\W*\d+ (?:skipped|deselected)\b.* in [\d.]+s)", re.MULTILINE
 )
-_SOME = re.compile(
+_RAN_SOME = re.compile(
     r"^(?:Ran [1-9]\d* tests? in |\W*[1-9]\d* passed\b|[1-9]\d* tests? in \d+ items?\.)",
     re.MULTILINE,
 )
@@ -34,41 +33,34 @@ _RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Wa
 
 @dataclass(frozen=True)
 class SourcePlace:
-    """A line of a file of the project."""
-
     file: str
     line: int
 
 
 @dataclass(frozen=True)
 class CommandRun:
-    """How one run of the command ended."""
-
     outcome: Outcome
     places: tuple[SourcePlace, ...] = ()
-    """The project's lines on the tracebacks that it printed, in the order it printed them."""
+    """The project's lines on printed tracebacks, in the order of the output."""
     functions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    """File to first lines of functions and how often each was entered, of those watched."""
+    """Watched files to the number of calls by each function's first line."""
     lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """Lines that ran, of the files that were watched."""
     tested: bool = True
-    """Whether it is not known to have run no test."""
+    """False where the output says that no test ran."""
 
     @property
     def passed(self) -> bool:
-        """Whether it came to its end, with exit code 0, and not without a test."""
         return self.tested and _is_good(self.outcome)
 
     @property
     def status(self) -> Status:
-        """The outcome in pytest's classes."""
         late = self.outcome.ended == "timeout"
         return "passed" if self.passed else "timeout" if late else "failed"
 
     @property
     def _lines(self) -> list[str]:
-        said = without_jail_paths(self.outcome.stderr)
-        return [line.strip() for line in said.split("\n") if line.strip()]
+        text = without_jail_paths(self.outcome.stderr)
+        return [line.strip() for line in text.split("\n") if line.strip()]
 
     @property
     def _raised(self) -> str:
@@ -76,30 +68,32 @@ class CommandRun:
 
     @property
     def crash(self) -> tuple[str, str]:
-        """The exception, and what it says, that was printed last; both empty where none was."""
-        exception, _, said = self._raised.partition(": ")
-        return ("", "") if self.passed else (exception, said[:MAX_SAID])
+        """Name and message of the exception that was printed last; empty where none was."""
+        exception, _, message = self._raised.partition(": ")
+        return ("", "") if self.passed else (exception, message[:MAX_MESSAGE])
 
     @property
     def message(self) -> str:
-        """Why it failed, as far as can be seen."""
+        """Why it failed; empty where it passed."""
         if self.passed:
             return ""
         ended = self.outcome
         if not self.tested:
             return NO_TEST
         how = ended.limit or ended.signal or f"exit code {ended.exit_code}"
-        said = self._raised or next(reversed(self._lines), "")
-        why = "; ".join(filter(None, (said, how, *ended.refusals)))
-        return why[:MAX_SAID]
+        last_line = self._raised or next(reversed(self._lines), "")
+        why = "; ".join(filter(None, (last_line, how, *ended.refusals)))
+        return why[:MAX_MESSAGE]
 
 
 async def run_command(
     job: Job, command: Sequence[str], sandbox: Sandbox, *, seed: int = 0,
     watched: Collection[str] = (), wall_s: float = MAX_S,
 ) -> CommandRun:
-    """Runs Python with these arguments over the files of a project's job, once; `watched` are
-    files whose executed lines are reported, which takes several times as long."""
+    """Runs Python with these arguments over the files of a project's job, once.
+
+    Executed lines of `watched` files are recorded, which takes several times as long.
+    """
     outcome = await sandbox.run(replace(
         job, payload=_payload(job.payload, command, watched), seed=seed,
         limits=replace(job.limits, wall_s=wall_s, cpu_s=wall_s),
@@ -116,12 +110,12 @@ def _is_good(ended: Outcome) -> bool:
 
 
 def _is_empty(ended: Outcome, command: Sequence[str]) -> bool:
-    """Whether a command ran no test, as its runner says: older versions of unittest end well."""
+    """Whether a command ran no test, by its exit code or, as with older unittest, its output."""
     if ended.exit_code == NO_TESTS and "pytest" in command:
         return True
-    said = f"{ended.stdout}\n{ended.stderr}"
+    output = f"{ended.stdout}\n{ended.stderr}"
     ends = _is_good(ended) or ended.exit_code == NO_TESTS
-    return bool(ends and _NONE.search(said) and not _SOME.search(said))
+    return bool(ends and _RAN_NONE.search(output) and not _RAN_SOME.search(output))
 
 
 def _payload(suites: Json, command: Sequence[str], watched: Collection[str]) -> Json:
@@ -132,9 +126,9 @@ def _payload(suites: Json, command: Sequence[str], watched: Collection[str]) -> 
     }
 
 
-def _places(said: str, files: Collection[str]) -> tuple[SourcePlace, ...]:
+def _places(output: str, files: Collection[str]) -> tuple[SourcePlace, ...]:
     found = []
-    for path, line in _FRAME.findall(said):
+    for path, line in _FRAME.findall(output):
         ours = [one for one in files if path == one or path.endswith(f"/{one}")]
         if ours:
             found.append(SourcePlace(max(ours, key=len), int(line)))

@@ -1,9 +1,8 @@
-"""Whether a project's passes are believed: its tests once more, each expecting something else.
+"""Decides which passes of a project are believed, from tamper indicators and a double-checked run.
 
-A project's tests share a process with it, so pytest's word alone may be the program's. Two things
-are asked beside it, both pure here: what a guard saw the program do to its tests, and how the tests
-come out where each check expects another value (`texts.expectations`). A test that passes there, or
-one of whose checks holds there, passes whatever it expects.
+A project's tests share a process with it, so the program could fake pytest's outcomes. The pure
+functions here evaluate what a guard observed, and the run in which each check expects another
+value (`rewriting.expectations`): a test or a check that passes there passes whatever it expects.
 """
 
 from __future__ import annotations
@@ -16,80 +15,75 @@ from functools import partial
 from agent.core.domain import EXCLUDED, Report, Verdict
 from agent.core.trees import undisturbed
 from agent.verify.belief import STATELESS
-from agent.verify.rewriting.expectations import exchanged, with_an_end
-from agent.verify.tamper_indicators import HOOKS, is_loosened, reaching, uses, words
+from agent.verify.rewriting.expectations import exchanged, instrumented_tests
+from agent.verify.tamper_indicators import HOOKS, is_loosened, message_of, reaching, uses
 from sandbox.types import Json
 
-MAX_ASKED, MAX_ASKED_S = 300, 5.0
-"""Tests that are run once more beside those that are to be healed, and the seconds they took."""
-ASKED = "tests and program share a process; with other expectations the tests fail"
-UNASKED = "tests and program share a process; some checks have no other expectation to try"
-NOT_RUN_AGAIN = "tests and program share a process; of so many tests this one was not run once more"
+MAX_ADDITIONAL, MAX_ADDITIONAL_S = 300, 5.0
+"""Maximum number and total seconds of additional tests that run again."""
+DOUBLE_CHECKED = "tests and program share a process; with other expectations the tests fail"
+NOT_DOUBLE_CHECKED = "tests and program share a process; some checks have no other expectation"
+NOT_RUN_AGAIN = "tests and program share a process; this one of many tests was not run again"
 UNREACHED = "tests and program share a process; none of its checks was reached"
-PASSED_BY = "it ends well without one of its checks"
-LOST = "it passes although a check of it fails"
-AGAIN = "it passes no more where each check is asked twice"
-_HOW = {
+PASSED_BY = "it ends without running one of its checks"
+LOST = "it passes although one of its checks fails"
+NOT_REPEATABLE = "it does not pass again when each check is asked twice"
+_REPORT_MESSAGES = {
     **dict.fromkeys(("held", "lies"), "it passes whatever is expected at {}"),
-    "changed": "what it expects at {} was changed",
-    "empty": "the loop at {} goes over something, and never turns",
-    "lost": "a check of it fails at {}, and the failure is suppressed",
+    "changed": "the value that it expects at {} was changed",
+    "empty": "the loop at {} has elements, and never runs",
+    "lost": "one of its checks fails at {}, and the failure is swallowed",
 }
-"""What a check tells, but for `failed`: it fails where it expects something else."""
-SKIPPED = "it failed before, and now it is skipped or expected to fail"
+"""Messages of the reports of a check, but for `failed`: it fails with another expectation."""
+SKIPPED = "it failed before, and is now skipped or expected to fail"
 _DECIDING = ("changed-runner", "exchanged-code", "forged-word", "frames")
-"""Signs with which no pass is believed."""
+"""Rules with which no pass is believed."""
 _READING = ("collector", "memory", "audit-hook", "test-source", "planted-module")
-"""Signs that may be honest in a project: a test that fails where it expects something else is
-believed beside them, one that could not be asked is not healed."""
+"""Rules that honest projects may trigger: a test that fails with other expectations is still
+believed, one that could not be double-checked is not healed."""
 _JUMPS = re.compile(r"\.f_lineno\s*=[^=]")
-"""Has another frame go on elsewhere."""
+"""Sets the next line of another frame."""
 
 TamperIndicator = tuple[str, str, str]
-"""The test that ran, or "", the rule, and what was seen."""
+"""The running test or "", the rule, and the detail."""
 
 
 @dataclass(frozen=True)
 class Watching:
-    """What is watched while a suite runs, and which of it runs."""
+    """The files that are watched while a suite runs, and the tests that run."""
 
     program: tuple[str, ...]
-    """Modules of the program."""
     tests: tuple[str, ...]
-    """Modules of its tests."""
     expecting: Mapping[str, str] = field(default_factory=dict)
-    """Files of tests that are laid with other expectations, as they were written."""
+    """Original texts of test files that run with other expectations."""
     only: tuple[str, ...] = ()
     """The tests that run; all where none is named."""
 
 
 @dataclass
-class Observations:
-    """What was observed of the tests apart from their outcomes."""
+class CheckReports:
+    """What a run reported about its tests, in addition to their outcomes."""
 
     indicators: list[TamperIndicator] = field(default_factory=list)
     checks: list[Mapping[str, Json]] = field(default_factory=list)
-    """A row for each report of a check."""
     ends: set[tuple[str, str]] = field(default_factory=set)
-    """How tests came to their end, and which did: `passed by` a check that stands in their way,
-    `unreached` are all their checks, an exception `raises`, or it `fails` as it should."""
+    """How tests ended: `passed by` a check without running it, with all checks `unreached`, by an
+    exception that it `raises`, or it `fails` as it should. Each with the test."""
 
-    def ended(self, *ways: str) -> set[str]:
-        """The tests that came to their end in one of these ways."""
-        return {test for how, test in self.ends if how in ways}
+    def ended(self, *how: str) -> set[str]:
+        return {test for one, test in self.ends if one in how}
 
 
-def written(files: Mapping[str, str], seen: Watching) -> list[TamperIndicator]:
-    """What in the program's text leads tests past their checks, or could read them."""
-    texts = [files[path] for path in seen.program]
-    found = [("", "frames", "it sets where a frame goes on")] if any(
+def written(files: Mapping[str, str], watching: Watching) -> list[TamperIndicator]:
+    texts = [files[path] for path in watching.program]
+    found = [("", "frames", "it sets the next line of a frame")] if any(
         _JUMPS.search(text) for text in texts
     ) else []
-    return found + [("", "reaching", said) for text in texts if (said := reaching(text))]
+    return found + [("", "reaching", detail) for text in texts if (detail := reaching(text))]
 
 
-def watching(files: Mapping[str, str], editable: Sequence[str]) -> Watching:
-    """Which files are the program's, and which are counted as its tests': all other modules."""
+def watching_of(files: Mapping[str, str], editable: Sequence[str]) -> Watching:
+    """The modules of the program (`editable`); all other modules count as its tests'."""
     modules = [path for path in files if path.endswith(".py")]
     return Watching(
         tuple(path for path in modules if path in editable),
@@ -98,8 +92,8 @@ def watching(files: Mapping[str, str], editable: Sequence[str]) -> Watching:
 
 
 def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The passing tests that are asked: those to be healed, others of their files, and some more
-    as long as they take little time. All of them where no test is to be healed, as in a check."""
+    """The passing tests that are double-checked: those to be healed, others of their files, and
+    more while time is left. All of them where no test is to be healed, as in a check."""
     passing = [one for one in report.verdicts if one.passed]
     if not wanted:
         return tuple(one.name for one in passing)
@@ -108,87 +102,90 @@ def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
         one.name not in wanted, one.name.partition("::")[0] not in files
     ))
     found: list[str] = []
-    left_s = MAX_ASKED_S
+    left_s = MAX_ADDITIONAL_S
     for one in passing:
         if one.name not in wanted:
             left_s -= one.wall_s
-            if left_s < 0 or len(found) >= MAX_ASKED:
+            if left_s < 0 or len(found) >= MAX_ADDITIONAL:
                 break
         found.append(one.name)
     return tuple(found)
 
 
-def exchanged_files(files: Mapping[str, str], seen: Watching) -> dict[str, str]:
-    """Those files of the tests that run which can expect something else, doing so."""
-    asked = {node.partition("::")[0] for node in seen.only} & {*seen.tests}
-    found = {path: undisturbed(partial(exchanged, files[path])) for path in sorted(asked)}
+def exchanged_files(files: Mapping[str, str], watching: Watching) -> dict[str, str]:
+    """The test files with exchanged expectations, without those where that is impossible."""
+    paths = {node.partition("::")[0] for node in watching.only} & {*watching.tests}
+    found = {path: undisturbed(partial(exchanged, files[path])) for path in sorted(paths)}
     return {path: text for path, text in found.items() if text is not None}
 
 
-def ending(seen: Watching) -> list[str]:
-    """The tests that run and are made to fail at their end."""
+def instrumented_nodes(watching: Watching) -> list[str]:
+    """The running tests that are made to fail at their end."""
     names = {
-        path: undisturbed(partial(with_an_end, text)) for path, text in seen.expecting.items()
+        path: undisturbed(partial(instrumented_tests, text))
+        for path, text in watching.expecting.items()
     }
     return [
-        node for node in seen.only
+        node for node in watching.only
         if node.partition("[")[0].partition("::")[2] in names.get(node.partition("::")[0], ())
     ]
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What came of the tests that expected something else."""
+class DoubleCheck:
+    """The result of the additional runs of passing tests."""
 
     noticed: frozenset[str] = frozenset()
-    """Tests in which a check failed, and that failed."""
+    """Tests that failed with other expectations, by one of their checks."""
     denied: Mapping[str, str] = field(default_factory=dict)
-    """Tests that are not believed, and why."""
     unreached: frozenset[str] = frozenset()
-    """Tests none of whose checks was reached."""
     isolated: frozenset[str] = frozenset()
-    """Tests all of whose checks hold in a process that holds no test."""
+    """Tests all of whose checks hold in a process without tests."""
     vacuous: frozenset[str] = frozenset()
     """Tests that pass whatever the program answers."""
     left_out: frozenset[str] = frozenset()
-    """Passing tests that were not run a second time, since that would take long."""
+    """Passing tests that were not run again, to save time."""
     unjudged: Mapping[str, str] = field(default_factory=dict)
-    """Tests whose file was not judged alone, and why."""
 
 
-def heard(
-    observed: Observations, statuses: Mapping[str, str], texts: str, alone: Collection[str] = (),
+def evaluate(
+    reports: CheckReports, statuses: Mapping[str, str], texts: str, alone: Collection[str] = (),
     ended: Collection[str] = (),
-) -> Heard:
-    """What checks reported; `statuses` are how their tests came out, `texts` what they say. Tests
-    that ran `alone`, without others that had run before them, may have needed those; those that
-    are `ended` come to an end that tells."""
+) -> DoubleCheck:
+    """Evaluates the reports of a double-checked run.
+
+    Args:
+        statuses: The outcomes of its tests.
+        texts: The joined texts of the tests.
+        alone: Tests that may fail here because other tests did not run before them.
+        ended: Tests that are made to fail at their end.
+    """
     named = frozenset(re.findall(r"\w+", texts))
-    # What its tests compare with other things, as a placeholder, is meant to equal them.
+    # Classes that the tests compare with other types are placeholders, which may equal anything.
     meant = {
-        kind for row in observed.checks for kind, names, is_other in _own(row)
+        kind for row in reports.checks for kind, names, is_other in _own(row)
         if is_other and named & {*names}
     }
     denied = {
-        str(row["test"]): _HOW[str(row["how"])].format(row["check"])
-        for row in observed.checks if row["how"] != "failed" and not _is_meant(row, meant, named)
+        str(row["test"]): _REPORT_MESSAGES[str(row["how"])].format(row["check"])
+        for row in reports.checks if row["how"] != "failed" and not _is_meant(row, meant, named)
     }
-    denied |= dict.fromkeys(observed.ended("passed by"), PASSED_BY)
-    failing = observed.ended("fails", "raises")
+    denied |= dict.fromkeys(reports.ended("passed by"), PASSED_BY)
+    failing = reports.ended("fails", "raises")
     passing = {node for node, status in statuses.items() if status == "passed"}
     denied |= dict.fromkeys(passing.intersection(ended) - failing, PASSED_BY)
     denied |= dict.fromkeys(passing & failing, LOST)
     denied |= {
-        node: denied.get(node, AGAIN) for node, status in statuses.items()
-        if status != "passed" and node not in observed.ended("fails") and node not in alone
+        node: denied.get(node, NOT_REPEATABLE) for node, status in statuses.items()
+        if status != "passed" and node not in reports.ended("fails") and node not in alone
     }
-    noticed = {str(row["test"]) for row in observed.checks if row["how"] == "failed"}
-    return Heard(frozenset(noticed - denied.keys()), denied, frozenset(observed.ended("unreached")))
+    noticed = {str(row["test"]) for row in reports.checks if row["how"] == "failed"}
+    unreached = frozenset(reports.ended("unreached"))
+    return DoubleCheck(frozenset(noticed - denied.keys()), denied, unreached)
 
 
 def _is_meant(row: Mapping[str, Json], meant: set[str], named: frozenset[str]) -> bool:
-    """Whether what was compared may equal anything as its test would have it: a placeholder of a
-    library's that the test names, or of the program's."""
+    """Whether the compared object is a placeholder of the tests, which may equal anything."""
     others = row.get("others")
     if isinstance(others, list) and named & {*map(str, others)}:
         return True
@@ -197,8 +194,8 @@ def _is_meant(row: Mapping[str, Json], meant: set[str], named: frozenset[str]) -
 
 
 def _own(row: Mapping[str, Json]) -> list[tuple[str, list[str], bool]]:
-    """Classes of the program whose objects were compared: how it is called, and whether what was
-    expected is of another kind."""
+    """The program's classes of compared objects, each with its names, and whether the expected
+    value has another type."""
     found: list[tuple[str, list[str], bool]] = []
     own = row.get("own")
     for one in own if isinstance(own, list) else ():
@@ -208,69 +205,63 @@ def _own(row: Mapping[str, Json]) -> list[tuple[str, list[str], bool]]:
     return found
 
 
-def believed(
-    verdicts: Iterable[Verdict],
-    indicators: Sequence[TamperIndicator],
-    said: Heard,
-    wanted: Sequence[str],
-    texts: str,
+def with_integrity(
+    verdicts: Iterable[Verdict], indicators: Sequence[TamperIndicator], result: DoubleCheck,
+    wanted: Sequence[str], texts: str,
 ) -> list[Verdict]:
-    """The verdicts with how far each pass is believed."""
-    return [_believed(one, indicators, said, one.name in wanted, texts) for one in verdicts]
+    """The verdicts with the integrity of each pass, or the doubt about it."""
+    return [_with_integrity(one, indicators, result, one.name in wanted, texts) for one in verdicts]
 
 
-def _believed(
-    verdict: Verdict,
-    indicators: Sequence[TamperIndicator],
-    said: Heard,
-    is_wanted: bool,
+def _with_integrity(
+    verdict: Verdict, indicators: Sequence[TamperIndicator], result: DoubleCheck, is_wanted: bool,
     texts: str,
 ) -> Verdict:
     if verdict.status in ("skipped", "xfailed") and is_wanted:
         return _doubted(verdict, SKIPPED)
-    for _, _, what in (one for one in indicators if one[:2] == (verdict.name, "control-flow")):
+    for _, _, detail in (one for one in indicators if one[:2] == (verdict.name, "control-flow")):
         if verdict.status in EXCLUDED:
-            return _doubted(verdict, words("control-flow", what))
+            return _doubted(verdict, message_of("control-flow", detail))
     if not verdict.passed:
         return verdict
-    seen = [one for one in indicators if one[0] in ("", verdict.name)]
+    relevant = [one for one in indicators if one[0] in ("", verdict.name)]
     deciding = [
-        words(rule, what) for _, rule, what in seen
-        if _decides(rule, what, texts) or (rule == "expected-data" and is_wanted)
+        message_of(rule, detail) for _, rule, detail in relevant
+        if _decides(rule, detail, texts) or (rule == "expected-data" and is_wanted)
     ]
-    if verdict.name in said.denied:
-        deciding.append(said.denied[verdict.name])
-    elif verdict.name in said.unreached - said.isolated and is_wanted:
+    if verdict.name in result.denied:
+        deciding.append(result.denied[verdict.name])
+    elif verdict.name in result.unreached - result.isolated and is_wanted:
         deciding.append(UNREACHED)
-    others = [words(rule, what) for _, rule, what in seen if rule in _READING]
-    could = [what for _, rule, what in seen if rule == "reaching"]
-    asked = verdict.name in said.noticed | said.isolated
+    others = [message_of(rule, detail) for _, rule, detail in relevant if rule in _READING]
+    could = [detail for _, rule, detail in relevant if rule == "reaching"]
+    asked = verdict.name in result.noticed | result.isolated
     if deciding or (others and is_wanted and not asked):
         return _doubted(verdict, "; ".join(dict.fromkeys(deciding or others)))
-    if verdict.name in said.isolated:
+    if verdict.name in result.isolated:
         return verdict.model_copy(update={"integrity": "isolated", "reason": ""})
-    how = ASKED if asked else UNREACHED if verdict.name in said.unreached else (
-        NOT_RUN_AGAIN if verdict.name in said.left_out else UNASKED
+    how = DOUBLE_CHECKED if asked else UNREACHED if verdict.name in result.unreached else (
+        NOT_RUN_AGAIN if verdict.name in result.left_out else NOT_DOUBLE_CHECKED
     )
-    alone = [said.unjudged[verdict.name]] if is_wanted and verdict.name in said.unjudged else []
+    alone = [result.unjudged[verdict.name]] if is_wanted and verdict.name in result.unjudged else []
     reason = "; ".join(dict.fromkeys([how, *alone, *(others + could)[:1]]))
     return verdict.model_copy(update={
-        "integrity": "in-process", "reason": reason, "vacuous": verdict.name in said.vacuous,
+        "integrity": "in-process", "reason": reason, "vacuous": verdict.name in result.vacuous,
     })
 
 
-def _decides(rule: str, what: str, texts: str) -> bool:
+def _decides(rule: str, detail: str, texts: str) -> bool:
     if rule == "tolerance":
-        return is_loosened(what, texts)
+        return is_loosened(detail, texts)
     if rule == "changed-library":
-        return uses(what, texts)
+        return uses(detail, texts)
     if rule != "changed-builtin":
         return rule in _DECIDING
-    module, _, name = what.rpartition(".")
-    # A library's function counts where a test calls it, unless programs may well replace it.
-    called = name if module in STATELESS else what
+    module, _, name = detail.rpartition(".")
+    # A library function counts if a test calls it, and honest programs do not replace it.
+    called = name if module in STATELESS else detail
     return not module or (
-        module not in HOOKS and what != "time.sleep"
+        module not in HOOKS and detail != "time.sleep"
         and re.search(rf"\b{re.escape(called)}\(", texts) is not None
     )
 

@@ -1,1 +1,1 @@
-"""Texts of programs and tests, read and changed before they run."""
+"""Reads and rewrites the texts of programs and tests before they run."""

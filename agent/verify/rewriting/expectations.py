@@ -1,16 +1,14 @@
-"""Has each check of a test asked twice: what it expects must hold, and something else must not.
+"""Rewrites tests for the double-checked run: what a check expects must hold, and nothing else.
 
-A test passes whatever it expects by an object that equals anything, by a check that was exchanged,
-or because the program reads what is expected and hands it over. So a reader gets another
-value: literals are exchanged in the text (`exchanged`), which stays as it is otherwise, and
-variables for as long as they are compared. What is truly expected stands nowhere in the test then.
-It is put in its place as the check is made, and both are asked, one after the other, in an order
-that nobody knows (`instrument`). So the test goes its way as it did before, and is made to fail at
-its end.
+A test may pass whatever it expects: by an object that equals anything, by a replaced check, or
+because the program reads the expected value and returns it. So the literals that checks expect are
+exchanged in the text (`exchanged`), and variables while they are compared: the true value is not in
+the test. `instrument` inserts hooks that compare both the true and another value at each check, in
+random order. The test otherwise runs as before, and is made to fail at its end.
 
-What hears of the checks is `programs.plain.expecting.Expecting`, under names among the builtins:
-what is looked up in an object pytest keeps among the test's variables, which a program may count. A
-check in which nothing can be exchanged is left as it is, and said to be reached.
+The hooks are methods of `programs.plain.expecting.Expecting`, found as builtins, since pytest would
+store an object among the test's variables, which a program may count. Checks without exchangeable
+values are unchanged, and only reported as reached and passed.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ _METHODS = {
     ), "=="),
     **dict.fromkeys(("assertLess", "assertLessEqual", "assertGreater", "assertGreaterEqual"), "<"),
 }
-"""How a method compares its first two arguments."""
+"""How methods compare their first two arguments."""
 _OPERATORS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }
@@ -53,37 +51,31 @@ _NARROW = frozenset(
     if isinstance(kind, type) and issubclass(kind, Exception)
     and not issubclass(ZeroDivisionError, kind)
 )
-"""Exceptions of Python in whose place another is read."""
+"""Builtin exceptions that are exchanged."""
 _CATCHING = re.compile(r"\b(?:AssertionError|BaseException|Exception)\b|\bexcept:")
-"""A function that says so may mean a check of it to fail."""
+"""Found in functions that may catch a failing check on purpose."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check that is asked twice."""
-
     file: str
     line: int
     asks: str = ""
-    """How it compares: an operator, `all`, or how a method of a test case does."""
+    """How it compares: an operator, `all`, or a value of `_METHODS`."""
     expected_first: bool = False
-    """What is expected stands before what is compared with it."""
     place: int = 1
-    """By how much another number differs."""
     literals: tuple[bytes | None, ...] = ()
-    """What is expected, marshalled, of which another value stands in the text; `None` for what is
-    no literal."""
+    """The marshalled true values of exchanged literals; `None` for other expressions."""
     bound: bytes | None = None
-    """What the variable that is expected was bound to, and must still be."""
+    """The marshalled value that the expected variable must still have."""
     raises: str = ""
-    """The exception of Python that is awaited, in whose place another stands in the text."""
     may_fail: bool = False
-    """Its test may mean it to fail."""
+    """Whether its test may catch its failure on purpose."""
 
 
 def exchanged(text: str) -> str | None:
-    """The text of a test file with other literals where its checks expect some, line by line;
-    `None` where that cannot be done."""
+    """The text of a test file with the expected literals of its checks exchanged, on the same
+    lines; `None` where that is impossible."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -98,8 +90,8 @@ def exchanged(text: str) -> str | None:
         before, after = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
         old = b"".join([*lines[first : last + 1]])
         old = old[node.col_offset : len(old) - len(after)]
-        made = before + new(old.decode()).encode() + after
-        lines[first : last + 1] = made.splitlines(keepends=True)
+        replaced = before + new(old.decode()).encode() + after
+        lines[first : last + 1] = replaced.splitlines(keepends=True)
     found = b"".join(lines).decode()
     try:
         ast.parse(found)
@@ -108,9 +100,9 @@ def exchanged(text: str) -> str | None:
     return found
 
 
-def with_an_end(text: str) -> frozenset[str]:
-    """Tests in a file that are made to fail at their end, as pytest names them, such as
-    `TestA::test_b`; those included that a class inherits from another of the file."""
+def instrumented_tests(text: str) -> frozenset[str]:
+    """Names, like `TestA::test_b`, of the tests in a file that are made to fail at their end,
+    including tests that a class inherits from another class of the file."""
     tree = ast.parse(text)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     rewriter = _Rewriter(tree, "", "_", [])
@@ -132,8 +124,10 @@ def with_an_end(text: str) -> frozenset[str]:
 
 
 def instrument(text: str, path: str, name: str, checks: list[Check]) -> ast.Module:
-    """The tree of a test file as it was written, whose checks are heard of under `name`; other
-    literals stand in it. Checks are added to the list, and known by their number there."""
+    """The instrumented tree of a test file, given its original text.
+
+    `name` is the prefix of the hooks. Checks are appended to `checks`; hooks use their index.
+    """
     tree = ast.parse(text)
     _Rewriter(tree, path, name, checks).visit(tree)
     return ast.fix_missing_locations(tree)
@@ -144,33 +138,25 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass
 class _FunctionNames:
-    """What a function's own names are."""
-
     own: frozenset[str] = frozenset()
     captured: frozenset[str] = frozenset()
-    """Those that a function within it reads."""
     bound: dict[str, bytes] = field(default_factory=dict)
-    """Those that are bound once, to a literal that nothing else sees."""
 
 
 class _Rewriter(ast.NodeTransformer):
     def __init__(self, tree: ast.Module, path: str, name: str, checks: list[Check]) -> None:
         self._path, self._name, self._checks = path, name, checks
         self.parts: list[Part] = []
-        """Parts of the text that are to be others."""
         self.tests: list[_Function] = []
-        """Functions that are tests."""
         self._imported = _imported(tree)
-        self._taken = self._imported | {
+        self._bound = self._imported | {
             one.id for one in ast.walk(tree)
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
         } | {one.name for one in ast.walk(tree) if isinstance(one, _Function | ast.ClassDef)}
         self._within = [_FunctionNames(bound=_bound_once(tree, [*_own_nodes(tree)]))]
         self._may_fail = False
         self._awaits = False
-        """An exception is awaited, which what a check is made of may raise."""
-
-    # Functions.
+        """Whether an exception is expected, which operands of a check may raise."""
 
     def visit_FunctionDef(self, node: _Function) -> _Function:
         nodes = [*_own_nodes(node)]
@@ -192,11 +178,11 @@ class _Rewriter(ast.NodeTransformer):
             leaves = leaves or _may_leave(statement)
             found = self.visit(statement)
             body += found if isinstance(found, list) else [found]
-            made = range(first, len(self._checks))
+            added = range(first, len(self._checks))
             if not leaves and isinstance(statement, ast.Assert | ast.Expr) and not any(
-                self._checks[one].asks == "loop" for one in made
+                self._checks[one].asks == "loop" for one in added
             ):
-                sure += made
+                sure += added
         self._within.pop()
         if is_outer:
             self._may_fail = False
@@ -219,8 +205,6 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         return node
 
-    # Checks.
-
     def visit_Assert(self, node: ast.Assert) -> ast.stmt | list[ast.stmt]:
         if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And):
             parts: list[ast.stmt] = []
@@ -229,29 +213,21 @@ class _Rewriter(ast.NodeTransformer):
                 parts += found if isinstance(found, list) else [found]
             return parts
         number = len(self._checks)
-        means_to_fail = is_literal(node.test)
-        made = self._asked_truth(node.test, node)
-        if made is not None:
-            node.test, swapped = made
+        may_fail = is_literal(node.test)
+        rewritten = self._condition(node.test, node)
+        if rewritten is not None:
+            node.test, swapped = rewritten
             return self._swapping(node, number, swapped)
-        return self._as_it_is(node, means_to_fail)
+        return self._unchanged(node, may_fail)
 
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        """Takes a failure that is raised by hand, as `if a != b: raise AssertionError`, for the
-        assert that it stands for."""
-        held = _held(node)
-        if held is None:
-            return self.generic_visit(node)
-        return self.visit_Assert(ast.copy_location(ast.Assert(held), node))
-
-    def _as_it_is(self, node: ast.stmt, means_to_fail: bool = False) -> list[ast.stmt]:
-        """A check in which nothing is exchanged, and which says when it is reached and has held."""
+    def _unchanged(self, node: ast.stmt, may_fail: bool = False) -> list[ast.stmt]:
+        """A check without exchanged values, which reports when it is reached and when it holds."""
         check = self._add(node, "")
-        if means_to_fail or self._awaits:
+        if may_fail or self._awaits:
             self._checks[check] = replace(self._checks[check], may_fail=True)
         around = [
-            ast.copy_location(ast.Expr(self._call(said, ast.Constant(check))), node)
-            for said in ("reached", "passed")
+            ast.copy_location(ast.Expr(self._call(hook, ast.Constant(check))), node)
+            for hook in ("reached", "passed")
         ]
         return [around[0], node, around[1]]
 
@@ -276,10 +252,10 @@ class _Rewriter(ast.NodeTransformer):
             )
             call.args[:2] = [left, right]
         elif attr == "assertTrue" and call.args:
-            made = self._asked_truth(call.args[0], node)
-            if made is None:
-                return self._as_it_is(node)
-            call.args[0], swapped = made
+            rewritten = self._condition(call.args[0], node)
+            if rewritten is None:
+                return self._unchanged(node)
+            call.args[0], swapped = rewritten
             return self._swapping(node, number, swapped)
         elif attr == "assertIn" and len(call.args) >= 2 and _is_text(call.args[0]):
             call.args[:2] = self._within_text(call.args[0], call.args[1], node)
@@ -292,7 +268,7 @@ class _Rewriter(ast.NodeTransformer):
             call.func = self._call("called", ast.Constant(number), call.func)
             return node
         else:
-            return self._as_it_is(node) if attr.startswith("assert") else node
+            return self._unchanged(node) if attr.startswith("assert") else node
         call.func = self._call("asking", ast.Constant(number), call.func)
         return self._swapping(node, number, swapped)
 
@@ -303,7 +279,7 @@ class _Rewriter(ast.NodeTransformer):
             if isinstance(one, ast.Call) and one.args and _last(one.func) in _RAISING + _WARNING
             and not any(isinstance(arg, ast.Starred) for arg in one.args)
         ]
-        # What awaits another exception of Python does not catch a check that fails.
+        # A context for another builtin exception does not catch a failing check.
         self._may_fail |= any(
             not isinstance(one.args[0], ast.Name) or one.args[0].id == "AssertionError"
             or one.args[0].id not in _NARROW | self._imported for one in raising
@@ -317,15 +293,15 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Match(self, node: ast.Match) -> list[ast.stmt]:
-        """What a pattern says that something is, no stranger may be."""
-        asked: list[ast.stmt] = []
+        """Double-checks the classes of patterns."""
+        checks: list[ast.stmt] = []
         for pattern in ast.walk(node):
             if isinstance(pattern, ast.MatchClass):
                 number = self._add(node, "kind")
                 call = self._call("kind", ast.Constant(number), copy.deepcopy(pattern.cls))
-                asked.append(ast.copy_location(ast.Expr(call), node))
+                checks.append(ast.copy_location(ast.Expr(call), node))
         self.generic_visit(node)
-        return [*asked, node]
+        return [*checks, node]
 
     def visit_For(self, node: ast.For) -> ast.For:
         number = len(self._checks)
@@ -342,7 +318,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _over(self, node: ast.expr, number: int) -> ast.expr:
-        """What a loop iterates over, reported; for several things each."""
+        """The iterable of a loop, reported; for `zip` and `enumerate` each argument."""
         match node:
             case ast.Call(func=ast.Name("zip" | "enumerate"), args=args):
                 node.args = [
@@ -352,13 +328,11 @@ class _Rewriter(ast.NodeTransformer):
                 return node
         return self._call("over", ast.Constant(number), node)
 
-    def _raising(self, call: ast.Call, at: ast.stmt, said: str) -> None:
-        """A call that awaits an exception: of another name in the text where it has one."""
+    def _raising(self, call: ast.Call, at: ast.stmt, hook: str) -> None:
+        """Rewrites a call that expects an exception, exchanging a builtin one."""
         expected = call.args[0]
         number = self._add(at, "raises")
-        if (
-            isinstance(expected, ast.Name) and expected.id in _NARROW - self._taken
-        ):
+        if isinstance(expected, ast.Name) and expected.id in _NARROW - self._bound:
             self.parts.append((expected, lambda old: "ZeroDivisionError"))
             self._checks[number] = replace(self._checks[number], raises=expected.id)
             call.args[0] = ast.Name("ZeroDivisionError", ast.Load())
@@ -367,13 +341,13 @@ class _Rewriter(ast.NodeTransformer):
             and _last(expected) not in ("Exception", "BaseException")
         )
         call.args = [ast.Constant(number), named, call.func, *call.args]
-        call.func = self._part(said)
+        call.func = self._part(hook)
 
-    # What they are made of.
+    def _condition(self, test: ast.expr, at: ast.stmt) -> tuple[ast.expr, str] | None:
+        """A rewritten condition, and the variable that is exchanged meanwhile, or "".
 
-    def _asked_truth(self, test: ast.expr, at: ast.stmt) -> tuple[ast.expr, str] | None:
-        """A truth that is asked twice, and the variable that is exchanged meanwhile; `None` where
-        there is nothing to exchange."""
+        `None` where nothing can be exchanged.
+        """
         number = len(self._checks)
         match test:
             case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
@@ -429,10 +403,10 @@ class _Rewriter(ast.NodeTransformer):
             ]):
                 loop = self._add(at, "loop")
                 elt: Any = test.args[0]
-                asked = self._add(at, "==")
+                check = self._add(at, "==")
                 turn = self._call("turn", ast.Constant(loop), left)
-                elt.elt.left = self._subject(asked, turn)
-                elt.elt.comparators[0] = self._expected(right, asked)
+                elt.elt.left = self._subject(check, turn)
+                elt.elt.comparators[0] = self._expected(right, check)
                 over.iter = self._over(over.iter, loop)
                 return test, ""
         return None
@@ -447,8 +421,8 @@ class _Rewriter(ast.NodeTransformer):
         self, left: ast.expr, right: ast.expr, at: ast.stmt, asks: str, place: int = 1,
         wrapped: bool = True,
     ) -> tuple[ast.expr, ast.expr, str]:
-        """Two sides of a comparison, one of which is exchanged: the literal one, or the right. The
-        other is heard of, where it is `wrapped`."""
+        """The sides of a comparison, the literal or else the right one exchanged, and the exchanged
+        variable, or "". The other side is reported if it is `wrapped`."""
         first = is_literal(left) and not is_literal(right)
         number = self._add(at, asks, expected_first=first, place=place)
         subject, expected = (right, left) if first else (left, right)
@@ -458,39 +432,41 @@ class _Rewriter(ast.NodeTransformer):
             bound = (names or self._within[0]).bound.get(expected.id)
             self._checks[number] = replace(self._checks[number], bound=bound)
             swapped = expected.id if place == 1 and self._may_swap(expected.id, at) else ""
-        made = self._expected(expected, number)
+        hook = self._expected(expected, number)
         other_side = self._subject(number, subject) if wrapped else subject
-        return (made, other_side, swapped) if first else (other_side, made, swapped)
+        return (hook, other_side, swapped) if first else (other_side, hook, swapped)
 
     def _may_swap(self, name: str, at: ast.stmt) -> bool:
-        """Whether a variable can be exchanged while a statement runs, which names it once."""
+        """Whether a variable can be exchanged while a statement runs that names it once."""
         return (
             name in self._within[-1].own and name not in self._within[-1].captured
             and sum(isinstance(one, ast.Name) and one.id == name for one in ast.walk(at)) == 1
         )
 
     def _expected(self, node: ast.expr, number: int) -> ast.expr:
-        """What is expected, with other literals in its place. What is made of literals is made
-        of the true ones and of others."""
-        made: list[ast.expr] = [node]
+        """The hook for an expected expression, with other literals in its text.
+
+        Calls with literal arguments are built twice, from the true and from other literals.
+        """
+        exchangeable: list[ast.expr] = [node]
         build: ast.expr = ast.Constant(None)
         match node:
             case ast.Call(func=func, args=[first, *_]) if _last(func) == "approx" and (
                 _may_repeat(node)
             ):
-                made, build = [first], self._builder(node, [first])
+                exchangeable, build = [first], self._builder(node, [first])
                 self._checks[number] = replace(self._checks[number], place=FAR)
             case ast.Call(func=func, args=args, keywords=named) if (
                 _last(func)[:1].isupper() and not is_literal(node) and _may_repeat(node)
             ):
-                given = [*args, *(one.value for one in named)]
-                if any(map(is_literal, given)):
-                    made = [one for one in given if is_literal(one)]
-                    build = self._builder(node, made)
+                arguments = [*args, *(one.value for one in named)]
+                if any(map(is_literal, arguments)):
+                    exchangeable = [one for one in arguments if is_literal(one)]
+                    build = self._builder(node, exchangeable)
         place = self._checks[number].place
         literals: list[bytes | None] = []
         shown: list[ast.expr] = []
-        for at, one in enumerate(made):
+        for at, one in enumerate(exchangeable):
             if is_literal(one):
                 value = ast.literal_eval(one)
                 literals.append(marshal.dumps(value, 0))
@@ -502,9 +478,9 @@ class _Rewriter(ast.NodeTransformer):
         self._checks[number] = replace(self._checks[number], literals=tuple(literals))
         return self._call("expected", ast.Constant(number), build, *shown)
 
-    def _builder(self, node: ast.Call, given: list[ast.expr]) -> ast.expr:
-        """A function that makes a call with other arguments in the place of these."""
-        names = {id(one): f"{self._name}{at}" for at, one in enumerate(given)}
+    def _builder(self, node: ast.Call, replaced: list[ast.expr]) -> ast.expr:
+        """A lambda that makes a call with its own arguments in the place of the `replaced` ones."""
+        names = {id(one): f"{self._name}{at}" for at, one in enumerate(replaced)}
 
         def argument(one: ast.expr) -> ast.expr:
             return ast.Name(names[id(one)], ast.Load()) if id(one) in names else one
@@ -529,7 +505,6 @@ class _Rewriter(ast.NodeTransformer):
         return len(self._checks) - 1
 
     def _swapping(self, node: ast.stmt, number: int, swapped: str) -> ast.stmt | list[ast.stmt]:
-        """A statement while which a variable holds something else."""
         if not swapped:
             return node
         variable = ast.Name(swapped, ast.Load())
@@ -551,7 +526,6 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _shown(value: Any) -> ast.expr:
-    """What replaces a literal for a program that reads the code."""
     try:
         return ast.parse(repr(value), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -559,7 +533,6 @@ def _shown(value: Any) -> ast.expr:
 
 
 def _imported(tree: ast.Module) -> frozenset[str]:
-    """Names that a file imports."""
     return frozenset(
         (alias.asname or alias.name).partition(".")[0]
         for one in ast.walk(tree) if isinstance(one, ast.Import | ast.ImportFrom)
@@ -568,7 +541,7 @@ def _imported(tree: ast.Module) -> frozenset[str]:
 
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a function itself, not in one within it."""
+    """The nodes of a function itself, without those of inner functions."""
     waiting = [*ast.iter_child_nodes(node)]
     while waiting:
         one = waiting.pop()
@@ -601,7 +574,7 @@ def _names_of(node: _Function, nodes: list[ast.AST]) -> _FunctionNames:
 
 
 def _bound_once(around: ast.AST, own: list[ast.AST]) -> dict[str, bytes]:
-    """Names that are bound once, to a literal, and only compared: what they hold never changes."""
+    """Names that are bound once, to a literal, and only compared, so that they never change."""
     inside = [*ast.walk(around)]
     compared = {
         id(side) for one in inside if isinstance(one, ast.Compare)
@@ -636,12 +609,11 @@ def _bound_once(around: ast.AST, own: list[ast.AST]) -> dict[str, bytes]:
 
 
 def _may_leave(statement: ast.stmt) -> bool:
-    """Whether a function may end well within a statement."""
     return any(isinstance(one, ast.Return) for one in ast.walk(statement))
 
 
 def _may_repeat(node: ast.expr) -> bool:
-    """Whether an expression can stand in a function that is called at once."""
+    """Whether an expression can be moved into a lambda that is called immediately."""
     return not any(
         isinstance(one, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr | ast.Starred)
         or (isinstance(one, ast.keyword) and one.arg is None)
@@ -683,5 +655,4 @@ def _held(node: ast.If) -> ast.expr | None:
 
 
 def _last(func: ast.expr) -> str:
-    """The last part of a dotted name."""
     return str(getattr(func, "attr", getattr(func, "id", "")))

@@ -1,7 +1,4 @@
-"""Blanks the user's own tests in a program: no solution may hold what its tests expect.
-
-Doctests are among them: a program can read its own docstrings.
-"""
+"""Blanks the tests and doctests in a program, so that it cannot read expected values there."""
 
 from __future__ import annotations
 
@@ -18,24 +15,25 @@ from agent.target.program import own_tests
 
 @lru_cache(maxsize=16)
 def mask(text: str, doctests: bool = True) -> str:
-    """`text` without its own asserts, test functions and doctests, all line numbers kept.
+    """`text` without its own asserts and test functions, with the same line numbers.
 
-    Doctests stay where `doctests` is false: for tests that look at what is documented.
+    An assert, or a block that asserts, becomes `pass`; a test function or class becomes an empty
+    one, since the program may call it. Text that does not parse is returned unchanged, so that its
+    error is reported by the run.
 
-    An assert, or a block that asserts, becomes `pass`; a test function or class becomes an
-    empty one of its name, since the program may call it. Text that does not parse is returned
-    as it is, so that the error is reported where it belongs.
+    Args:
+        doctests: Whether doctests are blanked too; not for tests that read documentation.
     """
     every = readable_nodes(text)
     if not every:
         return text
     tests = own_tests(text)
-    # In a docstring with escapes the prompt may be spelt otherwise.
+    # Escapes in a docstring may hide a prompt.
     may_hold = doctests and (">>>" in text or "\\" in text)
     docstrings = [doc for doc in _docstrings(every) if ">>>" in str(doc.value)] if may_hold else []
     if not tests and not docstrings:
         return text
-    # Columns of the tree count UTF-8 bytes, and bytes have no other lines than the parser's.
+    # Columns of the tree count UTF-8 bytes, and `bytes.splitlines` agrees with the parser.
     data = text.encode("utf-8", "surrogatepass")
     lines = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
     spans: dict[tuple[int, int], ast.stmt | ast.Constant] = {}
@@ -45,20 +43,20 @@ def mask(text: str, doctests: bool = True) -> str:
         if not any(start <= span[0] < end for start, end in spans):
             spans[span] = node
     for (start, end), node in sorted(spans.items(), key=itemgetter(0), reverse=True):
-        held, rest = data[start:end], data[end:]
+        blank, rest = data[start:end], data[end:]
         if isinstance(node, ast.Constant):
-            data = data[:start] + _without_examples(held) + rest
+            data = data[:start] + _without_examples(blank) + rest
             continue
-        if breaks := len(held.splitlines()) - 1:
-            # What follows on the last line must stay on its line and still be a statement.
+        if breaks := len(blank.splitlines()) - 1:
+            # A statement after the node on its last line must remain a statement on that line.
             rest = rest.lstrip(b" \t").removeprefix(b";").lstrip(b" \t")
-        data = data[:start] + _instead(node) + b"\n" * breaks + rest
+        data = data[:start] + _replacement(node) + b"\n" * breaks + rest
     return data.decode("utf-8", "surrogatepass")
 
 
 @lru_cache(maxsize=16)
 def names_of_tests(text: str) -> tuple[str, ...]:
-    """What a program calls its own test functions and classes; nothing where it does not parse."""
+    """The names of a program's own test functions and classes; none where it does not parse."""
     own = own_tests(text) if readable_nodes(text) else ()
     return tuple(name for node in own if (name := getattr(node, "name", "")))
 
@@ -76,7 +74,7 @@ def _docstrings(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
 
 
 def _span(node: ast.stmt | ast.Constant, lines: list[int]) -> tuple[int, int]:
-    """The first byte, that of a decorator where there is one, and the one behind the last."""
+    """The byte range of a node, decorators included."""
     assert node.end_lineno is not None and node.end_col_offset is not None
     above = getattr(node, "decorator_list", None)
     first = above[0].lineno if above else node.lineno
@@ -84,24 +82,24 @@ def _span(node: ast.stmt | ast.Constant, lines: list[int]) -> tuple[int, int]:
 
 
 def _without_examples(docstring: bytes) -> bytes:
-    """Empties each example, from its prompt to the blank line or the quotes that end it."""
+    """Empties each example of a docstring, keeping line breaks."""
     opened = _OPENING.match(docstring)
     start = opened.end() if opened else len(docstring)
     end = len(docstring) - (3 if docstring.endswith((b'"""', b"'''")) else 1)
     lines = docstring[start:end].splitlines(keepends=True)
-    kept, inside = docstring[:start], False
+    result, inside = docstring[:start], False
     for line in lines:
-        # On one line, escapes may hide where an example begins.
+        # In a single line, escaped line breaks may precede an example.
         begins = line.lstrip().startswith(b">>>") or (len(lines) == 1 and b">>>" in line)
         inside = bool(line.strip()) and (inside or begins)
-        kept += line[len(line.rstrip(b"\r\n")):] if inside else line
-    return kept + docstring[end:]
+        result += line[len(line.rstrip(b"\r\n")):] if inside else line
+    return result + docstring[end:]
 
 
 _OPENING = re.compile(rb"[A-Za-z]*(\"\"\"|'''|\"|')")
 
 
-def _instead(node: ast.stmt) -> bytes:
+def _replacement(node: ast.stmt) -> bytes:
     match node:
         case ast.ClassDef(name=name):
             return f"class {name}: pass".encode()

@@ -1,4 +1,4 @@
-"""Other values than those that are expected: of the same form, and never equal."""
+"""Makes other values of the same form as expected ones, and never equal to them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 MAX_PARTS = 10_000
-"""Parts of a literal that is exchanged."""
 TEXT = "x7"
 FAR = 1009
-"""Where what is near counts as equal."""
-_MANY = (list, tuple, set, frozenset)
+"""The difference of numbers in approximate comparisons."""
+_CONTAINERS = (list, tuple, set, frozenset)
 
 Part = tuple[ast.expr, Callable[[str], str]]
-"""A part of a text, and how it becomes another."""
+"""A node, and the function that changes its source."""
 
 
 def _refuse(value: Any) -> Any:
@@ -22,8 +21,10 @@ def _refuse(value: Any) -> Any:
 
 
 def other(value: Any, place: int = 1, strange: Callable[[Any], Any] = _refuse) -> Any:
-    """A value of the same form that is not equal. Neighbours change by different amounts; `strange`
-    says what takes the place of what is not plain, which is refused (`TypeError`) otherwise."""
+    """A value of the same form that is not equal; neighbours change by different amounts.
+
+    `strange` replaces values that are not plain; by default it raises `TypeError`.
+    """
     match value:
         case bool():
             return not value
@@ -39,7 +40,7 @@ def other(value: Any, place: int = 1, strange: Callable[[Any], Any] = _refuse) -
             return value + TEXT.encode()
         case None:
             return TEXT
-        case list() | tuple() | set() | frozenset() if type(value) in _MANY:
+        case list() | tuple() | set() | frozenset() if type(value) in _CONTAINERS:
             found = [other(one, place + at, strange) for at, one in enumerate(value)]
             return type(value)(found or [place])
         case dict() if type(value) is dict:
@@ -61,7 +62,6 @@ def is_literal(node: ast.expr) -> bool:
 
 
 def parts(node: ast.expr, place: int = 1) -> Iterator[Part]:
-    """What of a literal is exchanged, and how its text becomes another."""
     match node:
         case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements) if (
             elements
@@ -79,7 +79,7 @@ def parts(node: ast.expr, place: int = 1) -> Iterator[Part]:
 
 
 def _longer(old: str) -> str:
-    """The text of a string with more at its end."""
+    """The source of a string literal, with `TEXT` appended to its value."""
     is_long = old[-3:] in ('"""', "\'\'\'") and len(old.lstrip("rRbBuU")) > 5
     quote = old[-3:] if is_long else old[-1:]
     return f"{old.removesuffix(quote)}{TEXT}{quote}"

@@ -1,4 +1,4 @@
-"""A snippet as it is run: compiled, with its comparisons recorded."""
+"""Compiles a snippet with its comparisons recorded."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 SNIPPET = "<test>"
-"""The file name of a test that is in none."""
 
 
 class Reading:
-    """What is known of a test's text."""
-
     __slots__ = ("attributes", "code", "imports_program", "sites")
 
     def __init__(
@@ -31,13 +28,11 @@ class Reading:
         self.code = code
         self.sites = sites
         self.attributes = attributes
-        """Names on which attributes are looked up."""
         self.imports_program = imports_program
 
 
 def read(tree: ast.Module, name: str, modules: Collection[str]) -> Reading:
-    """Reads a test, whose comparisons are recorded; the tree is changed on the way. Raises what
-    `compile` raises."""
+    """Compiles a test with recorded comparisons, and changes the tree; raises like `compile`."""
     attributes = frozenset(
         node.value.id for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
@@ -51,8 +46,8 @@ def read(tree: ast.Module, name: str, modules: Collection[str]) -> Reading:
 
 
 def import_loose(reading: Reading, names: dict[str, Any]) -> None:
-    """Binds modules of the standard library that a one-line test names without importing them,
-    where nothing else has that name."""
+    """Binds standard library modules that a snippet uses without importing them, where their names
+    are free."""
     for name in reading.attributes:
         if name in sys.stdlib_module_names:
             try:

@@ -1,8 +1,7 @@
-"""Reads test code before it runs: marks its comparisons.
+"""Instruments test code: each comparison in an `assert` becomes a call of a recorder.
 
-Each comparison in an `assert` becomes a call of a recorder with the operator kept in the
-tests' process, so that a failure can be shown as call, expected and got. Nothing else about
-the test changes: the same operands are evaluated in the same order.
+So a failure can be shown as call, expected and got. The same operands are evaluated in the same
+order.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ CALLED = "__called__"
 
 
 class Site:
-    """A comparison or truth in an assert of the test, as source.
+    """A comparison or condition in an assert of a test, as source.
 
     `swapped` says that the solution's side is the right one, `message` that the assert has one.
-    A plain class, because the tests' process pays for every import.
+    No dataclass, to avoid the import in the tests' process.
     """
 
     __slots__ = ("expected", "got", "line", "message", "operator", "swapped")
@@ -37,10 +36,10 @@ class Site:
 
 
 def instrument(tree: ast.Module, modules: Collection[str]) -> tuple[ast.Module, list[Site]]:
-    """The tree with its asserts recorded, and the sites the recorder's numbers mean.
+    """The tree with its asserts recorded, and the sites by the recorder's numbers.
 
-    `modules` are the importable modules of the program; every name that the code does not bind
-    itself is taken to be the program's, too.
+    `modules` are the importable modules of the program; names that the code does not bind count as
+    the program's.
     """
     unbound = {name for name in free_names(tree) if not hasattr(builtins, name)}
     names = {*imported_from(tree, modules), *unbound}
@@ -49,14 +48,13 @@ def instrument(tree: ast.Module, modules: Collection[str]) -> tuple[ast.Module, 
     return ast.fix_missing_locations(changed), sites
 
 
-_INDICATORS: dict[type[ast.cmpop], str] = {
+_OPERATORS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }
 
 
 def free_names(tree: ast.Module) -> set[str]:
-    """Names that the code uses and does not bind itself."""
     bound, used = set(_imports(tree)), set()
     for node in ast.walk(tree):
         match node:
@@ -70,7 +68,7 @@ def free_names(tree: ast.Module) -> set[str]:
 
 
 class _Calls(ast.NodeTransformer):
-    """Has the arguments of each call of the program noted on their way: `f(*called("f", x))`."""
+    """Records the arguments of each call of the program: `f(*called("f", x))`."""
 
     def __init__(self, names: set[str]) -> None:
         self._names = names
@@ -81,16 +79,15 @@ class _Calls(ast.NodeTransformer):
             case ast.Name(id=name) if name in self._names and not any(
                 isinstance(arg, ast.Starred) for arg in node.args
             ):
-                noted = ast.Call(
+                recorded = ast.Call(
                     ast.Name(CALLED, ast.Load()), [ast.Constant(name), *node.args], []
                 )
-                node.args = [ast.copy_location(ast.Starred(noted, ast.Load()), node)]
+                node.args = [ast.copy_location(ast.Starred(recorded, ast.Load()), node)]
         return node
 
 
 class _Asserts(ast.NodeTransformer):
-    """Wraps each comparison of two operands in an assert, or the truth of one without; chains are
-    left as they are."""
+    """Wraps each comparison of two operands in an assert, or else its whole condition."""
 
     def __init__(self, names: set[str], sites: list[Site]) -> None:
         self._names = names
@@ -100,12 +97,12 @@ class _Asserts(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
         source = ast.unparse(node.test)
         self._within = node
-        marked = self.visit(node.test)
-        if not _recorded(marked):
+        test = self.visit(node.test)
+        if not _is_recorded(test):
             number = self._site("", source, "a true value", False, node)
-            marked = _call(HOLDS, number, marked)
+            test = _call(HOLDS, number, test)
         self._within = None
-        return ast.copy_location(ast.Assert(marked, node.msg), node)
+        return ast.copy_location(ast.Assert(test, node.msg), node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         return node
@@ -114,12 +111,12 @@ class _Asserts(ast.NodeTransformer):
         if self._within is None:
             return node
         sides = [ast.unparse(node.left), ast.unparse(node.comparators[-1])]
-        swapped = self._asks(node.comparators[-1]) > self._asks(node.left)
+        swapped = self._rank(node.comparators[-1]) > self._rank(node.left)
         self.generic_visit(node)
         if len(node.ops) != 1:
             return node
         got, expected = reversed(sides) if swapped else sides
-        number = self._site(_INDICATORS[type(node.ops[0])], got, expected, swapped, node)
+        number = self._site(_OPERATORS[type(node.ops[0])], got, expected, swapped, node)
         call = _call(COMPARE, number, node.left, node.comparators[0])
         return ast.copy_location(call, node)
 
@@ -130,14 +127,14 @@ class _Asserts(ast.NodeTransformer):
         self._sites.append(Site(operator, got, expected, swapped, node.lineno, message))
         return len(self._sites) - 1
 
-    def _asks(self, side: ast.expr) -> int:
-        """How likely a side of a comparison is the program's: it has a name of the program, any
-        that is not Python's, or none."""
+    def _rank(self, side: ast.expr) -> int:
+        """How likely a side of a comparison is the program's: 2 if it has a name of the program, 1
+        if it has another name that is not a builtin, otherwise 0."""
         names = {one.id for one in ast.walk(side) if isinstance(one, ast.Name)}
         return 2 if names & self._names else any(not hasattr(builtins, name) for name in names)
 
 
-def _recorded(node: ast.expr) -> bool:
+def _is_recorded(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (
         node.func.id == COMPARE
     )
@@ -148,7 +145,7 @@ def _call(function: str, number: int, *args: ast.expr) -> ast.Call:
 
 
 def imported_from(tree: ast.Module, modules: Collection[str]) -> Iterator[str]:
-    """Names that import statements bind to the program's modules or what is in them."""
+    """Names that import statements bind to the program's modules or their members."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -109,7 +109,7 @@ LOWERED = {
     "a name in the place of Python's": (
         "def f(n): return n + 3\ndef len(xs): return xs.__len__()\n",
         "assert len([f(5)]) == 1",
-        "it has a name of its own for what the test takes from Python (len)",
+        "it redefines a name that the test takes from Python (len)",
     ),
 }
 

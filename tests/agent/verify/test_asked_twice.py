@@ -170,4 +170,4 @@ async def test_decimals_that_are_less_exact_are_not_believed(judge: Any) -> None
 
     report = await judge(program, f"{HEAD}{test}\n", ("test_it",))
 
-    assert "less exact" in report.verdicts[0].doubt
+    assert "loosened" in report.verdicts[0].doubt

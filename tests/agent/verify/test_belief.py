@@ -10,7 +10,7 @@ from agent.core.domain import Example, Verdict
 from agent.verify.belief import (
     CONTRADICTS,
     WITHIN,
-    PassEvidence,
+    RunEvidence,
     compared,
     keeps_to_calls,
     verdict,
@@ -44,30 +44,30 @@ PLAIN_WORD = [
 def test_what_does_not_pass_comes_out_as_pytest_says(
     row: dict[str, Any], expected: Verdict
 ) -> None:
-    overruled = PassEvidence(row, is_isolated=True, vacuous=True, written="a sign in the text")
+    overruled = RunEvidence(row, is_isolated=True, vacuous=True, written="a sign in the text")
 
     assert verdict(TEST, "two", overruled) == expected
 
 
 BELIEVED = {
     "all its checks compared outside": (
-        PassEvidence(PASSED, is_isolated=True),
+        RunEvidence(PASSED, is_isolated=True),
         told(status="passed", integrity="isolated", wall_s=0.5),
     ),
     "not all of them": (
-        PassEvidence(PASSED),
+        RunEvidence(PASSED),
         told(status="passed", integrity="in-process", reason=WITHIN, wall_s=0.5),
     ),
     "passes on spoilt answers too": (
-        PassEvidence(PASSED, vacuous=True),
+        RunEvidence(PASSED, vacuous=True),
         told(status="passed", integrity="in-process", reason=WITHIN, vacuous=True, wall_s=0.5),
     ),
     "a sign in the text": (
-        PassEvidence(PASSED, is_isolated=True, written=WRITTEN["foreign-module"]),
+        RunEvidence(PASSED, is_isolated=True, written=WRITTEN["foreign-module"]),
         told(status="passed", integrity="in-process", reason=WRITTEN["foreign-module"], wall_s=0.5),
     ),
     "checks, and completed some": (
-        PassEvidence({**PASSED, "checking": True, "checks": 2}, is_isolated=True),
+        RunEvidence({**PASSED, "checking": True, "checks": 2}, is_isolated=True),
         told(status="passed", integrity="isolated", wall_s=0.5),
     ),
 }
@@ -83,20 +83,20 @@ def test_a_pass_that_is_believed_says_how_far(case: str) -> None:
 
 DOUBTED = {
     "answered otherwise": (
-        PassEvidence(PASSED, contradicted="f(1) gave 0, expected 2"),
+        RunEvidence(PASSED, contradicted="f(1) gave 0, expected 2"),
         f"{CONTRADICTS}: f(1) gave 0, expected 2",
     ),
-    "seen acting": (PassEvidence(PASSED, indicators=["it traces", "it traces"]), "it traces"),
+    "seen acting": (RunEvidence(PASSED, indicators=["it traces", "it traces"]), "it traces"),
     "seen acting twice": (
-        PassEvidence(PASSED, indicators=["it traces", "it hunts"]),
+        RunEvidence(PASSED, indicators=["it traces", "it hunts"]),
         "it traces; it hunts",
     ),
     "no check held": (
-        PassEvidence({**PASSED, "checking": True, "checks": 0}),
+        RunEvidence({**PASSED, "checking": True, "checks": 0}),
         ACTING["no-check"],
     ),
     "signs before a contradiction": (
-        PassEvidence(PASSED, indicators=["it traces"], contradicted="f(1) gave 0", vacuous=True),
+        RunEvidence(PASSED, indicators=["it traces"], contradicted="f(1) gave 0", vacuous=True),
         "it traces",
     ),
 }
@@ -116,7 +116,7 @@ def test_a_pass_that_is_not_believed_says_why(case: str) -> None:
 
 @pytest.mark.parametrize("status", ["skipped", "xfailed", "xpassed"])
 def test_a_test_that_the_program_sets_aside_fails(status: str) -> None:
-    found = verdict(TEST, "two", PassEvidence({"status": status}, indicators=["it skips"]))
+    found = verdict(TEST, "two", RunEvidence({"status": status}, indicators=["it skips"]))
 
     assert found == told(status=status, doubt="it skips", message="not believed: it skips")
     assert found.fails

@@ -14,19 +14,19 @@ from _pytest.assertion.rewrite import rewrite_asserts
 from agent.core.domain import Report, Verdict
 from agent.verify.programs.plain.expecting import Expecting
 from agent.verify.project.suite_double_check import (
-    AGAIN,
     LOST,
-    MAX_ASKED_S,
+    MAX_ADDITIONAL_S,
+    NOT_REPEATABLE,
     NOT_RUN_AGAIN,
     PASSED_BY,
     UNREACHED,
-    Heard,
-    Observations,
+    CheckReports,
+    DoubleCheck,
     Watching,
-    believed,
     chosen,
-    ending,
-    heard,
+    evaluate,
+    instrumented_nodes,
+    with_integrity,
 )
 from agent.verify.rewriting.expectations import exchanged, instrument
 from agent.verify.rewriting.other_values import other
@@ -103,14 +103,14 @@ class _Quiet:
         return True
 
 
-def _told(test: str, *program: str, **names: Any) -> tuple[Observations, bool]:
+def _told(test: str, *program: str, **names: Any) -> tuple[CheckReports, bool]:
     """What a test whose checks are asked twice tells, and whether it fails."""
     said: list[Mapping[str, Json]] = []
     expecting = Expecting(said.append, frozenset(program))
     text = f"def test_a():\n    {test}\n"
     tree = instrument(text, "test_a.py", expecting.name, expecting._checks)
     rewrite_asserts(tree, text.encode())
-    scope = {**expecting.heard, **names}
+    scope = {**expecting.hooks, **names}
     exec(compile(tree, "test_a.py", "exec"), scope)
     expecting.begin("test_a")
     failed = False
@@ -118,7 +118,7 @@ def _told(test: str, *program: str, **names: Any) -> tuple[Observations, bool]:
         scope["test_a"]()
     except AssertionError:
         failed = True
-    told = Observations()
+    told = CheckReports()
     for one in said:
         if "check" in one:
             told.checks.append(one)
@@ -148,7 +148,7 @@ def test_a_check_that_holds_whatever_it_expects_is_told(name: str) -> None:
     test, names, place = DENIED[name]
     told, failed = _told(test, __file__, **names)
     assert failed
-    said = heard(told, {"test_a": "failed"}, "")
+    said = evaluate(told, {"test_a": "failed"}, "")
     wanted = {"test_a": f"it passes whatever is expected at {place}"} if place else {}
     assert said.denied == wanted
 
@@ -166,20 +166,20 @@ class _Pause:
 LEFT_OUT: dict[str, tuple[str, dict[str, Any], str]] = {
     "a context keeps a failing check": (
         "with f():\n        assert 5 == 6", {"f": _Quiet},
-        "a check of it fails at test_a.py:3, and the failure is suppressed",
+        "one of its checks fails at test_a.py:3, and the failure is swallowed",
     ),
     "a callback's failing check is kept": (
         "def told(n):\n        assert n == 6\n    f(told)", {"f": lambda told: _swallow(told, 5)},
-        "a check of it fails at test_a.py:3, and the failure is suppressed",
+        "one of its checks fails at test_a.py:3, and the failure is swallowed",
     ),
     "a loop over something never turns": (
         "for one in f():\n        assert one == 6", {"f": lambda: _Empty([1])},
-        "the loop at test_a.py:2 goes over something, and never turns",
+        "the loop at test_a.py:2 has elements, and never runs",
     ),
     "what is expected is changed": (
         "wanted = [6]\n    f()\n    assert [5 + 0] == wanted", {
             "f": lambda: sys._getframe(1).f_locals["wanted"].__setitem__(0, 5),
-        }, "what it expects at test_a.py:4 was changed",
+        }, "the value that it expects at test_a.py:4 was changed",
     ),
     "a coroutine is closed": (
         "async def run():\n        await pause()\n        assert 5 == 6\n    f(run())",
@@ -198,15 +198,15 @@ def test_a_check_that_is_led_around_is_told(name: str) -> None:
     test, names, why = LEFT_OUT[name]
     told, failed = _told(test, **names)
     assert failed
-    assert heard(told, {"test_a": "failed"}, "").denied == {"test_a": why}
+    assert evaluate(told, {"test_a": "failed"}, "").denied == {"test_a": why}
 
 
 def test_a_test_that_reaches_no_check_is_healed_by_nothing() -> None:
     told, _ = _told("def never():\n        assert f() == 6")
     told.ends.add(("unreached", "a"))
-    said = heard(told, {"test_a": "failed"}, "")
+    said = evaluate(told, {"test_a": "failed"}, "")
     assert said.unreached == {"test_a", "a"}
-    wanted, other = believed([_verdict(), _verdict(name="test_a")], [], said, ["a"], "")
+    wanted, other = with_integrity([_verdict(), _verdict(name="test_a")], [], said, ["a"], "")
     assert wanted.doubt == UNREACHED
     assert (other.doubt, other.reason, other.integrity) == ("", UNREACHED, "in-process")
 
@@ -226,7 +226,7 @@ def test_a_program_may_count_its_callers_variables_and_its_own_objects() -> None
         "    assert len(alive) == 0",
         names=lambda: sys._getframe(1).f_locals, made=made, alive=alive,
     )
-    assert heard(told, {"test_a": "failed"}, "").denied == {}
+    assert evaluate(told, {"test_a": "failed"}, "").denied == {}
     assert told.ended("fails") == {"test_a"}
 
 
@@ -253,7 +253,7 @@ def test_a_check_that_fails_then_is_what_an_honest_one_does(name: str) -> None:
     test, names = NOTICED[name]
     told, failed = _told(test, **names)
     assert failed
-    said = heard(told, {"test_a": "failed"}, test)
+    said = evaluate(told, {"test_a": "failed"}, test)
     assert ({*said.noticed}, said.denied) == ({"test_a"}, {})
 
 
@@ -262,16 +262,16 @@ def test_a_program_that_reads_a_variable_is_told_the_other_value() -> None:
         "wanted = 6\n    assert f() == wanted",
         f=lambda: __import__("sys")._getframe(1).f_locals["wanted"],
     )
-    assert heard(told, {}, "").denied.keys() == {"test_a"}
+    assert evaluate(told, {}, "").denied.keys() == {"test_a"}
 
 
 def test_a_failing_check_that_is_lost_is_told() -> None:
     for test in ("assert 5 == 6 - 1", "assert 5 == 6"):
         told, failed = _told(test)
         assert failed
-        assert heard(told, {"test_a": "passed"}, "").denied == {"test_a": LOST}
+        assert evaluate(told, {"test_a": "passed"}, "").denied == {"test_a": LOST}
     told.ends.add(("passed by", "test_b"))
-    assert heard(told, {}, "").denied == {"test_b": PASSED_BY}
+    assert evaluate(told, {}, "").denied == {"test_b": PASSED_BY}
 
 
 def _verdict(**changes: Any) -> Verdict:
@@ -311,9 +311,9 @@ assert isclose(f(), 1) and f().read_text() in string.digits
 @pytest.mark.parametrize("name", SEEN)
 def test_what_was_seen_decides_only_where_no_honest_program_does_it(name: str) -> None:
     sign, asked, denied = SEEN[name]
-    told = Observations(checks=[{"check": "a:1", "how": "failed", "test": "a"}] if asked else [])
-    (one,) = believed(
-        [_verdict()], [sign], heard(told, {}, ""), ["a"], TEXT,
+    told = CheckReports(checks=[{"check": "a:1", "how": "failed", "test": "a"}] if asked else [])
+    (one,) = with_integrity(
+        [_verdict()], [sign], evaluate(told, {}, ""), ["a"], TEXT,
     )
     assert bool(one.doubt) is denied
     assert one.integrity == (None if denied else "in-process")
@@ -321,31 +321,32 @@ def test_what_was_seen_decides_only_where_no_honest_program_does_it(name: str) -
 
 def test_a_test_that_passes_no_more_is_denied_unless_it_ran_without_those_before_it() -> None:
     statuses = {"a": "failed", "b": "failed", "c": "passed"}
-    assert heard(Observations(), statuses, "", alone={"b"}).denied == {"a": AGAIN}
+    assert evaluate(CheckReports(), statuses, "", alone={"b"}).denied == {"a": NOT_REPEATABLE}
 
 
 def test_a_test_in_whose_place_something_else_runs_is_denied() -> None:
     text = "@timed\ndef test_a(n): assert f(n) == 6\ndef test_b():\n    yield 1\n"
     nodes = ("t.py::test_a[3]", "t.py::test_b", "t.py::test_c", "u.py::test_a")
-    asked = ending(Watching((), (), {"t.py": text}, nodes))
+    asked = instrumented_nodes(Watching((), (), {"t.py": text}, nodes))
     statuses = dict.fromkeys(nodes, "passed")
-    assert heard(Observations(), statuses, "", ended=asked).denied == {nodes[0]: PASSED_BY}
+    assert evaluate(CheckReports(), statuses, "", ended=asked).denied == {nodes[0]: PASSED_BY}
 
 
 def test_a_test_that_sets_itself_aside_is_not_healed() -> None:
     seen = [_verdict(status="skipped"), _verdict(name="b", status="skipped")]
-    said = believed(seen, [], heard(Observations(), {}, ""), ["a"], "")
+    said = with_integrity(seen, [], evaluate(CheckReports(), {}, ""), ["a"], "")
     assert [one.fails for one in said] == [True, False]
     raised = [("b", "control-flow", "SkipTest")]
-    assert [one.fails for one in believed(seen, raised, heard(Observations(), {}, ""), [], "")] == [
+    excluded = with_integrity(seen, raised, evaluate(CheckReports(), {}, ""), [], "")
+    assert [one.fails for one in excluded] == [
         False, True,
     ]
 
 
 def test_a_repair_asks_few_of_many_slow_tests_and_a_check_asks_all() -> None:
-    slow = [_verdict(name=name, wall_s=0.6 * MAX_ASKED_S) for name in "abc"]
+    slow = [_verdict(name=name, wall_s=0.6 * MAX_ADDITIONAL_S) for name in "abc"]
     report = Report(solution="s", verdicts=tuple(slow))
     assert chosen(report, ["c"]) == ("c", "a")
     assert chosen(report, []) == ("a", "b", "c")
-    *_, left = believed(slow, [], Heard(left_out=frozenset("c")), [], "")
+    *_, left = with_integrity(slow, [], DoubleCheck(left_out=frozenset("c")), [], "")
     assert (left.integrity, left.reason) == ("in-process", NOT_RUN_AGAIN)

@@ -144,7 +144,7 @@ async def test_collecting_that_hangs_ends_at_the_deadline(
     (verdict,) = (await judge(PROGRAM, code, ("test_a",), entry="calc.py", wall_s=0.5)).verdicts
 
     assert verdict.status == "error"
-    assert "collecting the tests came to no end" in verdict.message
+    assert "collecting the tests timed out" in verdict.message
 
 
 async def test_what_passes_in_some_runs_only_is_flaky(judge: Any) -> None:
@@ -172,7 +172,7 @@ async def test_a_program_that_is_right_only_when_tested_is_not_believed(
     (verdict,) = (await judge(text, code, ("test_it",), entry="calc.py")).verdicts
 
     assert (verdict.status, verdict.passed) == ("passed", False)
-    assert "it behaves otherwise when it is tested" in verdict.doubt
+    assert "it behaves differently under test" in verdict.doubt
 
 
 @pytest.mark.parametrize("way", BEYOND_CALLS)

@@ -6,7 +6,14 @@ import ast
 
 import pytest
 
-from agent.verify.tamper_indicators import ACTING, WRITTEN, introduced, reaching, words, written_for
+from agent.verify.tamper_indicators import (
+    ACTING,
+    WRITTEN,
+    introduced,
+    message_of,
+    reaching,
+    written_for,
+)
 
 IMPORTS = "from program import f\n\ndef test_f():\n    assert abs(f(1)) == 2\n"
 STAR = "from program import *\n\ndef test_f():\n    assert abs(f(1)) == 2\n"
@@ -19,12 +26,12 @@ def test_every_sign_has_words_of_its_own() -> None:
     said = {**ACTING, **WRITTEN}
 
     assert len({*said.values()}) == len(ACTING) + len(WRITTEN)
-    assert {words(sign) for sign in said} == {*said.values()}
+    assert {message_of(sign) for sign in said} == {*said.values()}
 
 
 def test_a_detail_stands_behind_the_words() -> None:
-    assert words("changed-builtin", "len") == f"{ACTING['changed-builtin']} (len)"
-    assert words("what nobody promised") == "what nobody promised"
+    assert message_of("changed-builtin", "len") == f"{ACTING['changed-builtin']} (len)"
+    assert message_of("what nobody promised") == "what nobody promised"
 
 
 @pytest.mark.parametrize("text", [

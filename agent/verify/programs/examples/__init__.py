@@ -1,1 +1,1 @@
-"""What runs in the jail of a program whose answers the host compares."""
+"""Jailed programs whose answers the host compares."""

@@ -1,7 +1,6 @@
-"""Inside the jail of a program: answers calls with plain values, which the host compares.
+"""Jailed program: answers calls with plain values, which the host compares.
 
-The host sends a call, gets a value as text, and alone knows what it should be. Of a value that is
-not plain only that is said.
+Only the host knows the expected value. A value that is not plain is reported without its content.
 """
 
 from __future__ import annotations
@@ -26,9 +25,8 @@ TEXT = 2_000
 
 
 def warm_up() -> None:
-    """Answers a little call, so that the next is answered quicker: an interpreter that has run our
-    code once has it specialised, and its copies have the pages that are written to. Called in a
-    process that waits for its job."""
+    """Answers a small call in a waiting process, so that its forks answer faster: our code is then
+    specialised, and the memory pages that it writes to exist."""
     names: dict[str, Any] = {}
     exec("def f(n):\n    return [n]\n", names)
     encode(eval("f(1)", names))
@@ -37,8 +35,6 @@ def warm_up() -> None:
 
 
 class _Nowhere(io.RawIOBase):
-    """Takes what the program prints: nobody asks for it."""
-
     def writable(self) -> bool:
         return True
 
@@ -52,7 +48,7 @@ def _nowhere() -> io.TextIOWrapper:
 
 
 def _fresh_streams(stdin: str) -> None:
-    # Declared final, but a program that is loaded afresh has all streams afresh.
+    # `Any`, since `sys.__stdin__` and others are declared final.
     system: Any = sys
     data = io.BytesIO(stdin.encode("utf-8", "surrogatepass"))
     system.stdin = system.__stdin__ = io.TextIOWrapper(data, "utf-8", "surrogatepass")
@@ -61,7 +57,6 @@ def _fresh_streams(stdin: str) -> None:
 
 
 def main(jail: Any) -> None:
-    """Answers the calls one after another, the program loaded afresh for each."""
     begin(jail)
     program = EntryFile(jail.payload, jail.folder)
     folder = os.path.join(jail.folder, "")
@@ -72,7 +67,7 @@ def main(jail: Any) -> None:
 
 
 def _answer(program: EntryFile, item: dict[str, Any], folder: str) -> Answer:
-    """The value of a call, what it raised, or why it cannot be sent to the host."""
+    """The value of a call, the exception it raised, or why the value cannot be sent."""
     try:
         names = program.load().__dict__
     except BaseException as error:  # noqa: BLE001 - the program may raise anything

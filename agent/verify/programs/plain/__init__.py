@@ -1,1 +1,1 @@
-"""What the plain run runs in its jail."""
+"""Jailed programs of the plain run."""

@@ -1,6 +1,6 @@
-"""Whether the plain contents of two values differ, whatever their own methods say of it.
+"""Compares the plain contents of two values without their own comparison methods.
 
-Taken before a program is there: what it makes of Python's types changes nothing here.
+Methods of builtin types are looked up before a program is loaded, so that it cannot replace them.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from collections.abc import Callable
 from typing import Any
 
 MOST = 10_000
-"""Parts of a value that are looked at."""
 _NUMBERS = (int, float, complex)
 _ORDERED = (list, tuple)
 _SETS = (set, frozenset)
 _BASES = (str, bytes, *_ORDERED, *_SETS, dict, *_NUMBERS)
 _FOLD = str.casefold
 _NEAR = 1e-6
-"""Numbers that differ by so much of their size are alike."""
+"""Relative difference up to which numbers count as equal."""
 
 
 def differ(one: Any, another: Any) -> bool:
-    """Whether two values of plain types, or of classes made from these, have other contents. What
-    is not plain is taken to be alike."""
+    """Whether two values of plain types, or of subclasses, have different contents.
+
+    Values of other types count as equal.
+    """
     waiting, count = [(one, another)], 0
     while waiting and count < MOST:
         left, right = waiting.pop()
@@ -49,13 +50,13 @@ def differ(one: Any, another: Any) -> bool:
             plain = all(type(part) in _BASES for part in (*inside[0], *inside[1]))
             if plain and inside[0] != inside[1]:
                 return True
-        elif inside[0] != inside[1] and not _but_for_case(left, right, *inside):
+        elif inside[0] != inside[1] and not _differ_in_case(left, right, *inside):
             return True
     return False
 
 
-def _but_for_case(left: Any, right: Any, one: Any, another: Any) -> bool:
-    """Whether a class of texts that ignores case would be right that these are equal."""
+def _differ_in_case(left: Any, right: Any, one: Any, another: Any) -> bool:
+    """Whether texts, one of them of a subclass of `str`, differ only in case."""
     own = any(isinstance(value, str) and type(value) is not str for value in (left, right))
     return own and _FOLD(one) == _FOLD(another)
 
@@ -82,11 +83,10 @@ def _near(one: complex, another: complex) -> bool:
         return one == another
 
 
-def _of_class(reads: Callable[[Any], Any], public: Callable[[Any], Any], *names: str) -> (
+def _reader(reads: Callable[[Any], Any], public: Callable[[Any], Any], *names: str) -> (
     Callable[[Any], Any]
 ):
-    """Reads an object as its base does, or where its class keeps its contents otherwise, as it
-    shows them itself."""
+    """Reads an object by its base's methods, or by its own where its class overrides `names`."""
     def read(value: Any) -> Any:
         bases = (*_BASES, object)
         own = [one for one in type(value).__mro__ if one not in bases]
@@ -103,13 +103,13 @@ _READ: dict[type, Callable[[Any], Any]] = {
     int: int.__int__,
     float: float.__float__,
     complex: lambda value: complex.__add__(value, 0j),
-    list: _of_class(lambda value: [*list.__iter__(value)], lambda value: [*value], "__iter__"),
-    tuple: _of_class(lambda value: [*tuple.__iter__(value)], lambda value: [*value], "__iter__"),
-    set: _of_class(lambda value: {*set.__iter__(value)}, lambda value: {*value}, "__iter__"),
-    frozenset: _of_class(
+    list: _reader(lambda value: [*list.__iter__(value)], lambda value: [*value], "__iter__"),
+    tuple: _reader(lambda value: [*tuple.__iter__(value)], lambda value: [*value], "__iter__"),
+    set: _reader(lambda value: {*set.__iter__(value)}, lambda value: {*value}, "__iter__"),
+    frozenset: _reader(
         lambda value: {*frozenset.__iter__(value)}, lambda value: {*value}, "__iter__"
     ),
-    dict: _of_class(
+    dict: _reader(
         lambda value: {key: dict.__getitem__(value, key) for key in dict.__iter__(value)},
         lambda value: {key: value[key] for key in value},
         "__iter__", "__getitem__", "items", "keys", "values", "__setitem__",

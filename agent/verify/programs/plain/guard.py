@@ -1,19 +1,18 @@
-"""Watches a program that shares its process with its tests, and speaks to the host unforgeably.
+"""Watches a program in the process of its tests, and signs the messages to the host.
 
-The process that runs tests as a user runs them holds the real program, and what is in one
-process can reach everything in it. So three things are done before the program is loaded:
+In the plain run the program can reach everything in its tests' process. So three things are done
+before it is loaded:
 
-- Each message to the host carries a code made from a key that is in no object with a name:
-  the keyed state lives in a closure, and the garbage collector ignores it (`freeze`).
-  A message that the program writes has no such code.
-- An audit hook, which nothing can remove, sees the ways that lead from a program to its tests: the
-  collector, raw memory, the test's source, code that is exchanged. Each act is reported to the host
-  at once, before it takes effect. What needs a telling word in the program's text, as reading a
-  caller's frame does, is looked for there (`signs.reaching`).
-- The classes and functions of pytest, unittest and this package are noted, and compared after each
-  test.
+- Messages to the host are signed with a key whose state is in a closure that the garbage collector
+  does not list (`freeze`). The program cannot sign messages.
+- An audit hook, which cannot be removed, observes the ways from a program to its tests: the
+  collector, raw memory, the test's source, exchanged code. Each act is reported before it takes
+  effect. Acts that need a certain word in the program's text, such as reading a caller's frame, are
+  detected there (`tamper_indicators.reaching`).
+- The classes and functions of pytest, unittest and this package are recorded, and compared after
+  each test.
 
-What it sees are the signs in `ACTING`: names of rules, each with its words.
+Reports name rules in `tamper_indicators.ACTING`.
 """
 
 from __future__ import annotations
@@ -50,28 +49,26 @@ _ACTS = {
     "sys.addaudithook": "audit-hook", "ctypes.PyObj_FromPtr": "memory", "ctypes.cdata": "memory",
     "ctypes.string_at": "memory",
 }
-"""Acts that no program has an honest need of, and their signs."""
-_SETTINGS = (int, float, str, bytes, tuple, frozenset)
-"""Kinds of what a module of Python's library names once and for all, such as `string.digits`."""
+"""Audit events that no honest program causes, and their rules."""
+_CONSTANTS = (int, float, str, bytes, tuple, frozenset)
+"""Types of constants of the standard library, such as `string.digits`."""
 _MAX_ROWS = 2_000
-"""A larger table of a library is data of its own."""
+"""Larger tables of a library are not compared."""
 ROOTS = frozenset({"pytest", "_pytest", "pluggy", "unittest", "doctest", "_judge"})
-"""Packages whose functions and classes no program has business with."""
+"""Packages that no honest program changes."""
 
 
-def forget_runner() -> None:
-    """Takes our modules out of the table of modules: no program has business with them."""
+def hide_runner() -> None:
     for name in [one for one in sys.modules if one.partition(".")[0] in ("_judge", "__jail__")]:
         del sys.modules[name]
 
 
-def teller(send: Callable[[Any], None], key: bytes) -> Callable[[dict[str, Any]], None]:
-    """A function that sends messages which the host can tell from any other's."""
+def signed_sender(send: Callable[[Any], None], key: bytes) -> Callable[[dict[str, Any]], None]:
     keyed = hashlib.blake2b(key=key, digest_size=16)
     count = 0
     encode = json.JSONEncoder().encode
 
-    def say(message: dict[str, Any]) -> None:
+    def send_signed(message: dict[str, Any]) -> None:
         nonlocal count
         text = encode(message)
         mark = keyed.copy()
@@ -79,18 +76,17 @@ def teller(send: Callable[[Any], None], key: bytes) -> Callable[[dict[str, Any]]
         count += 1
         send({"said": text, "mark": mark.hexdigest()})
 
-    return say
+    return send_signed
 
 
 class Guard:
-    """Knows which files are the program's and which the tests', and notes what the former do."""
+    """Detects and reports what the program does to its tests."""
 
     def __init__(
         self, program: Iterable[str], tests: Iterable[str], data: Iterable[str], texts: str,
         note: Note,
     ) -> None:
         self.program = frozenset(program)
-        """Paths of the program's files."""
         self.tests = frozenset(tests)
         """Paths of test files, conftest and helpers."""
         self._expected = frozenset(
@@ -106,7 +102,7 @@ class Guard:
             name for owner, name in re.findall(r"\b(\w+)\.(_[a-z]\w+)\b", texts)
             if re.search(rf"\bimport\b.*\b{owner}\b", texts)
         )
-        """Names with which the program's texts reach into what is a module's own."""
+        """Private names of modules that the program uses."""
         self._note = note
         self._noted: set[tuple[str, str]] = set()
         self._busy = False
@@ -115,38 +111,34 @@ class Guard:
         self._tables: list[tuple[str, dict[Any, Any], dict[Any, Any]]] = []
         self._objects: list[tuple[str, Any, dict[str, Any]]] = []
         self._known: dict[str, Any] = {}
-        """Modules of Python's library and of pytest that were there before the program."""
+        """Modules of the standard library and of pytest that were loaded before the program."""
         self._tolerances: list[tuple[type, dict[str, Any]]] = []
         self._precision = decimal.getcontext().prec
         self._builtins: dict[str, Any] = {}
         self._modules: list[Any] = []
-        """Those that were looked at last."""
-        self._place = _place()
+        self._platform = _platform()
         self._finders = [*sys.meta_path]
         self.starts_another = False
-        """Another program than Python was to be started."""
         self._folder = os.getcwd()
-        self._left_now = False
+        self._left_folder = False
         self.changed: set[str] = set()
-        """Variables of the environment that the program set, and "its folder" where it left that;
-        not where it is back by the end of the test."""
+        """Environment variables that the program set, and "its folder" if it changed the working
+        directory without returning within the test."""
         self.ran: set[str] = set()
-        """Those of the program's files whose code was run."""
 
-    def note(self, sign: str, detail: str = "") -> None:
-        """Tells the host of a sign, once in each test."""
-        if (sign, detail) not in self._noted:
-            self._noted.add((sign, detail))
-            self._note(sign, detail[:300])
+    def note(self, rule: str, detail: str = "") -> None:
+        """Reports a tamper indicator to the host, once in each test."""
+        if (rule, detail) not in self._noted:
+            self._noted.add((rule, detail))
+            self._note(rule, detail[:300])
 
     def begin(self) -> None:
-        """Starts a test: what is noted from now on concerns it."""
         self._noted.clear()
-        self._left_now = False
+        self._left_folder = False
         self.starts_another = False
 
     def actor(self, frame: Any) -> str:
-        """Whose code runs in the innermost frame that is no library's: "program", "tests", ""."""
+        """The owner of the innermost frame outside of libraries: "program", "tests" or ""."""
         while frame is not None:
             name = frame.f_code.co_filename
             if name in self.program:
@@ -157,7 +149,7 @@ class Guard:
         return ""
 
     def raised(self, error: BaseException) -> bool:
-        """Whether the program raised an exception as a test called it; a plugin that it is may."""
+        """Whether the program raised an exception within a test's call."""
         trace, inside = error.__traceback__, [""]
         while trace is not None:
             name = trace.tb_frame.f_code.co_filename
@@ -166,18 +158,15 @@ class Guard:
         return inside[-1] in self.program and not self.tests.isdisjoint(inside)
 
     def acting(self) -> bool:
-        """Whether the program's code is what runs now."""
         busy, self._busy = self._busy, True
         try:
             return self.actor(sys._getframe(1)) == "program"
         finally:
             self._busy = busy
 
-    # ------------------------------------------------------------------ what is seen as it happens
-
     def watch(self) -> None:
-        """From here on every act is seen; this cannot be undone."""
-        rules: dict[str, Callable[[tuple[Any, ...], Any], None]] = {
+        """Installs the audit hook, which cannot be removed."""
+        handlers: dict[str, Callable[[tuple[Any, ...], Any], None]] = {
             "open": self._open, "os.link": self._replaced, "os.rename": self._replaced,
             "object.__setattr__": self._exchanged, "exec": self._run,
             "os.system": self._started, "subprocess.Popen": self._started,
@@ -187,16 +176,16 @@ class Guard:
         }
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
-            rule, sign = rules.get(event), _ACTS.get(event, "")
-            if (rule is None and not sign) or self._busy:
+            handler, rule = handlers.get(event), _ACTS.get(event, "")
+            if (handler is None and not rule) or self._busy:
                 return
             self._busy = True
             try:
                 caller = sys._getframe(1)
-                if rule is not None:
-                    rule(args, caller)
+                if handler is not None:
+                    handler(args, caller)
                 elif self.actor(caller) == "program":
-                    self.note(sign)
+                    self.note(rule)
             finally:
                 self._busy = False
 
@@ -208,8 +197,8 @@ class Guard:
             self.ran.add(name)
 
     def _started(self, args: tuple[Any, ...], caller: Any) -> None:
-        words = [*map(str, args[:2])]
-        self.starts_another |= not any("python" in one or sys.executable in one for one in words)
+        command = [*map(str, args[:2])]
+        self.starts_another |= not any("python" in one or sys.executable in one for one in command)
 
     def _environment(self, args: tuple[Any, ...], caller: Any) -> None:
         if self.actor(caller) == "program":
@@ -219,9 +208,9 @@ class Guard:
         if self.actor(caller) != "program":
             return
         if args[0] != self._folder:
-            self._left_now |= "its folder" not in self.changed
+            self._left_folder |= "its folder" not in self.changed
             self.changed.add("its folder")
-        elif self._left_now:
+        elif self._left_folder:
             self.changed.discard("its folder")
 
     def _open(self, args: tuple[Any, ...], caller: Any) -> None:
@@ -239,13 +228,13 @@ class Guard:
         if source not in self.tests and path not in self._expected:
             return
         if source in self._helpers and self._is_import(caller):
-            return  # the program imports what lies beside it
+            return  # the program imports a helper module
         if self.actor(caller) == "program" and not _shows_a_traceback(caller):
             kind = "test-source" if source in self.tests else "expected-data"
             self.note(kind, os.path.basename(path))
 
     def _is_import(self, frame: Any) -> bool:
-        """Whether what the program asked for is an import; that it is itself imported is none."""
+        """Whether the program caused an import; the import of the program itself does not count."""
         while frame is not None and frame.f_code.co_filename not in self.program:
             if frame.f_code.co_filename.startswith("<frozen"):
                 return True
@@ -262,8 +251,8 @@ class Guard:
             self.note("exchanged-code", code.co_name)
 
     def _is_own(self, function: Any, code: types.CodeType) -> bool:
-        """Whether the program wrote a function, or had it made from a text of its own, as
-        decorators do; a module of others has had it made where it lives among their names."""
+        """Whether a function is the program's, or made from generated code, as decorators do it,
+        and not by another module."""
         if code.co_filename in self.program or code.co_filename in self.tests:
             return code.co_filename in self.program
         names = function.__globals__
@@ -273,9 +262,11 @@ class Guard:
             not others or getattr(module, "__file__", None) in self.program
         )
 
-    def keep_module(self, module: types.ModuleType) -> None:
-        """Sees it when the program reads what a test's module holds: values, not what is made
-        there to be called, which libraries look up by name."""
+    def watch_module(self, module: types.ModuleType) -> None:
+        """Reports when the program reads values of a test module.
+
+        Callables are excluded, since libraries look them up by name.
+        """
         guard, plain = self, types.ModuleType.__getattribute__
 
         class Watched(types.ModuleType):
@@ -293,15 +284,13 @@ class Guard:
         Watched.__name__ = Watched.__qualname__ = "module"
         module.__class__ = Watched
 
-    # ------------------------------------------------------------------ what is seen afterwards
-
-    def remember(self, roots: Iterable[str]) -> None:
-        """Notes what the modules of these packages are made of."""
+    def record(self, roots: Iterable[str]) -> None:
+        """Records the contents of the modules of these packages and of the standard library."""
         for name, module in [*sys.modules.items()]:
             if not isinstance(module, types.ModuleType):
                 continue
             if name.partition(".")[0] in roots:
-                self._keep(module)
+                self._record(module)
             elif name.partition(".")[0] in sys.stdlib_module_names:
                 self._library += [
                     (what, one, dict(vars(one))) for what, one in _parts(name, module)
@@ -320,19 +309,19 @@ class Guard:
         self._builtins = {name: vars(builtins)[name] for name in _CHECKED_BUILTINS}
         freeze()
 
-    def configured(self) -> None:
-        """Takes what pytest has changed of itself while it was set up for what it is made of."""
+    def record_configured(self) -> None:
+        """Updates the record by the changes that pytest made to itself while it was set up."""
         for owner, before in self._before:
             for name in [*before]:
                 now = vars(owner).get(name)
                 if now is not before[name] and not self.is_programs(now):
                     before[name] = now
 
-    def _keep(self, module: types.ModuleType) -> None:
-        self._before.append((module, _made_of(module)))
+    def _record(self, module: types.ModuleType) -> None:
+        self._before.append((module, _members(module)))
         for value in vars(module).values():
             if isinstance(value, type) and value.__module__ == module.__name__:
-                self._before.append((value, _made_of(value)))
+                self._before.append((value, _members(value)))
                 numbers = {
                     key: one for key, one in vars(value).items() if type(one) in (int, float)
                 }
@@ -340,8 +329,11 @@ class Guard:
                     self._tolerances.append((value, numbers))
 
     def compare(self, *, own_only: bool = False) -> None:
-        """Notes what was changed since, and library modules that were planted; if asked for, only
-        what the program has put its own in place of: plugins and tests may change pytest."""
+        """Reports changes of the test framework and of builtins.
+
+        With `own_only` only replacements by the program count, since plugins and tests may change
+        pytest.
+        """
         for owner, before in self._before:
             now = vars(owner).get
             if all(map(is_, map(now, before), before.values())):
@@ -352,11 +344,10 @@ class Guard:
         for name, value in self._builtins.items():
             if vars(builtins).get(name) is not value and (not own_only or name != "__import__"):
                 self.note("changed-builtin", name)
-        if not own_only and self._place != _place():
-            self.note("changed-builtin", "the system's or Python's name or version")
+        if not own_only and self._platform != _platform():
+            self.note("changed-builtin", "the name or version of the platform or of Python")
 
     def compare_tolerances(self, counts: Callable[[str], bool] = lambda what: True) -> None:
-        """Notes numbers that were changed by which tests take what is near for equal."""
         changed = [
             f"{kind.__name__}.{name}" for kind, numbers in self._tolerances
             for name, number in numbers.items() if vars(kind).get(name) != number
@@ -367,8 +358,8 @@ class Guard:
             self.note("tolerance", what)
 
     def compare_library(self, used: Callable[[str], bool] = lambda what: True) -> None:
-        """Notes functions of Python's library that the program has put its own in place of; what
-        else of it was changed, where that is `used`; and what it has imports made by."""
+        """Reports functions of the standard library that the program replaced, other changes of it
+        that are `used`, and import finders of the program."""
         for what, owner, before in self._library:
             now = vars(owner)
             if len(now) == len(before) and all(map(is_, map(now.get, before), before.values())):
@@ -378,8 +369,8 @@ class Guard:
                 for one in [getattr(owner.__base__, name, None)] if one is not None
             }
             for name, value in (before | inherited).items():
-                now_is = now.get(name)
-                if now_is is not value and self._is_changed(name, value, now_is):
+                current = now.get(name)
+                if current is not value and self._is_changed(name, value, current):
                     self._note_library(
                         f"{what}.{name}", isinstance(owner, type) or not callable(value), used
                     )
@@ -392,7 +383,7 @@ class Guard:
             module_name, _, key = what.rpartition(".")
             if any(map(self.is_programs, changed)):
                 self._note_library(what, True, used)
-            # A level or a type that has another's name, or what only the module itself adds.
+            # Swapped names of levels or types, or additions by private functions.
             elif used(f"{module_name}._") and (
                 any(isinstance(one, str) and one in names for one in changed)
                 or (added and key in self._private)
@@ -417,19 +408,19 @@ class Guard:
         self._compare_objects(used)
 
     def _compare_objects(self, used: Callable[[str], bool]) -> None:
-        """Notes what was put upon objects of the library, and into its table of patterns."""
+        """Reports changed methods of objects of the library, and changed compiled patterns."""
         for what, one, before in self._objects:
             if {k: v for k, v in vars(one).items() if callable(v)} != before and used(what):
                 self.note("changed-library", what)
         for name in ("_cache", "_cache2"):
-            for key, made in [*getattr(sys.modules.get("re"), name, {}).items()]:
-                if getattr(made, "pattern", None) != key[1]:
+            for key, compiled in [*getattr(sys.modules.get("re"), name, {}).items()]:
+                if getattr(compiled, "pattern", None) != key[1]:
                     self.note("changed-library", f"re.{name}")
 
     def _is_changed(self, name: str, before: Any, now: Any) -> bool:
-        """Whether the program has put its own in place of something, or another setting."""
-        if type(before) in _SETTINGS and not name.startswith("_"):
-            return type(now) in _SETTINGS and now != before
+        """Whether a member was replaced by the program, or a constant changed."""
+        if type(before) in _CONSTANTS and not name.startswith("_"):
+            return type(now) in _CONSTANTS and now != before
         return self.is_programs(now) or self.is_programs(type(now))
 
     def _note_library(self, what: str, is_part: bool, used: Callable[[str], bool]) -> None:
@@ -439,27 +430,29 @@ class Guard:
             self.note("changed-library", what)
 
     def _look_ahead(self, finders: Sequence[Any]) -> None:
-        """Notes what the program has imports made by before Python itself is asked. What stands
-        behind Python's own finders, as in honest programs, finds only what is nowhere else."""
-        own = [place for place, one in enumerate(finders) if one in self._finders]
+        """Reports import finders of the program before Python's own.
+
+        Finders after Python's own, as in honest programs, cannot replace a library.
+        """
+        own = [index for index, one in enumerate(finders) if one in self._finders]
         last = own[-1] if len(own) == len(self._finders) else len(finders)
         for finder in finders[:last]:
             if self.is_programs(finder if isinstance(finder, type) else type(finder)):
                 self.note("planted-module", getattr(finder, "__name__", type(finder).__name__))
 
-    def planted(self, folders: tuple[str, ...], laid: frozenset[str]) -> None:
-        """Notes modules with a library's name that came from a folder of the run, and what
-        replaces a module of the tests."""
+    def check_planted(self, folders: tuple[str, ...], files: frozenset[str]) -> None:
+        """Reports modules that were written during the run under the name of a library module or of
+        a test module; `files` are the original files."""
         modules = [*sys.modules.values()]
         if len(modules) == len(self._modules) and all(map(is_, modules, self._modules)):
             return
         self._modules = modules
-        for subject in self.tests & laid:
-            name = os.path.splitext(os.path.basename(subject))[0]
+        for test in self.tests & files:
+            name = os.path.splitext(os.path.basename(test))[0]
             module = sys.modules.get(name)
             path = getattr(module, "__file__", None)
             if module is not None and (
-                path is None or (path.startswith(folders) and path not in laid)
+                path is None or (path.startswith(folders) and path not in files)
             ):
                 self.note("planted-module", name)
         for name, module in [*sys.modules.items()]:
@@ -467,13 +460,12 @@ class Guard:
                 self.note("module-table", name)
             if name.partition(".")[0] in sys.stdlib_module_names:
                 path = getattr(module, "__file__", None)
-                if isinstance(path, str) and path.startswith(folders) and path not in laid and (
+                if isinstance(path, str) and path.startswith(folders) and path not in files and (
                     not path.startswith(_LIBRARY)
                 ):
                     self.note("planted-module", name)
 
     def is_programs(self, value: Any) -> bool:
-        """Whether a function, method, property or class was written in the program."""
         value = getattr(value, "__func__", getattr(value, "fget", value))
         code = getattr(value, "__code__", None)
         if isinstance(code, types.CodeType):
@@ -486,30 +478,29 @@ class Guard:
         return isinstance(value, type) and getattr(module, "__file__", None) in self.program
 
 
-def _place() -> tuple[object, ...]:
+def _platform() -> tuple[object, ...]:
     return sys.platform, sys.version_info, os.name, sys.version
 
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
-"""Where Python's own modules lie; some jails have a copy among the files of a run."""
+"""The folder of the standard library; some jails have a copy among the files of a run."""
 
 
 def freeze() -> None:
-    """Takes all that is loaded now out of what the collector tells anyone about."""
+    """Hides all current objects from the garbage collector's lists."""
     gc.collect()
     gc.freeze()
 
 
 def _parts(name: str, module: types.ModuleType) -> Iterator[tuple[str, types.ModuleType | type]]:
-    """A module and the classes that it defines, each with its name."""
+    """A module and the classes that it defines, each with its dotted name."""
     yield name, module
     for value in [*vars(module).values()]:
         if isinstance(value, type) and value.__module__ == name:
             yield f"{name}.{value.__name__}", value
 
 
-def _made_of(owner: types.ModuleType | type) -> dict[str, Any]:
-    """Functions, classes and descriptors; plain settings may change."""
+def _members(owner: types.ModuleType | type) -> dict[str, Any]:
     return {
         name: value for name, value in vars(owner).items()
         if callable(value) or isinstance(value, property | classmethod | staticmethod)
@@ -517,7 +508,7 @@ def _made_of(owner: types.ModuleType | type) -> dict[str, Any]:
 
 
 def _source_of(path: str) -> str:
-    """The source that a compiled file was made of; any other path itself."""
+    """The source of a `.pyc` file; any other path unchanged."""
     folder, name = os.path.split(path)
     if name.endswith(".pyc") and os.path.basename(folder) == "__pycache__":
         return os.path.join(os.path.dirname(folder), f"{name.partition('.')[0]}.py")
@@ -525,7 +516,7 @@ def _source_of(path: str) -> str:
 
 
 def _shows_a_traceback(frame: Any) -> bool:
-    """Whether the file is only read to show a traceback or a warning."""
+    """Whether a file is only opened to show a traceback or a warning."""
     return any(
         os.path.basename(name) in ("traceback.py", "warnings.py") for name in _files(frame)
     )

@@ -1,4 +1,4 @@
-"""Runs one test file by pytest as a user does, and reports to the host how each test came out.
+"""Jailed program: runs one test file by pytest as a user does, and reports each outcome.
 
 The outcome classes are pytest's: passed, failed, error (setup, teardown or collection), skipped,
 xfailed, xpassed.
@@ -22,11 +22,11 @@ from _pytest.mark import structures
 
 from agent.core.pytest_settings import CONFIGURATIONS
 from agent.verify.node_ids import stands_for
-from agent.verify.programs.plain.guard import ROOTS, forget_runner
+from agent.verify.programs.plain.guard import ROOTS, hide_runner
 from agent.verify.programs.plain.plain_run import Deadline, TestProcess
 from agent.verify.programs.pytest_session import (
     PytestSession,
-    as_typed,
+    imitate_command_line,
     marked,
     node_of,
     outcome_of,
@@ -38,7 +38,7 @@ from agent.verify.rewriting.messages import first_line
 
 _TABLED = ("mimetypes", "xml", "html", "logging", "codecs", "locale", "calendar", "unicodedata",
            "http", "encodings", "csv", "string")
-"""Of Python's library, packages that keep tables."""
+"""Packages of the standard library with tables that a program could change."""
 IDLE_FLAGS = (
     "--cov-append", "--cov-branch", "--no-cov", "--no-cov-on-fail", "--flake8", "--mypy", "--black",
     "--isort", "--pylint", "--ruff", "--ruff-format",
@@ -47,21 +47,23 @@ IDLE_OPTIONS = (
     "--cov", "--cov-report", "--cov-config", "--cov-fail-under", "--cov-context", "--dist",
     "--numprocesses", "--maxprocesses", "--html",
 )
-"""What a project's settings ask of plugins that have no say in how a test comes out."""
+"""Options of absent plugins that do not affect outcomes; they are accepted and ignored."""
 _EXCLUDING = ("skip", "xfail", "expectedfailure")
 
 
 def note_control_flow(run: TestProcess) -> None:
-    """Notes it when the program raises, or marks a test with, what a test framework steers by."""
+    """Reports when the program raises control-flow exceptions or sets marks of a test framework."""
     for kind in (outcomes.OutcomeException, unittest.SkipTest):
-        _noting(run, kind)
+        _watch_constructor(run, kind)
     names: Any = vars(unittest.case)
     stop = names["_ShouldStop"]
-    # A builtin's own constructor cannot be replaced; that of a class in its place can.
+    # The constructor that it inherits from a builtin cannot be replaced, a subclass's can.
     names["_ShouldStop"] = type(stop.__name__, (stop,), {"__module__": stop.__module__})
-    _noting(run, names["_ShouldStop"])
+    _watch_constructor(run, names["_ShouldStop"])
     if "hypothesis" in run.payload["words"] and importlib.util.find_spec("hypothesis"):
-        _noting(run, importlib.import_module("hypothesis.errors").UnsatisfiedAssumption)
+        _watch_constructor(
+            run, importlib.import_module("hypothesis.errors").UnsatisfiedAssumption
+        )
     store: Any = structures.store_mark
 
     def marked(owner: Any, mark: Any, **named: Any) -> None:
@@ -72,19 +74,19 @@ def note_control_flow(run: TestProcess) -> None:
     vars(structures)["store_mark"] = marked
 
 
-def _noting(run: TestProcess, kind: Any) -> None:
+def _watch_constructor(run: TestProcess, kind: Any) -> None:
     before = kind.__init__
 
-    def made(error: Any, *args: Any, **named: Any) -> None:
+    def watched(error: Any, *args: Any, **named: Any) -> None:
         before(error, *args, **named)
         if run.guard.acting():
             run.guard.note("control-flow", type(error).__name__)
 
-    kind.__init__ = made
+    kind.__init__ = watched
 
 
-def _hear_equalities(run: TestProcess) -> None:
-    """Hears of the values that `assertEqual` finds equal."""
+def _watch_assert_equal(run: TestProcess) -> None:
+    """Passes the values that `assertEqual` finds equal to the sentinel check."""
     plain: Any = unittest.TestCase.assertEqual
 
     def checked(*args: Any, **named: Any) -> None:
@@ -96,13 +98,13 @@ def _hear_equalities(run: TestProcess) -> None:
 
 
 class Texts:
-    """What the files of tests say, as they were before any of the program ran."""
+    """The texts of test files, read before any of the program runs."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._trees = {path: tree for path in paths if (tree := _tree(path)) is not None}
 
     def asks(self, path: str, name: str, changed: Collection[str]) -> list[str]:
-        """What of this a test of this name, or its file outside of any test, asks for."""
+        """The `changed` things that a test, or its file outside of any test, uses."""
         text = "\n".join(
             ast.unparse(node) for node in _flat(self._trees.get(path))
             if name == (own := getattr(node, "name", "")) or not own.startswith("test")
@@ -112,7 +114,7 @@ class Texts:
         )]
 
     def unbound(self, path: str, names: Iterable[str]) -> list[str]:
-        """Which of Python's own names a test's module has, though its text binds none so."""
+        """Names of builtins in a test's module that its own text does not bind."""
         nodes = [*ast.walk(self._trees[path])] if path in self._trees else []
         bound = {
             word for node in nodes for key in ("id", "name", "asname")
@@ -124,8 +126,7 @@ class Texts:
         return [] if star or not nodes else [name for name in own if name not in bound]
 
     def classes(self, path: str) -> Iterator[tuple[str, list[str]]]:
-        """Classes of tests in a file and the names of their tests, where nothing in their own text
-        keeps pytest from collecting them."""
+        """Test classes of a file and their tests, if their own text lets pytest collect them."""
         for node in getattr(self._trees.get(path), "body", ()):
             if isinstance(node, ast.ClassDef):
                 own = [*map(_name_of, node.body)]
@@ -135,8 +136,8 @@ class Texts:
                     ]
 
     def load_library(self, folder: str) -> None:
-        """Loads what tests import of Python's library, so that it is known how it was before the
-        program; but not what a file of the program's folder comes before."""
+        """Loads the libraries with tables that tests import, to record them before the program
+        runs; libraries shadowed by a file of the program's folder are excluded."""
         for node in (one for tree in self._trees.values() for one in ast.walk(tree)):
             names = [one.name for one in node.names] if isinstance(node, ast.Import) else [
                 node.module or ""
@@ -145,24 +146,23 @@ class Texts:
                 root = name.partition(".")[0]
                 if root in _TABLED and not os.path.exists(os.path.join(folder, f"{root}.py")):
                     module = importlib.import_module(name)
-                    getattr(module, "init", lambda: None)()  # `mimetypes` makes its tables late
+                    getattr(module, "init", lambda: None)()  # `mimetypes` builds its tables lazily
 
 
 _ASKING = {
     "its folder": ("exists(", "is_file(", "isfile(", "is_dir(", "isdir(", "listdir(", "glob("),
     "HOME": ("expanduser(", "home("), "PATH": ("which(",),
 }
-"""How a test asks for what the environment says, without its name."""
+"""How a test depends on parts of the environment without naming them."""
 
 
 def _flat(tree: ast.Module | None) -> Iterator[ast.stmt]:
-    """The statements of a file, and those of its classes."""
+    """The statements of a file, with classes replaced by their statements."""
     for node in tree.body if tree is not None else ():
         yield from node.body if isinstance(node, ast.ClassDef) else [node]
 
 
 def _name_of(node: ast.stmt) -> str:
-    """What a statement defines or binds."""
     target = node.targets[0] if isinstance(node, ast.Assign) else node
     return str(getattr(target, "name", getattr(target, "id", "")))
 
@@ -176,8 +176,6 @@ def _tree(path: str) -> ast.Module | None:
 
 
 class Reporter(PytestSession):
-    """A plugin that tells the host of each test."""
-
     def __init__(self, run: TestProcess, texts: Texts) -> None:
         super().__init__(run.folder, _wanted(run.payload))
         self._run = run
@@ -188,59 +186,52 @@ class Reporter(PytestSession):
         self._chosen: list[Any] = []
 
     def pytest_addoption(self, parser: Any) -> None:
-        """Takes what is meant for plugins that are not here."""
         group = parser.getgroup("idle")
         for name in IDLE_FLAGS:
             group.addoption(name, action="store_true", dest=f"idle {name}")
         for name in IDLE_OPTIONS:
             group.addoption(name, action="append", nargs="?", dest=f"idle {name}")
-        # Only plugins of pytest's own may have an option of one small letter.
+        # Public `addoption` refuses short options of one lower-case letter.
         group._addoption("-n", dest="idle -n")
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self) -> None:
-        """pytest is set up; from here on it stays as it is."""
-        self._run.guard.configured()
+        self._run.guard.record_configured()
 
     def pytest_collectreport(self, report: Any) -> None:
-        """One that sets itself aside says why, too."""
         super().pytest_collectreport(report)
         if report.skipped:
-            said = report.longrepr
-            self.skipped = first_line(str(said[2] if isinstance(said, tuple) else said))
+            self.skipped = _skip_reason(report)
 
     @property
     def problem(self) -> str:
-        """Why the file cannot be collected."""
         return next(iter(self._uncollected.values()), "")
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Leaves the tests that were asked for; what sets one aside shows before it runs."""
+        """Selects the wanted tests, and checks the collected modules and tests for tampering."""
         self.collected = len(items)
         for module in {item.module for item in items if hasattr(item, "module")}:
             for name in self._texts.unbound(str(module.__file__), vars(module)):
                 self._run.guard.note("test-module", name)
             if not self._run.payload["canary"]:
-                self._run.guard.keep_module(module)
+                self._run.guard.watch_module(module)
         for item in items:
-            for name, word in _EXCLUDED_BY.items():
+            for name, word in _UNITTEST_EXCLUSIONS.items():
                 if getattr(getattr(item, "obj", None), name, False) and word not in self._words:
                     self._run.guard.note("control-flow", word)
-        self._look_for_vanished({node_of(item).partition("[")[0] for item in items})
+        self._check_vanished({node_of(item).partition("[")[0] for item in items})
         super().pytest_collection_modifyitems(items)
         self._chosen = [*items]
 
     def pytest_collection_finish(self, session: Any) -> None:
-        """What a hook of the program has left out since is noted; the tests' own may do so."""
         left = {*map(node_of, session.items)}
         if "modifyitems" not in self._words:
             for item in self._chosen:
                 if node_of(item) not in left:
                     self._run.guard.note("vanished", node_of(item))
 
-    def _look_for_vanished(self, collected: Collection[str]) -> None:
-        """Notes tests that stand in a class which derives from one of the program's, and that
-        pytest does not collect."""
+    def _check_vanished(self, collected: Collection[str]) -> None:
+        """Reports uncollected tests of classes that derive from a class of the program."""
         for module in [*sys.modules.values()]:
             path = getattr(module, "__file__", None)
             for name, tests in self._texts.classes(path) if path in self._run.guard.tests else ():
@@ -257,7 +248,6 @@ class Reporter(PytestSession):
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
-        """One test from its begin to its end."""
         node = node_of(item)
         self._reports = []
         self._run.begin(node)
@@ -273,26 +263,32 @@ class Reporter(PytestSession):
         name = getattr(item, "originalname", None) or item.name.partition("[")[0]
         details: dict[str, Any] = {}
         if status in ("failed", "error") and failed is not None:
-            details |= explained(failed, self._run.laid)
+            details |= failure_details(failed, self._run.files)
         elif status in ("skipped", "xfailed"):
-            said = failed.longrepr if failed is not None else ""
-            details["message"] = first_line(str(said[2] if isinstance(said, tuple) else said))
+            details["message"] = _skip_reason(failed) if failed is not None else ""
         if status in ("skipped", "xfailed") and not any(
             word in self._run.payload["words"].lower() for word in _EXCLUDING
         ):
-            self._run.guard.note("control-flow", f"the test is {status}, and not by its own words")
+            self._run.guard.note("control-flow", f"the test is {status}, but its text has no skip")
         elif status in ("skipped", "xfailed"):
             for what in self._texts.asks(str(item.path), name, self._run.guard.changed):
                 self._run.guard.note("set-aside", what)
         self._run.end(node, status, **details)
 
 
-_EXCLUDED_BY = {"__unittest_expecting_failure__": "expectedFailure", "__unittest_skip__": "skip"}
-"""Attributes by which unittest sets a test aside, and the word of the test that asks for it."""
+_UNITTEST_EXCLUSIONS = {
+    "__unittest_expecting_failure__": "expectedFailure", "__unittest_skip__": "skip",
+}
+"""Attributes by which unittest excludes a test, and the decorator that sets each."""
+
+
+def _skip_reason(report: Any) -> str:
+    longrepr = report.longrepr
+    return first_line(str(longrepr[2] if isinstance(longrepr, tuple) else longrepr))
 
 
 def _wanted(payload: dict[str, Any]) -> Callable[[str], bool]:
-    """Whether a test was asked for, and did not run yet."""
+    """A filter for requested tests that have not run yet."""
     done, wanted = {*payload["done"]}, [(node, without) for node, without in payload["nodes"]]
 
     def is_wanted(node: str) -> bool:
@@ -302,11 +298,11 @@ def _wanted(payload: dict[str, Any]) -> Callable[[str], bool]:
     return is_wanted
 
 
-def explained(report: Any, ours: Collection[str]) -> dict[str, Any]:
-    """A failure in words: pytest's own, and where it was a comparison its sides. Its place is the
-    innermost in one of `ours`, paths of the program's and the tests' files."""
+def failure_details(report: Any, files: Collection[str]) -> dict[str, Any]:
+    """The message of a failure, the sides of a failed comparison, and its innermost place in
+    `files`, the paths of the program and the tests."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    text = str(report.longrepr)  # of what is no exception's, such as a fixture that is not there
+    text = str(report.longrepr)  # for failures without an exception, such as a missing fixture
     message = str(getattr(crash, "message", "")) or "\n".join(marked(text)) or text
     details: dict[str, Any] = {"message": first_line(message)}
     lines = message.split("\n")
@@ -319,14 +315,14 @@ def explained(report: Any, ours: Collection[str]) -> dict[str, Any]:
     if report.when != "call":
         details["message"] = f"{report.when}: {details['message']}"
     if "assert" not in head:
-        path, line = place_in(report.longrepr, ours.__contains__)
+        path, line = place_in(report.longrepr, files.__contains__)
         details["message"] += f" at line {line} ({os.path.basename(path)})" if path else ""
     return details
 
 
-def _sides(words: str) -> dict[str, str]:
+def _sides(expression: str) -> dict[str, str]:
     try:
-        node = ast.parse(words, mode="eval").body
+        node = ast.parse(expression, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
@@ -335,25 +331,24 @@ def _sides(words: str) -> dict[str, str]:
 
 
 def run_file(run: TestProcess) -> None:
-    """Runs the wanted tests of one file in one session of pytest."""
     payload = run.payload
     stand_by()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     texts = Texts(run.guard.tests)
     note_control_flow(run)
     if payload["canary"] == "sentinel":
-        _hear_equalities(run)
+        _watch_assert_equal(run)
     reporter = Reporter(run, texts)
     texts.load_library(run.folder)
-    run.guard.remember(ROOTS)
+    run.guard.record(ROOTS)
     run.guard.watch()
-    forget_runner()
+    hide_runner()
     arguments = _arguments(payload, run.folder)
-    as_typed([payload["file"]], payload["canary"] != "elsewhere")
-    # pytest writes a project's own options into the list that it is given.
+    imitate_command_line([payload["file"]], payload["canary"] != "elsewhere")
+    # A copy, since pytest adds a project's own options to the list.
     code = pytest.main([*arguments], plugins=[reporter])
     if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
-        # A project's own options may want plugins that are not here.
+        # A project's own options may require plugins that are absent.
         code = pytest.main([*arguments, "-o", "addopts="], plugins=[reporter])
     run.done(reporter.problem, reporter.skipped)
 
@@ -361,12 +356,12 @@ def run_file(run: TestProcess) -> None:
 def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
     arguments = [
         payload["file"], "-q", "--no-header",
-        # How a spoilt test fails is irrelevant, and takes long to report.
+        # The traceback of a spoilt test is irrelevant, and slow to format.
         "--tb=no" if payload["canary"] else "--tb=short",
         *(["--assert=plain"] if payload["canary"].startswith("spoilt") else ()),
         "-p", "no:cacheprovider",
         "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
-        ]
+    ]
     if not any(os.path.exists(os.path.join(folder, name)) for name in CONFIGURATIONS):
         arguments += ["-c", os.devnull]
     return arguments + plugins_for(payload["words"])

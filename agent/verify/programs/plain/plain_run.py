@@ -1,12 +1,12 @@
-"""Runs tests as a user runs them: one process, real objects, plain Python or plain pytest.
+"""Jailed program: runs tests as a user does, in one process, by plain Python or plain pytest.
 
-Its word decides the outcome of each test. Whether a pass can be believed is decided elsewhere;
-here a `Guard` watches what the program does to its tests meanwhile. Messages to the host:
+It decides the outcome of each test, while a `Guard` watches what the program does to its tests.
+Messages to the host:
 
     {"begin": test}                             a test begins
-    {"ended": test, "status": …, "checks": …}   and how it ended
-    {"sign": rule, "detail": …, "test": …}      the program was seen acting on its tests
-    {"done": true, "problem": …, "loaded": …}   all ran; which files modules came from
+    {"ended": test, "status": …, "checks": …}   a test ended
+    {"sign": rule, "detail": …, "test": …}      a tamper indicator was observed
+    {"done": true, "problem": …, "loaded": …}   all tests ran; the files of modules
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ import types
 from typing import Any
 
 from agent.verify.programs.loading import EntryFile, begin, place
-from agent.verify.programs.plain.guard import ROOTS, Guard, forget_runner, teller
+from agent.verify.programs.plain.guard import ROOTS, Guard, hide_runner, signed_sender
 from agent.verify.programs.plain.recorder import Recorder
 from agent.verify.programs.plain.spoiling import Spoilt, SpoiltError
-from agent.verify.programs.plain.surroundings import elsewhere
+from agent.verify.programs.plain.surroundings import imitate_user_machine
 from agent.verify.rewriting.messages import NO_PROGRAMS
 from agent.verify.rewriting.reading import SNIPPET, Reading, import_loose, read
 from agent.verify.rewriting.transform import CALLED, COMPARE, HOLDS
 from agent.verify.tamper_indicators import is_loosened, uses
 
 LIMIT = 2_000
-
-
 _MAX_ITEMS = 1_000
 _LIBRARIES = sys.stdlib_module_names | {"_pytest", "pytest", "numpy", "pandas"}
 
@@ -43,37 +41,36 @@ class Deadline(BaseException):
 
 
 class TestProcess:
-    """The run of tests in one process: its input, and its messages to the host."""
+    """The run of tests in this process, and its messages to the host."""
 
     def __init__(self, jail: Any) -> None:
         payload = jail.payload
         self.payload = payload
         self.folder: str = jail.folder
-        self.say = teller(jail.send, bytes.fromhex(payload.pop("key")))
+        self.send = signed_sender(jail.send, bytes.fromhex(payload.pop("key")))
         jail.payload = None
         self.test = ""
-        """The test that runs now."""
         self.cpu_s: float = payload["cpu_s"]
         self._canary: str = payload["canary"]
         program = [os.path.join(self.folder, path) for path in payload["program_files"]]
         tests = [os.path.join(self.folder, path) for path in payload["test_files"]]
-        self.laid = frozenset(os.path.join(self.folder, path) for path in payload["laid"])
+        self.files = frozenset(os.path.join(self.folder, path) for path in payload["files"])
         self.guard = Guard(
-            program, [*tests, SNIPPET], self.laid - {*program, *tests}, payload["texts"],
-            lambda sign, detail: self.say({"sign": sign, "detail": detail, "test": self.test}),
+            program, [*tests, SNIPPET], self.files - {*program, *tests}, payload["texts"],
+            lambda rule, detail: self.send({"sign": rule, "detail": detail, "test": self.test}),
         )
         self._spoiler = [0, Spoilt(self._canary == "spoilt true"), SpoiltError("spoilt")]
         if self._canary:
-            # Under a name that no program knows, and that no other run has.
+            # Under a random name, which no program can know.
             rewritten = self._spoiler if self._canary != "sentinel" else self.equal
             setattr(builtins, payload.pop("canary_name"), rewritten)
         self._started = 0.0
         self._late = False
-        signal.signal(signal.SIGPROF, self._ring)
+        signal.signal(signal.SIGPROF, self._time_out)
 
     def begin(self, test: str) -> None:
-        """A test begins: its clock runs, and the program's answers count."""
-        self.say({"begin": test})
+        """Starts a test: its clock, and the spoiling of answers."""
+        self.send({"begin": test})
         self.test, self._late = test, False
         self.guard.begin()
         self._spoiler[0] = 1
@@ -81,23 +78,22 @@ class TestProcess:
         signal.setitimer(signal.ITIMER_PROF, self.cpu_s, max(0.05, self.cpu_s / 4))
 
     def end(self, test: str, status: str, **details: Any) -> None:
-        """A test ended."""
+        """Ends a test, and reports its outcome and the changes that the guard finds."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._spoiler[0] = 0
         wall_s = time.monotonic() - self._started
         if not self._canary:
             self.guard.compare()
             self.guard.compare_tolerances(lambda what: is_loosened(what, self.payload["words"]))
-            self.guard.planted((self.folder, os.environ.get("TMPDIR", "/tmp")), self.laid)
+            self.guard.check_planted((self.folder, os.environ.get("TMPDIR", "/tmp")), self.files)
         if self.guard.starts_another and status in ("failed", "error"):
             details["message"] = f"{details.get('message', '')}; {NO_PROGRAMS}"
         if self._late:
             status, details = "timeout", {"message": f"no end within {self.cpu_s:g} s"}
-        self.say({"ended": test, "status": status, "wall_s": wall_s, **details})
+        self.send({"ended": test, "status": status, "wall_s": wall_s, **details})
         self.test = ""
 
     def done(self, problem: str = "", skipped: str = "") -> None:
-        """All ran."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         if not self._canary:
             self.guard.compare_library(lambda what: uses(what, self.payload["words"]))
@@ -107,41 +103,41 @@ class TestProcess:
             if isinstance(path := getattr(module, "__file__", None), str)
             and (path.startswith(self.folder) or name in self.payload["names"])
         }
-        # What was run by its path, or forgotten (`del sys.modules[…]`), has run all the same.
+        # Files that ran by their path, or were deleted from `sys.modules`, count as well.
         ran = [os.path.relpath(path, self.folder) for path in sorted(self.guard.ran)]
-        self.say({
+        self.send({
             "done": True, "problem": problem[:LIMIT], "skipped": skipped[:LIMIT],
             "loaded": loaded | dict(zip(ran, ran, strict=True)),
         })
 
     def equal(self, left: Any, right: Any) -> Any:
-        """`left == right`, heard."""
+        """Returns `left == right`, and checks equal values against the sentinel."""
         same = left == right
         try:
             held = bool(same)
-        except Exception:  # noqa: BLE001 - an array, say, whose truth is nobody's
+        except Exception:  # noqa: BLE001 - for example an array, which has no truth value
             return same
         if held:
             self.compared(left, right)
         return same
 
     def compared(self, got: Any, expected: Any) -> None:
-        """Two values were equal: nothing of the program's may equal just anything."""
+        """Reports objects in two equal values that are equal to anything."""
         if self._canary != "sentinel":
             return
-        waiting, seen = [got, expected], 0
-        while waiting and seen < _MAX_ITEMS:
+        waiting, count = [got, expected], 0
+        while waiting and count < _MAX_ITEMS:
             one = waiting.pop()
-            seen += 1
+            count += 1
             if type(one) in (list, tuple, set, frozenset):
                 waiting += one
             elif type(one) is dict:
                 waiting += one.values()
-            elif not self._is_own(type(one)) and _equals_anything(one):
+            elif not self._is_library(type(one)) and _equals_anything(one):
                 self.guard.note("equal-to-all", type(one).__name__)
 
-    def _is_own(self, kind: type) -> bool:
-        """Whether a class is Python's or a library's, and meant by the test if equal to all."""
+    def _is_library(self, kind: type) -> bool:
+        """Whether a class is a library's; placeholders such as `ANY` must be named in the test."""
         module, name = kind.__module__, kind.__name__
         if getattr(sys.modules.get(module), name, None) is not kind:
             return False
@@ -151,15 +147,15 @@ class TestProcess:
             return "approx" in self.payload["words"]
         return module.partition(".")[0] in _LIBRARIES
 
-    def _ring(self, number: int, frame: Any) -> None:
+    def _time_out(self, number: int, frame: Any) -> None:
         self._late = True
         raise Deadline
 
 
 class SnippetNames(dict[str, Any]):
-    """A snippet's names; those it does not bind itself are the program's, as they are by now.
+    """The names of a snippet; unbound names are looked up in the program.
 
-    One that imports the program takes from it what it names, and has Python's builtins.
+    For a snippet that imports the program, builtins come before the program's names.
     """
 
     def __init__(self, program: dict[str, Any], imports: bool, **names: Any) -> None:
@@ -177,20 +173,19 @@ class SnippetNames(dict[str, Any]):
 
 
 class Snippets:
-    """Assert snippets beside the program's names, the program loaded afresh for each."""
+    """Runs assert snippets over the program's names, the program loaded afresh for each."""
 
     def __init__(self, run: TestProcess) -> None:
         self._run = run
         payload = run.payload
         self._program = EntryFile(payload, run.folder)
-        # Before the program is there, which could change what reads.
+        # Read before the program is loaded, which could change the reader.
         modules = {*payload["names"], payload["name"], "solution"}
         self._readings = {
             test["name"]: _read(test["code"], modules) for test in payload["tests"]
         }
 
     def run(self) -> None:
-        """Runs them one after the other."""
         for test in self._run.payload["tests"]:
             self._one(test)
         self._run.done()
@@ -233,7 +228,7 @@ class Snippets:
         exec(reading.code, names)
 
     def _load(self) -> types.ModuleType:
-        """The program as a module, which is called `solution` too unless another is."""
+        """The program as a module, also importable as `solution` if that name is free."""
         sys.stdin = io.StringIO(self._run.payload["stdin"])
         sys.stdout = sys.stderr = io.StringIO()
         module = self._program.load()
@@ -242,7 +237,7 @@ class Snippets:
 
 
 def _read(code: str, modules: set[str]) -> Reading | Exception:
-    """The reading of a snippet, or what is wrong with it."""
+    """The reading of a snippet, or the error that it raises."""
     try:
         return read(ast.parse(code), SNIPPET, modules)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -252,22 +247,21 @@ def _read(code: str, modules: set[str]) -> Reading | Exception:
 def _equals_anything(value: Any) -> bool:
     try:
         return bool(value == object()) or bool(value == 7.25e300)
-    except Exception:  # noqa: BLE001 - it compares with few things
+    except Exception:  # noqa: BLE001 - a comparison of the program may raise anything
         return False
 
 
 def main(jail: Any) -> None:
-    """Runs what the payload says: snippets, or a test file by pytest."""
     begin(jail)
     run = TestProcess(jail)
     if run.payload["canary"] == "elsewhere":
-        elsewhere(run.payload["texts"], run.payload["words"])
+        imitate_user_machine(run.payload["texts"], run.payload["words"])
     if "file" in run.payload:
         from agent.verify.programs.plain.plain_pytest import run_file
 
         run_file(run)
     else:
-        run.guard.remember(ROOTS)
+        run.guard.record(ROOTS)
         run.guard.watch()
-        forget_runner()
+        hide_runner()
         Snippets(run).run()

@@ -1,4 +1,4 @@
-"""Records the comparisons of a test, so that a failure is reported with its values."""
+"""Records the comparisons of a test as they are made, to report a failure with its values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LIMIT = 2_000
 _OF_PYTHON = 1 << 9
-"""The flag of a class that was made by a `class` statement, and not in C."""
+"""The flag of classes that are defined in Python, not in C."""
 _FEW = 200
 _LONG = 2_000
 
@@ -26,19 +26,18 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "in": lambda item, whole: item in whole, "not in": lambda item, whole: item not in whole,
 }
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""A comparison as it reads from its right side."""
+"""Operators of swapped comparisons."""
 
 
 class Recorder:
-    """Hears of the calls and comparisons of a test whose tree was instrumented."""
+    """Receives the calls and comparisons of an instrumented test."""
 
     def __init__(self, sites: list[Site], compared: Callable[[Any, Any], None]) -> None:
         self.sites = sites
         self.type_differs = False
         self.checks = 0
-        """Comparisons and truths that held."""
         self._compared = compared
-        """Hears of two values that were equal, the program's side first."""
+        """Called with two equal values, the program's side first."""
         self._last: tuple[Site, Any, Any, str] | None = None
         self._call = ("", "")
 
@@ -48,12 +47,11 @@ class Recorder:
         return any(site.operator or site.got not in ("False", "0", "None") for site in self.sites)
 
     def called(self, name: str, *args: Any) -> tuple[Any, ...]:
-        """The arguments of a call that is about to be made, as they are."""
+        """Records a call, and returns its arguments."""
         self._call = name, f"{name}({', '.join(map(_brief, args))})"[:LIMIT]
         return args
 
     def compare(self, number: int, left: Any, right: Any) -> Any:
-        """`left <operator> right` as the site says."""
         site, call = self.sites[number], self._call
         result = OPERATORS[site.operator](left, right)
         got, expected = (right, left) if site.swapped else (left, right)
@@ -67,7 +65,7 @@ class Recorder:
         return result
 
     def holds(self, number: int, value: Any) -> Any:
-        """A truth that is no comparison of two."""
+        """Records a condition that is not a single comparison."""
         site = self.sites[number]
         if self._last is None or self._last[0].line != site.line:
             self._last = (site, value, None, _call_source(site.got, self._call))
@@ -75,15 +73,15 @@ class Recorder:
         return value
 
     def details(self, error: BaseException) -> dict[str, Any]:
-        """The failure in call, expected, got and words."""
+        """The call, expected value, actual value and message of a failure."""
         if not isinstance(error, AssertionError):
-            words = named(error)
-            return {"call": self._call[1], "got": words, "message": words}
-        said, details = first_line(text_of(error)), self._details()
+            text = named(error)
+            return {"call": self._call[1], "got": text, "message": text}
+        message, details = first_line(text_of(error)), self._details()
         if not details.get("message"):
-            details["message"] = said or "the assert does not hold"
-        elif said and self._last is not None and self._last[0].message:
-            details["message"] = f"{said}: {details['message']}"
+            details["message"] = message or "the assert does not hold"
+        elif message and self._last is not None and self._last[0].message:
+            details["message"] = f"{message}: {details['message']}"
         details.setdefault("call", self._call[1])
         return details
 
@@ -105,32 +103,34 @@ class Recorder:
 
 
 def _holds(result: Any) -> bool:
-    """Whether a comparison holds; what it gives may be numpy's own. An object of a class that was
-    made in Python is not asked: the test itself does so."""
+    """Whether a comparison holds, whose result may be numpy's.
+
+    No method of a class defined in Python is called; only the test itself does so.
+    """
     if result is True or type(result).__flags__ & _OF_PYTHON:
         return result is True
     try:
         return bool(result)
-    except Exception:  # noqa: BLE001 - the test meets it as well
+    except Exception:  # noqa: BLE001 - the test itself raises it too
         return False
 
 
 def _wanted(site: Site, other: str) -> str:
-    """What the comparison wants of the program's side, on whichever side that stands."""
-    sign = MIRRORED.get(site.operator, site.operator) if site.swapped else site.operator
-    match sign:
+    """The expectation of the program's side of a comparison."""
+    operator = MIRRORED.get(site.operator, site.operator) if site.swapped else site.operator
+    match operator:
         case "==":
             return other
         case "in" | "not in" if site.swapped:
-            return f"a value {'with' if sign == 'in' else 'without'} {other} in it"
+            return f"a value {'with' if operator == 'in' else 'without'} {other} in it"
         case "in" | "not in":
-            return f"a value {sign} {other}"
+            return f"a value {operator} {other}"
         case _:
-            return f"{sign} {other}"
+            return f"{operator} {other}"
 
 
 def _call_source(source: str, call: tuple[str, str]) -> str:
-    """The expression of the test, with the values a call in it had where they are known."""
+    """The expression of the test, with the argument values of its call where they are known."""
     try:
         node = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError):
@@ -147,7 +147,6 @@ def _call_source(source: str, call: tuple[str, str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """The `repr` of a value, capped."""
     try:
         text = repr(value)
     except Exception as error:  # noqa: BLE001 - the value's own repr may raise anything
@@ -156,7 +155,7 @@ def shown(value: Any) -> str:
 
 
 def _brief(value: Any) -> str:
-    """A short `repr` that runs nothing of the program's."""
+    """A short `repr` that calls no code of the program."""
     if isinstance(value, type) or callable(value):
         return str(getattr(value, "__name__", f"<{type(value).__name__}>"))
     if type(value) in (list, tuple, dict, set, frozenset):

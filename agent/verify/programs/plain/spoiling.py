@@ -1,4 +1,5 @@
-"""What takes an answer's place in a spoilt program: it bears everything and equals nothing."""
+"""The object that replaces answers in a spoilt program: it supports any operation and equals
+nothing."""
 
 from __future__ import annotations
 
@@ -7,13 +8,14 @@ from typing import Any
 
 
 class SpoiltError(Exception):
-    """Takes the place of an exception, and of what a function without an answer did."""
+    """Replaces the exceptions of a spoilt program, and the effect of functions without answer."""
 
 
 class Spoilt:
-    """Can be called, indexed, iterated, calculated with and looked into, always to another such;
-    no comparison with it holds but, where it is true, `!=`. So a test of it fails by its assert,
-    where it has one."""
+    """Supports calls, items, iteration, arithmetic and attributes, which return it again.
+
+    No comparison with it holds but `!=`, where it is true. So a test fails by its asserts.
+    """
 
     def __init__(self, truth: bool) -> None:
         self._truth = truth
@@ -37,7 +39,7 @@ class Spoilt:
         return iter((self,) * len(self))
 
     def __len__(self) -> int:
-        return 1 + self._truth  # no count is what both have
+        return 1 + self._truth  # so that no expected length fits both variants
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -1,4 +1,4 @@
-"""Has a jail's process look like one of a user's machine, to a program that asks where it runs."""
+"""Makes a jailed process look like one on a user's machine, to programs that detect jails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _RUNNERS = ("<frozen _judge", "<frozen guest", "<frozen zygote")
-_FAR = 20_000
+_PID_OFFSET = 20_000
 _TEXTS = {
     "/etc/passwd": "root:x:0:0:root:/root:/bin/sh\n", "/etc/hosts": "127.0.0.1 localhost\n",
     "/etc/hostname": "machine\n", "/etc/os-release": "ID=linux\n", "/etc/group": "root:x:0:\n",
@@ -38,22 +38,24 @@ _TOOLS = frozenset(
     "id kill ln ls mkdir mv od ps pwd rm rmdir sed sh sleep sort tail tar tee test touch tr true "
     "uname uniq wc which who whoami xargs".split()
 )
-"""Commands of every system, which stand in both folders of commands."""
+"""Commands of every system, in `/bin` and `/usr/bin`."""
 _OURS = ("PYTHONHASHSEED", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
          "MALLOC_ARENA_MAX")
-"""What a jail's environment has and a user's has not."""
+"""Variables that only a jail's environment has."""
 _CONVERTS = ("fromtimestamp", "timestamp()", "mktime", "astimezone", "localtime", "tz", "utc",
              "UTC", "zone", "gmt")
-"""Words of texts to which the time zone is part of the question."""
+"""Words of texts that depend on the time zone, which is then not changed."""
 _HALF_A_DAY_S = 11 * 3600
 _WORKED_S = 3
 _FREE_BYTES, _BLOCK = 1 << 36, 4096
 
 
-def elsewhere(texts: str, words: str) -> None:
-    """Another user, other limits, another hour, the files and commands that are everywhere, and
-    another process's number unless the program's `texts` make processes of their own. The tests'
-    own `words` may ask for a time zone."""
+def imitate_user_machine(texts: str, words: str) -> None:
+    """Imitates another user, other limits, another hour, common files and commands, and another
+    process id.
+
+    Parts that the program (`texts`) or the tests (`words`) depend on are not changed.
+    """
     _files()
     _space()
     for name in _OURS:
@@ -65,7 +67,7 @@ def elsewhere(texts: str, words: str) -> None:
     os.environ["USER"] = os.environ["LOGNAME"] = "user"
     sys.dont_write_bytecode = False
     if not any(word in text for word in _CONVERTS for text in (texts, words)):
-        # The hour differs by so much, east where a day is young: its date stays the same.
+        # Eastward in the first half of a day and westward in the second: the date stays the same.
         east = time.localtime().tm_hour < _HALF_A_DAY_S // 3600 + 1
         offset = (time.timezone if not time.daylight else time.altzone) // 3600
         hours = offset + (-11 if east else 11)
@@ -73,7 +75,7 @@ def elsewhere(texts: str, words: str) -> None:
         time.tzset()
     other = 1000 if os.getuid() == 0 else 0
     for name in ("getuid", "geteuid", "getgid", "getegid") if "st_uid" not in texts else ():
-        setattr(os, name, _told(getattr(os, name)(), other))
+        setattr(os, name, _faked(getattr(os, name)(), other))
     gc.get_freeze_count = lambda: 0
     os.environ |= {"PWD": os.getcwd(), "SHLVL": "1", "SHELL": "/bin/bash", "TERM": "xterm"}
     with contextlib.suppress(ImportError):
@@ -86,7 +88,7 @@ def elsewhere(texts: str, words: str) -> None:
         for name in os.listdir():
             os.utime(name, times=(os.stat(name).st_mtime - _HALF_A_DAY_S,) * 2)
     if not any(word in texts for word in ("fork", "rocess", "spawn")):
-        _number()
+        _fake_pids()
     try:
         import resource
     except ImportError:
@@ -102,46 +104,46 @@ def elsewhere(texts: str, words: str) -> None:
     pwd.getpwuid = found
 
 
-def _number() -> None:
+def _fake_pids() -> None:
     pid, kill = os.getpid(), os.kill
     for name in ("getpid", "getppid"):
         number = getattr(os, name)()
-        setattr(os, name, _told(number, number + _FAR))
+        setattr(os, name, _faked(number, number + _PID_OFFSET))
     thread = threading.get_native_id
-    threading.get_native_id = lambda: thread() + _FAR
-    others = os.getppid()
+    threading.get_native_id = lambda: thread() + _PID_OFFSET
+    parent = os.getppid()
 
-    def killed(number: int, sign: int) -> None:
-        if sign or number not in (others, others + _FAR):
-            kill(pid if number == pid + _FAR else number, sign)
+    def killed(number: int, signal: int) -> None:
+        if signal or number not in (parent, parent + _PID_OFFSET):
+            kill(pid if number == pid + _PID_OFFSET else number, signal)
 
     os.kill = killed
 
 
 def _later(clock: Callable[[], Any]) -> Callable[[], Any]:
-    """A clock of a process that has worked for some time."""
+    """The process clock, as if the process had already worked for some time."""
     ahead = _WORKED_S * (10**9 if clock.__name__.endswith("_ns") else 1)
     return lambda: clock() + ahead
 
 
-def _told(true: int, other: int) -> Callable[[], int]:
-    """The other one, but to the runner and to pytest, whose own files are this user's."""
-    # No program is loaded yet, so that whatever is on the stack is the runner, wherever it lies.
+def _faked(true: int, other: int) -> Callable[[], int]:
+    """A function that returns the other number, but the true one to the runner and to pytest."""
+    # No program is loaded yet, so all files on the stack are the runner's.
     frame, runners = sys._getframe(), set[str]()
     while frame is not None:
         runners.add(frame.f_code.co_filename)
         frame = frame.f_back  # type: ignore[assignment]
 
-    def asked() -> int:
+    def number() -> int:
         caller = sys._getframe(1).f_code.co_filename
         ours = caller in runners or caller.startswith(_RUNNERS)
         return true if ours or "_pytest" in caller else other
 
-    return asked
+    return number
 
 
 def _temporary(folder: str) -> None:
-    """Has files move between `/tmp`, which is mounted, and the project as on one file system."""
+    """Lets files move between `/tmp`, which is a mount, and the project, as on one file system."""
     for name in ("rename", "replace", "link"):
         setattr(os, name, _by_folder(getattr(os, name), folder))
 
@@ -158,22 +160,22 @@ def _by_folder(function: Any, folder: str) -> Any:
 
 
 def _space() -> None:
-    """Room on each disk, as on a machine's own."""
+    """Imitates the free disk space of a user's machine."""
     plain = os.statvfs
 
-    def asked(path: Any) -> Any:
+    def statvfs(path: Any) -> Any:
         found = [*plain(path)]
         found[0:5] = [_BLOCK, _BLOCK, *(_FREE_BYTES // _BLOCK * times for times in (2, 1, 1))]
         return os.statvfs_result(found)
 
-    os.statvfs = asked
+    os.statvfs = statvfs
 
 
 def _files() -> None:
     plain, low = builtins.open, os.open
     for number, name, parent in ((os.getpid(), "python", os.getppid()), (os.getppid(), "bash", 1)):
-        for place in {str(number), str(number + _FAR)}:
-            _TEXTS[f"/proc/{place}/stat"] = f"{place} ({name}) S {parent} {number} 0\n"
+        for pid in {str(number), str(number + _PID_OFFSET)}:
+            _TEXTS[f"/proc/{pid}/stat"] = f"{pid} ({name}) S {parent} {number} 0\n"
     os.open = lambda path, *args, **named: low(
         os.devnull if path == "/dev/tty" else path, *args, **named
     )
@@ -185,7 +187,7 @@ def _files() -> None:
     for owner in (builtins, io):
         owner.open = opened  # type: ignore[attr-defined]
     for name in ("stat", "lstat", "access"):
-        setattr(os, name, _seeing(getattr(os, name)))
+        setattr(os, name, _with_common_files(getattr(os, name)))
     listed, shown = os.listdir, {*_TEXTS, *_FOLDERS, *(f"/usr/bin/{name}" for name in _TOOLS)}
 
     def listing(path: Any = ".") -> list[Any]:
@@ -210,18 +212,18 @@ def _is_open(descriptor: int) -> bool:
     return True
 
 
-def _seeing(function: Any) -> Any:
-    """The same, of a file or folder that is on every machine one that is here."""
+def _with_common_files(function: Any) -> Any:
+    """A function that sees an existing file in place of a missing one of every system."""
     folder = os.path.dirname(os.__file__)
     shown = dict.fromkeys(_TEXTS, os.__file__) | {
         one: folder for one in _FOLDERS if not os.path.isdir(one)
     } | {f"{place}/{name}": sys.executable for place in ("/bin", "/usr/bin") for name in _TOOLS}
 
-    def seen(path: Any, *args: Any, **named: Any) -> Any:
+    def substituted(path: Any, *args: Any, **named: Any) -> Any:
         try:
             name = str(os.fspath(path))
         except TypeError:
             name = ""
         return function(shown.get(name, path), *args, **named)
 
-    return seen
+    return substituted
