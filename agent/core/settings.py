@@ -197,7 +197,7 @@ class Settings(BaseModel):
     sandbox: Annotated[str, AfterValidator(_sandbox)] = _set(
         "HEAL_SANDBOX", STRONGEST, "the sandbox backend: `auto` is the strongest available here, "
         "`jail` fails if there is none, `subprocess` has limits only; `docker`, `e2b` and "
-        "`daytona` run code elsewhere, see [docs/backends.md](docs/backends.md)",
+        "`daytona` run code elsewhere, see [Backends](../backends.md)",
     )
     allow_weak: bool = _set(
         "SANDBOX_ALLOW_WEAK", False, "`1`: a server that other machines can reach runs code even "

@@ -220,6 +220,13 @@ class _Rewriter(ast.NodeTransformer):
             return self._swapping(node, number, swapped)
         return self._unchanged(node, may_fail)
 
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        """Rewrites a failure raised by hand, as `if a != b: raise AssertionError`, like an assert."""
+        held = _held(node)
+        if held is None:
+            return self.generic_visit(node)
+        return self.visit_Assert(ast.copy_location(ast.Assert(held), node))
+
     def _unchanged(self, node: ast.stmt, may_fail: bool = False) -> list[ast.stmt]:
         """A check without exchanged values, which reports when it is reached and when it holds."""
         check = self._add(node, "")

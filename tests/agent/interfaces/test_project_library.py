@@ -23,7 +23,8 @@ from tests.agent.runs import printed
 from tests.agent.search.project.small_project import pyproject
 
 ROOT = Path(__file__).parents[3]
-GUIDE = (ROOT / "docs/use-it-from-python.md").read_text("utf-8")
+PYTHON = (ROOT / "docs/use-it-from-python.md").read_text("utf-8")
+AGENTS = (ROOT / "docs/use-it-from-an-agent.md").read_text("utf-8")
 FAILS = "test_tally.py::test_total"
 
 
@@ -49,7 +50,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_the_guides_example_prints_what_it_says(project: Path) -> None:
     ((code, expected),) = re.findall(
-        r"```python\n(from.*?)```\n\n```text\n(.*?)```", GUIDE, re.DOTALL
+        r"```python\n(from(?:(?!```).)*?)```\n\n```text\n(.*?)```", PYTHON, re.DOTALL
     )
     assert printed(code, project).strip() == expected.strip()
 
@@ -124,7 +125,7 @@ def test_a_project_is_judged_and_left_as_it_is(project: Path) -> None:
 
 
 def test_the_guides_table_has_the_servers_own_tools(project: Path) -> None:
-    told = dict(re.findall(r"^\| `(\w+)\((.*?)\)` \|", GUIDE, re.MULTILINE))
+    told = dict(re.findall(r"^\| `(\w+)\((.*?)\)` \|", AGENTS, re.MULTILINE))
     schemas = FolderTools(project, ReplayedSession().open).registry.get_schemas()
     own = {"heal", "check", "read_report", "copy_diff", "fresh_copy"}
     assert told == {

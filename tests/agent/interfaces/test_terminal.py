@@ -149,7 +149,7 @@ BLAMED = SuspiciousLine(line=3, suspicion=1, text="return a - b", values=(("a", 
      ["  line 3 (1.00): return a - b", "    with a = 2, b = 3"]),
     (Proved(level="E1", why="w", evidence=Evidence(
         siblings=3, equivalent=1, survivors=("a became b",),
-    )), [], ["proof E1; w", "  no test notices: a became b",
+    )), [], ["proof E1; w", "  no test detects: a became b",
              "  patch variants tried: 3", "  mutations without effect, left out: 1"]),
 ])
 def test_details_are_for_those_who_want_them(
