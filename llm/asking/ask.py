@@ -166,7 +166,7 @@ async def whole(provider: Provider, request: Request) -> Reply:
             return await _reply(provider, request)
         except CallFailed as error:
             wait_s = next(waits, None)
-            if wait_s is None or not error.broke_off:
+            if wait_s is None or not error.was_interrupted:
                 raise
         await asyncio.sleep(wait_s)
         request = replace(request, again=True)
