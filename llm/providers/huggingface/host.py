@@ -1,6 +1,6 @@
 """The process's worker thread with its queue and the models that it has loaded.
 
-There is one thread because the random number generator belongs to the process, two answers at
+There is one thread because the random state belongs to the process, two answers at
 once are no faster than one after the other, and memory stays bounded. The thread also imports
 torch, which takes seconds and would block the event loop.
 """
