@@ -1,6 +1,6 @@
-"""Asks models, or the rules that stand where there is none. Imports nothing of ours.
+"""Sends questions to language models, or to rules where no model is configured.
 
-Importing this is quick: SDKs, tokenizers and validators are loaded when they are used.
+The package imports none of the other packages. SDKs, tokenizers and validators load on first use.
 """
 
 from llm.errors import BadPrompt, BadReply, LlmError, NoModel, NoProvider

@@ -1,7 +1,7 @@
-"""What a run may spend on models, and what it has spent.
+"""The budget of a run for model calls, and the ledger of what it has spent.
 
-A call is charged the most it can cost before it is made, and its own figures once it has ended.
-So a cap is never passed by more than a provider's own false count of one call.
+Before a call its maximum cost is reserved; afterwards the actual cost replaces it. So a cap can
+only be exceeded if a provider reports a wrong token count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from llm.types import Usage
 
 @dataclass(frozen=True)
 class Caps:
-    """The most that may be spent; `None` is no cap."""
+    """Spending limits; `None` is unlimited."""
 
     usd: float | None = None
     tokens: int | None = None
@@ -24,12 +24,12 @@ class Caps:
     """Wall seconds spent waiting for models."""
 
     def more(self, other: Caps) -> Caps:
-        """These caps, raised by others."""
+        """These caps plus others."""
         return Caps(
             *(
                 mine if mine is None or extra is None else mine + extra
                 for mine, extra in zip(self.values, other.values, strict=True)
-            )  # type: ignore[arg-type]  # each field keeps its own type
+            )  # type: ignore[arg-type]  # each field keeps its type
         )
 
     @property
@@ -39,7 +39,7 @@ class Caps:
 
 @dataclass(frozen=True)
 class Spent:
-    """What calls have come to. Calls of unknown price are counted in tokens only."""
+    """The total cost of calls. Calls of unknown price are counted in tokens only."""
 
     usd: float = 0.0
     tokens: int = 0
@@ -49,25 +49,25 @@ class Spent:
 
 @dataclass(frozen=True)
 class Charge:
-    """One call's place in the ledger."""
+    """The ledger entry of one call."""
 
     id: int
     role: str
     amount: Spent
     open: bool = True
-    """The call has not ended: the amount is the most it can come to."""
+    """Whether the call has not ended, so that the amount is its maximum."""
 
 
 @dataclass
 class Ledger:
-    """One run's spending; used from one event loop."""
+    """The spending of one run; used from one event loop."""
 
     run: Caps
     roles: Mapping[str, Caps] = field(default_factory=dict)
     charges: list[Charge] = field(default_factory=list)
 
     def spent(self, role: str | None = None) -> Spent:
-        """What has been charged, to a role or to all."""
+        """The charges of a role, or of all roles."""
         usd, tokens, calls, seconds = 0.0, 0, 0, 0.0
         for charge in self.charges:
             if role is None or charge.role == role:
@@ -81,18 +81,21 @@ class Ledger:
     def reserve(
         self, role: str, *, question: int, answer: int, usd: float | None, what: str
     ) -> Charge:
-        """Charges the most a call can come to; raises `OverBudget` where a cap would be passed.
+        """Reserves the maximum cost of a call; raises `OverBudget` if it would exceed a cap.
 
-        `question` and `answer` are tokens, `usd` the most dollars, `None` where the price is
-        unknown: then a token cap must be there to bound the call. `what` names the model.
+        Args:
+            question: The tokens of the request.
+            answer: The maximum tokens of the answer.
+            usd: The maximum dollars; `None` for an unknown price, which needs a token cap.
+            what: The name of the model.
         """
         wanted = Spent(usd or 0.0, question + answer, 1)
-        for whose, caps, _ in self._bounds(role):
+        for owner, caps, _ in self._bounds(role):
             bounded = caps.tokens is not None or self.run.tokens is not None
             if usd is None and caps.usd is not None and not (bounded and caps.usd):
                 raise OverBudget(
-                    f"The price of {what} is unknown, so a cap in dollars cannot bound it: list "
-                    "it, or set a cap above $0 and one in tokens too.", f"{whose} price",
+                    f"The price of {what} is unknown, so a cap in dollars cannot bound it: add it "
+                    "to the price table, or set a cap above $0 and a token cap.", f"{owner} price",
                 )
         self._admit(role, wanted, what)
         charge = Charge(len(self.charges), role, wanted)
@@ -100,40 +103,40 @@ class Ledger:
         return charge
 
     def ask_again(self, charge: Charge, what: str) -> Charge:
-        """Charges one more request of a call: each is a call of the caps. Raises `OverBudget`."""
+        """Charges a retry, which counts as one more call. Raises `OverBudget`."""
         self._admit(charge.role, Spent(calls=1), what)
         amount = replace(charge.amount, calls=charge.amount.calls + 1)
         self.charges[charge.id] = replace(charge, amount=amount)
         return self.charges[charge.id]
 
     def _bounds(self, role: str) -> tuple[tuple[str, Caps, Spent], ...]:
-        """Whose caps bound a role's calls, and what they have used."""
+        """The name, caps and spending of the run and of a role."""
         own = self.roles.get(role, Caps())
         return ("run", self.run, self.spent()), (role, own, self.spent(role))
 
     def _admit(self, role: str, wanted: Spent, what: str) -> None:
-        """Raises `OverBudget` where a cap would be passed."""
-        for whose, caps, used in self._bounds(role):
-            for name, cap, need, say in (
+        """Raises `OverBudget` if a cap would be exceeded."""
+        for owner, caps, used in self._bounds(role):
+            for name, cap, need, shown in (
                 ("calls", caps.calls, used.calls + wanted.calls, _count),
                 ("tokens", caps.tokens, used.tokens + wanted.tokens, _count),
                 ("usd", caps.usd, used.usd + wanted.usd, _dollars),
             ):
                 if cap is not None and need > cap + 1e-12:
                     raise OverBudget(
-                        f"{what} is not asked as {role}: the {whose}'s cap of {say(cap)} "
+                        f"{what} is not called as {role}: the {owner}'s cap of {shown(cap)} "
                         f"{'' if name == 'usd' else f'{name} '}"
-                        f"would be passed ({say(need)} with the most this call can come to)",
-                        f"{whose} {name}", need - cap,
+                        f"would be exceeded ({shown(need)} including the maximum of this call)",
+                        f"{owner} {name}", need - cap,
                     )
             if caps.seconds is not None and used.seconds >= caps.seconds:
                 raise OverBudget(
-                    f"{what} is not asked as {role}: the {whose}'s {caps.seconds:g} seconds of "
-                    "waiting for models are over", f"{whose} seconds",
+                    f"{what} is not called as {role}: the {owner}'s {caps.seconds:g} seconds of "
+                    "waiting for models are used up", f"{owner} seconds",
                 )
 
     def seconds_left(self, role: str) -> float | None:
-        """How long a call of the role may still take; `None` is without limit."""
+        """The remaining seconds for calls of a role; `None` is unlimited."""
         left = [
             caps.seconds - used.seconds
             for _, caps, used in self._bounds(role)
@@ -142,8 +145,7 @@ class Ledger:
         return min(left, default=None)
 
     def settle(self, charge: Charge, usage: Usage, usd: float | None, seconds: float) -> None:
-        """Replaces what was reserved by what the call came to; nothing that a provider counts
-        lowers what others have spent."""
+        """Replaces the reserved amount by the actual one. Negative values count as 0."""
         amount = Spent(max(usd or 0.0, 0.0), max(usage.total, 0), charge.amount.calls, seconds)
         self.charges[charge.id] = replace(charge, amount=amount, open=False)
 
@@ -157,13 +159,13 @@ def _dollars(number: float) -> str:
 
 
 def parse_role_caps(text: str, roles: Callable[[str], bool]) -> dict[str, Caps]:
-    """Caps by role from words such as `critic.calls=2, debugger.usd=0.10`; raises `ValueError`."""
+    """Parses caps by role such as `critic.calls=2, debugger.usd=0.10`; raises `ValueError`."""
     found: dict[str, Caps] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         name, _, number = part.partition("=")
         role, _, unit = name.strip().partition(".")
         if not roles(role):
-            raise ValueError(f"{role!r} is no role")
+            raise ValueError(f"{role!r} is not a role")
         try:
             value = float(number) if unit in ("usd", "seconds") else int(number)
         except ValueError:

@@ -1,4 +1,4 @@
-"""What a router tells while it works: one value for each thing that happens to a call."""
+"""Events of model calls that a router reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from llm.types import Reply, Usage
 
 @dataclass(frozen=True)
 class CallStarted:
-    """A call is about to be made, and charged with the most it can come to."""
+    """A call is about to be made; its maximum cost is reserved."""
 
     id: int
     role: str
@@ -18,14 +18,14 @@ class CallStarted:
     prompt: str
     tokens: int
     usd: float | None
-    """`None`: the price is unknown."""
+    """`None` if the price is unknown."""
     asked: tuple[tuple[str, str], ...] = ()
-    """Who says what in the question, keys taken out; the system's words come first."""
+    """(speaker, text) of each message without keys; the system prompt comes first."""
 
 
 @dataclass(frozen=True)
 class CallRetried:
-    """A provider turned the call away before it began to answer; it is made again."""
+    """A provider rejected the call before answering; the call is retried."""
 
     id: int
     why: str
@@ -34,7 +34,7 @@ class CallRetried:
 
 @dataclass(frozen=True)
 class CallWaits:
-    """The call waits for a model on this machine, which is downloaded or loaded first."""
+    """The call waits for a local model to be downloaded or loaded."""
 
     id: int
     doing: str
@@ -42,44 +42,44 @@ class CallWaits:
 
 @dataclass(frozen=True)
 class CallEnded:
-    """The call came to an answer, whole or not: see its `finish`."""
+    """The call returned an answer; its `finish` says whether it is complete."""
 
     id: int
     role: str
     prompt: str
     question: str
-    """The hash of what was asked."""
+    """The hash of the request."""
     reply: Reply
 
 
 @dataclass(frozen=True)
 class CallBroke:
-    """The call failed or was cancelled; what it may have cost is charged."""
+    """The call failed or was cancelled; its possible cost is charged."""
 
     id: int
     role: str
     provider: str
     model: str
     error: str
-    """The class of the error, as `Overloaded`, or `Cancelled`."""
+    """The class of the error, such as `Overloaded`, or `Cancelled`."""
     why: str
     usage: Usage
     usd: float | None
     wall_s: float
     said: str = ""
-    """What had come of an answer, keys taken out."""
+    """The received part of the answer without keys."""
 
 
 @dataclass(frozen=True)
 class Classified:
-    """Answers have shown that a model needs the short loop; what makes it small or slow."""
+    """A model was found to be small or slow; `words` says why."""
 
     words: str
 
 
 @dataclass(frozen=True)
 class CallFellBack:
-    """Another model takes the question over, as the user has allowed."""
+    """The request is sent to a fallback model, as the user has allowed."""
 
     role: str
     from_: str

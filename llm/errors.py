@@ -1,26 +1,26 @@
-"""What can go wrong with a model.
+"""Exceptions of calls to language models.
 
-    LlmError                 the base; the message is for people and says the next step
-      NoProvider             nothing that can answer is configured, or it is not built in
-        NeedsKey             the plan needs a key that is not there (any more)
-      NoModel                the answer needs a model, and the plan has none
-      BadPrompt              a prompt file is wrong, or a variable is missing: our own fault
+    LlmError                 the base class; the message names the next step for the user
+      NoProvider             no usable provider is configured or installed
+        NeedsKey             the plan needs a key that is not set or was removed
+      NoModel                the role needs a model, and the plan has none
+      BadPrompt              a prompt file is invalid, or a variable is missing: internal error
       BadPrices              a price table cannot be used (`llm.prices`)
-      OverBudget             a cap of the run or the role would be passed; nothing was sent
-      BadReply               the model answered, twice, in a form that cannot be used
-      Truncated              the answer ended before its end: token limit, or a connection cut
+      OverBudget             the call would exceed a cap of the run or the role; it was not sent
+      BadReply               the model answered twice in a form that cannot be parsed
+      Truncated              the answer is incomplete: token limit or lost connection
       Refused                the model declined to answer
       CallFailed             a call to a provider failed
-        WrongKey             the key is missing there, wrong, or may not do this
+        WrongKey             the key is missing, wrong, or lacks permission
         UnknownModel         the provider does not have the model
-        ContextOverflow      the question is longer than the model's window
-        Rejected             the provider found the request wrong: our own fault
-          WishRefused        it takes no schema, or no temperature, and is asked without next
-        RateLimited          too many calls; `retry_after_s` says when to come again
-        Overloaded           the provider has no capacity now
+        ContextOverflow      the request is longer than the model's context window
+        Rejected             the provider found the request invalid: internal error
+          OptionRefused      it takes no schema or no temperature; the retry omits it
+        RateLimited          too many calls; `retry_after_s` says when to retry
+        Overloaded           the provider has no capacity
         TimedOut             no answer within the deadline, or the stream stalled
-        ProviderDown         refused connection, reset, a server's fault
-          Misspoken          what it answers is not what it should be, and would not be next time
+        ProviderDown         the connection was refused or reset, or the server failed
+          InvalidResponse    the response does not follow the protocol; a retry does not help
 
 A cancelled call raises `asyncio.CancelledError`, as every coroutine does.
 """
@@ -39,7 +39,7 @@ class LlmError(Exception):
     """A model could not give a usable answer."""
 
     spent: Spent | None = None
-    """What all models cost in the work that it ended, if known."""
+    """The cost of all calls of the aborted run, if known."""
 
 
 class NoProvider(LlmError):
@@ -47,11 +47,11 @@ class NoProvider(LlmError):
 
 
 class NoModel(LlmError):
-    """Only a model could answer this, and the plan has none."""
+    """The request needs a model, and the plan has none."""
 
 
 class NeedsKey(NoProvider):
-    """The plan needs a key that is not there; `variable` names it, as in `GROQ_API_KEY`."""
+    """A required key is not set; `variable` names it, such as `GROQ_API_KEY`."""
 
     def __init__(self, message: str, variable: str) -> None:
         super().__init__(message)
@@ -63,8 +63,10 @@ class BadPrompt(LlmError):
 
 
 class OverBudget(LlmError):
-    """The call would pass a cap and was not made; `cap` names it, as in `run usd`, and `lacks` is
-    by how much."""
+    """The call would exceed a cap and was not made.
+
+    `cap` names the cap, such as `run usd`; `lacks` is the amount by which it would be exceeded.
+    """
 
     def __init__(self, message: str, cap: str, lacks: float = 0.0) -> None:
         super().__init__(message)
@@ -73,31 +75,31 @@ class OverBudget(LlmError):
 
     @property
     def is_of_the_run(self) -> bool:
-        """Whether the cap is the run's, not a role's."""
+        """Whether the cap applies to the run, not to a role."""
         return self.cap.startswith("run ")
 
 
 class BadReply(LlmError):
-    """The answer had the wrong form, also after it was asked for again."""
+    """The answer had the wrong form, also after one retry."""
 
 
 class Truncated(LlmError):
-    """The answer ended before its end."""
+    """The answer is incomplete."""
 
 
 class Refused(LlmError):
-    """The model declined to answer; the message has its category where one was given."""
+    """The model declined to answer; the message includes the category if there is one."""
 
 
 class CallFailed(LlmError):
     """A call to a provider failed.
 
-    `started` says whether the provider had begun to answer: such a call may have been paid for, so
-    it is charged, and another is a call of its own. `usage` is what it counted until then.
+    `started` says whether the provider had begun to answer. Such a call may be billed, so it is
+    charged, and a retry counts as a separate call. `usage` is the usage counted until then.
     """
 
     transient = False
-    """Whether the same call may succeed a little later."""
+    """Whether a retry may succeed."""
 
     def __init__(self, message: str, *, started: bool = False, usage: Usage | None = None) -> None:
         super().__init__(message)
@@ -105,13 +107,13 @@ class CallFailed(LlmError):
         self.usage = usage
 
     @property
-    def broke_off(self) -> bool:
-        """Whether it ended amid its answer by what may be over a little later."""
+    def was_interrupted(self) -> bool:
+        """Whether a transient error interrupted the answer."""
         return self.started and self.transient and not isinstance(self, TimedOut)
 
 
 class WrongKey(CallFailed):
-    """The key is missing at the provider, wrong, or may not do this."""
+    """The key is missing, wrong, or lacks permission."""
 
 
 class UnknownModel(CallFailed):
@@ -119,22 +121,22 @@ class UnknownModel(CallFailed):
 
 
 class ContextOverflow(CallFailed):
-    """The question is longer than the model's window."""
+    """The request is longer than the model's context window."""
 
 
 class Rejected(CallFailed):
-    """The provider found the request wrong."""
+    """The provider found the request invalid."""
 
 
-class WishRefused(Rejected):
-    """The provider refused what can be left out of a question; asked again at once, it is asked
-    without it: a schema is then described in words."""
+class OptionRefused(Rejected):
+    """The provider refused an optional parameter. The immediate retry omits it; a schema is then
+    described in the prompt."""
 
     transient = True
 
 
 class RateLimited(CallFailed):
-    """Too many calls; come again after `retry_after_s` seconds where the provider says so."""
+    """Too many calls; `retry_after_s` is the wait that the provider asks for, if any."""
 
     transient = True
 
@@ -147,22 +149,22 @@ class RateLimited(CallFailed):
 
 
 class Overloaded(RateLimited):
-    """The provider has no capacity now."""
+    """The provider has no capacity."""
 
 
 class TimedOut(CallFailed):
-    """No answer within the deadline, or a stream that stalled."""
+    """No answer arrived within the deadline, or the stream stalled."""
 
     transient = True
 
 
 class ProviderDown(CallFailed):
-    """The provider cannot be reached, broke off, or failed by its own fault."""
+    """The provider cannot be reached, closed the connection, or had an internal error."""
 
     transient = True
 
 
-class Misspoken(ProviderDown):
-    """What the provider answers cannot be read, or is longer than it may be."""
+class InvalidResponse(ProviderDown):
+    """The provider's response cannot be read or exceeds the token limit."""
 
     transient = False

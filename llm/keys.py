@@ -1,11 +1,13 @@
-"""Secrets, held so that they are hard to show by mistake."""
+"""API keys in a type that is hard to print or store by mistake."""
 
 from __future__ import annotations
 
 
 class Secret:
-    """A key that prints as stars, equals only itself and refuses to be pickled or copied into a
-    document. `reveal` gives its text, for the one place that sends it."""
+    """A key that prints as stars, equals only itself and cannot be pickled or serialised.
+
+    `reveal` returns the text for the one place that sends it.
+    """
 
     __slots__ = ("_text",)
 
@@ -13,7 +15,6 @@ class Secret:
         self._text = text.strip()
 
     def reveal(self) -> str:
-        """The key itself."""
         return self._text
 
     def __bool__(self) -> bool:

@@ -1,10 +1,10 @@
-"""The plan: which model answers each role, and why; chosen once, before anything runs.
+"""Chooses the model of each role before a run; the plan records the choice and the reasons.
 
-The routing: a local model writes, and the roles that think run on Claude where there is a key.
-Without one they run on the local model, or by rules where that model is small, which the plan says.
-Every other provider takes every role, or only writing where its model is small. `auto` is the best
-of what is set up. Nothing set up is `mock`: no model. `mock` never stands in for a provider that
-was asked for.
+A local model writes, and the thinking roles run on Claude if there is a key. Without a key they run
+on the local model, or by rules if that model is small, which the plan notes. Every other provider
+takes all roles, or only writing if its model is small. `auto` selects the best configured provider.
+Without any, the provider is `mock`: rules without a model. `mock` never replaces a provider that
+was requested.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from llm.provider import (
 )
 
 SMALL_B = 10.0
-"""Models with fewer billions of parameters are asked plain questions, and only for programs."""
+"""Billions of parameters; models with fewer get simple prompts and only write programs."""
 
 Work = Literal["write", "think", "list"]
-"""What a role does: it writes programs, it thinks, or it answers with a few small facts, for which
-a provider's cheaper model will do."""
+"""What a role does: write programs, think, or list a few facts, for which a provider's cheaper
+model is sufficient."""
 Roles = Mapping[str, Work]
 
-BESIDE = "anthropic"
-"""It thinks where a small model writes."""
+THINKER = "anthropic"
+"""The provider of the thinking roles if a small model writes."""
 FAMILY, CUSTOM = "openai", "custom"
-"""The row that may stand for any that is like it, and the one of an address that the user names."""
+"""The row that stands for all compatible servers, and the row of a server that the user names."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Who answers a role."""
+    """The provider and model of a role."""
 
     role: str
     provider: str
@@ -52,24 +52,24 @@ class Choice:
     model: str
     why: str
     optional: bool = False
-    """Rules may answer in its place: its role thinks, and the user named no model for it."""
+    """Whether rules may replace it: its role thinks, and the user named no model for it."""
     measured_small: bool | None = None
-    """Whether its answers showed a model that is small or slow; `None` before there are any."""
+    """Whether its answers showed that the model is small or slow; `None` before the first one."""
 
     @property
     def asks(self) -> bool:
-        """Whether a model is asked."""
+        """Whether a model is used."""
         return self.provider != MOCK
 
     @property
     def thinks(self) -> bool:
-        """Whether the model thinks before it answers, as far as its name tells."""
+        """Whether the model reasons before it answers, judged by its name."""
         return self.asks and row_of(self.provider).thinking(self.model)
 
     @property
     def is_small(self) -> bool:
         """Whether the model is small or slow and needs the short loop: as measured, else by the
-        billions of parameters in its name, else as the models of its provider are."""
+        size in its name, else by its provider."""
         if self.measured_small is not None:
             return self.measured_small
         size = parameters_b(self.model)
@@ -78,7 +78,7 @@ class Choice:
 
     @property
     def asked(self) -> tuple[str, str]:
-        """Which model this is: two files of one name in different folders are two."""
+        """The provider and the full model name, which identify the model."""
         return self.provider, self.model
 
     @property
@@ -88,28 +88,28 @@ class Choice:
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """Who answers each role, and why, in words."""
+    """The model of each role with the reasons."""
 
     provider: str
-    """The providers in short: `mock`, `anthropic`, `ollama + anthropic`."""
+    """A short form of the providers: `mock`, `anthropic`, `ollama + anthropic`."""
     why: str
     choices: tuple[Choice, ...] = ()
-    """One for each role; none where there is no model."""
+    """One for each role; empty if there is no model."""
     fallbacks: tuple[Choice, ...] = ()
     notes: tuple[str, ...] = ()
-    """What a user must know of how the plan departs from the usual one."""
+    """Differences from the usual plan, for users."""
 
     @property
     def has_model(self) -> bool:
         return any(choice.asks for choice in self.choices)
 
     def of(self, role: str) -> Choice | None:
-        """Who answers a role; `None` where no model does."""
+        """The choice of a role; `None` if no model answers it."""
         return next((one for one in self.choices if one.role == role and one.asks), None)
 
     def measured(self, asked: tuple[str, str], shown: str) -> ModelPlan:
-        """The plan once answers of a model have shown its class: `shown` says what makes it small
-        or slow, so that rules answer the roles that can do without it; empty where nothing does."""
+        """The plan after a model was measured. `shown` says why it is small or slow, in which case
+        rules answer its optional roles; it is empty if the model is neither."""
         why = f"rules answer: {shown}"
         return replace(self, choices=tuple(
             one if one.asked != asked
@@ -130,18 +130,25 @@ def resolve(
     given: Mapping[str, Option] | None = None,
     without: str = "no model",
 ) -> ModelPlan:
-    """The plan for what is set and the keys there are, by the names of their variables.
+    """The plan for the given settings and keys. Makes no calls.
 
-    `provider` is `auto`, `mock` or a row of `PROVIDERS`; `model` is that provider's for every role
-    it takes. `by_role` and `fallbacks` are `provider` or `provider/model`; `given` holds
-    the variables of rows that are set, and `without` says that no model answers. Asks nobody.
-    Raises `NeedsKey` or `NoProvider` where what was asked for by name cannot be had.
+    Args:
+        keys: Keys by variable name.
+        roles: Role name to its work.
+        provider: `auto`, `mock` or a row of `PROVIDERS`.
+        model: The model of `provider` for all its roles.
+        by_role: Role name to `provider` or `provider/model`.
+        fallbacks: Each is `provider` or `provider/model`.
+        given: The provider variables that are set.
+        without: The reason that is shown if no model answers.
+
+    Raises `NeedsKey` or `NoProvider` if a requested provider is unavailable.
     """
     by_role = by_role or {}
     resolver = _Resolver(keys, roles, provider, model, given or {})
     resolver.check()
     if any(name.partition("/")[0].strip() == MOCK for name in fallbacks):
-        raise NoProvider("LLM_FALLBACK names mock, which is no model and stands in for none")
+        raise NoProvider("LLM_FALLBACK contains mock, which is not a model: remove it")
     base: dict[str, Choice] | None = None
     if provider == MOCK:
         why = f"LLM_PROVIDER=mock: {without}"
@@ -163,29 +170,29 @@ def resolve(
     )
     used = list(dict.fromkeys(one.provider for one in choices if one.asks))
     if not used:
-        lone = "LLM_FALLBACK is set, but there is no model that it could stand in for."
-        return ModelPlan(MOCK, why, notes=(lone,) if fallbacks else ())
+        unused = "LLM_FALLBACK is not used, since no model is configured."
+        return ModelPlan(MOCK, why, notes=(unused,) if fallbacks else ())
     notes = [resolver.note] if base is not None and resolver.note else []
     if CUSTOM in used and keys.get("OPENAI_API_KEY") and not keys.get(row_of(CUSTOM).key):
-        notes.append("OPENAI_API_KEY is not sent to OPENAI_BASE_URL; a key for that server is "
-                     f"{row_of(CUSTOM).key}.")
-    stand_ins = tuple(resolver.choice("", name, "stands in where another cannot be reached")
-                      for name in fallbacks)
-    asked = {one.provider for one in (*choices, *stand_ins) if one.asks}
+        notes.append("OPENAI_API_KEY is not sent to OPENAI_BASE_URL; set "
+                     f"{row_of(CUSTOM).key} for a key of that server.")
+    fallback_choices = tuple(resolver.choice("", name, "used if another model is unreachable")
+                             for name in fallbacks)
+    asked = {one.provider for one in (*choices, *fallback_choices) if one.asks}
     family = [name for name in sorted(asked) if row_of(name).like == FAMILY]
     if _set(row_of(FAMILY), "base_url", resolver.given) and family and not any(
         _base_url(name, row_of(name), resolver.given) for name in family
     ):
         notes.append(
-            f"OPENAI_BASE_URL is not used: {family[0]} is asked at its own address. To ask that "
-            f"address instead, set LLM_PROVIDER={CUSTOM}."
+            f"OPENAI_BASE_URL is not used: {family[0]} has its own address. To use that address "
+            f"instead, set LLM_PROVIDER={CUSTOM}."
         )
-    return ModelPlan(" + ".join(used), why, choices, stand_ins, tuple(notes))
+    return ModelPlan(" + ".join(used), why, choices, fallback_choices, tuple(notes))
 
 
 def with_preset(provider: str, given: Mapping[str, Option]) -> Mapping[str, Option]:
-    """The variables that are set, where `LLM_PROVIDER` names a server without a key of its own, as
-    `llama-server`: as its preset, so that `OPENAI_BASE_URL` says where it is."""
+    """The set variables, with `provider` as the preset if it is a local server without a key, such
+    as `llama-server`. `OPENAI_BASE_URL` then applies to it."""
     family, row = row_of(FAMILY), PROVIDERS.get(provider)
     is_own = row is not None and row.like == FAMILY and row.local and not row.key
     if not (is_own and _set(family, "base_url", given)) or _set(family, "preset", given):
@@ -194,7 +201,7 @@ def with_preset(provider: str, given: Mapping[str, Option]) -> Mapping[str, Opti
 
 
 class _Resolver:
-    """Finds who can answer a role, by what is set up."""
+    """Chooses the models of roles from the configured providers."""
 
     def __init__(
         self, keys: Mapping[str, Secret], roles: Roles, provider: str, model: str,
@@ -208,22 +215,22 @@ class _Resolver:
         self.note = ""
 
     def check(self) -> None:
-        """Raises `NoProvider` for what is set and cannot go together."""
+        """Raises `NoProvider` for conflicting settings."""
         preset = _set(row_of(FAMILY), "preset", self.given)
         if preset and (preset not in PROVIDERS or PROVIDERS[preset].like != FAMILY):
             known = ", ".join(name for name, row in PROVIDERS.items() if row.like == FAMILY)
-            raise NoProvider(f"OPENAI_PRESET={preset!r} is no preset; there are {known}")
+            raise NoProvider(f"OPENAI_PRESET={preset!r} is not a preset; choose one of {known}")
         elsewhere = _set(row_of(FAMILY), "base_url", self.given)
         if elsewhere and preset not in ("", CUSTOM) and not PROVIDERS[preset].local:
             raise NoProvider(
-                f"OPENAI_BASE_URL is another server than that of OPENAI_PRESET={preset}, "
-                f"whose key must not go there: leave out one of them"
+                f"OPENAI_BASE_URL differs from the server of OPENAI_PRESET={preset}, whose key "
+                f"must not be sent there: remove one of them"
             )
         if self.model and self.provider in ("auto", MOCK):
             raise NoProvider(f"The model {self.model!r} needs its provider: set LLM_PROVIDER")
 
     def auto(self, without: str) -> tuple[dict[str, Choice] | None, str]:
-        """The best of what is set up, and why."""
+        """The choices for the best configured provider, and the reason."""
         small = [name for name, row in PROVIDERS.items() if row.small and self._set_up(row)]
         keyed = [name for name, row in PROVIDERS.items()
                  if row.auto and row.like != FAMILY and self._has(row.key)]
@@ -238,27 +245,27 @@ class _Resolver:
                 return self.alone(name, "there is a key for it")
             if self._model("", name):
                 return self.alone(name, "it is configured")
-            return None, f"{without} ({name} is configured, but no model is: set OPENAI_MODEL)"
+            return None, f"{without} ({name} is configured without a model: set OPENAI_MODEL)"
         absent = missing(wanted[0]) if wanted else "nothing else is configured"
         return None, f"{without} ({absent})"
 
     def beside_claude(self, name: str, why: str) -> tuple[dict[str, Choice], str]:
-        """A local model writes, and Claude answers the other roles where there is a key."""
-        absent = "no key for Claude" if not self._has(row_of(BESIDE).key) else missing(BESIDE)
+        """A local model for writing, and Claude for the other roles if there is a key."""
+        absent = "no key for Claude" if not self._has(row_of(THINKER).key) else missing(THINKER)
         if absent:
             lack = absent if absent.startswith("no key") else f"no Claude ({absent})"
             return self.alone(name, why, f"There is {lack}, so ", absent)
         own = self.everywhere(name, why)
-        beside = self.everywhere(BESIDE, "thinking roles run on Claude")
+        claude = self.everywhere(THINKER, "thinking roles run on Claude")
         return {
-            role: own[role] if work == "write" else beside[role]
+            role: own[role] if work == "write" else claude[role]
             for role, work in self.roles.items()
         }, f"{why}; Claude thinks"
 
     def alone(
         self, name: str, why: str, so: str = "", absent: str = "a small model"
     ) -> tuple[dict[str, Choice], str]:
-        """One provider for every role, or only for writing where its model is small."""
+        """One provider for all roles, or only for writing if its model is small."""
         own = self.everywhere(name, why if so else "")
         writer = next((own[role] for role, work in self.roles.items() if work == "write"), None)
         if writer is None or not writer.is_small:
@@ -266,7 +273,7 @@ class _Resolver:
         reason = f"{absent}: rules answer the other roles"
         self.note = (
             f"{so}{writer.words} writes programs, and rules answer the other roles: a small "
-            "model's reviews and diagnoses cost more than they bring."
+            "model's reviews and diagnoses cost more than they help."
         )
         return {
             role: own[role] if work == "write" else Choice(role, MOCK, "", reason)
@@ -274,7 +281,7 @@ class _Resolver:
         }, f"{why}; {reason}"
 
     def everywhere(self, name: str, why: str = "") -> dict[str, Choice]:
-        """Every role at one provider."""
+        """One provider for all roles."""
         wanted = self.model if self.provider == name else ""
         target = f"{name}/{wanted}" if wanted else name
         return {
@@ -294,29 +301,29 @@ class _Resolver:
             name = self._server() or FAMILY
         row, absent = row_of(name), missing(name)
         if absent:
-            raise NoProvider(f"{name} cannot be asked: {absent}")
+            raise NoProvider(f"{name} cannot be used: {absent}")
         if row.needs_key and not self._has(row.key):
             raise NeedsKey(f"{name} needs a key: set {row.key}, or enter one", row.key)
         model = model or self._model(role, name)
         if not model:
             raise NoProvider(
-                f"{name} has no default model: name one, as {row.settings['model'].variable} or "
-                f"as {name}/MODEL"
+                f"{name} has no default model: set {row.settings['model'].variable}, or write "
+                f"{name}/MODEL"
             )
         if "base_url" in row.settings:
             checked_url(_base_url(name, row, self.given) or row.base_url, name)
         return Choice(role, name, model, why)
 
     def _model(self, role: str, name: str) -> str:
-        """The model of a role at a provider, where none is named with it."""
+        """The default model of a role at a provider."""
         row = row_of(name)
         if row.like == FAMILY and name != (self._server() or FAMILY):
-            return row.model  # the variables are those of another server
+            return row.model  # the variables belong to another server
         fast = self.roles.get(role) == "list" and "fast_model" in row.settings
         return str(row.chosen("fast_model" if fast else "model", self.given))
 
     def _server(self) -> str:
-        """Which server like `openai` is set up; empty where none is."""
+        """The configured OpenAI-compatible server; empty if there is none."""
         preset = _set(row_of(FAMILY), "preset", self.given)
         if preset:
             return preset
@@ -331,7 +338,7 @@ class _Resolver:
         ), "")
 
     def _set_up(self, row: ProviderRow) -> bool:
-        """Whether a user has said that there is a provider which needs no key."""
+        """Whether the user has configured a provider that needs no key."""
         return any(_set(row, option, self.given) for option in ("model", "base_url"))
 
     def _has(self, variable: str) -> bool:
@@ -339,7 +346,7 @@ class _Resolver:
 
 
 def _set(row: ProviderRow, option: str, given: Mapping[str, Option]) -> str:
-    """What a user has set for an option; empty where they have not."""
+    """The user's value of an option; empty if it is not set."""
     setting = row.settings.get(option)
     return "" if setting is None else str(given.get(setting.variable, ""))
 
@@ -347,11 +354,11 @@ def _set(row: ProviderRow, option: str, given: Mapping[str, Option]) -> str:
 def connection(
     choice: Choice, given: Mapping[str, Option], keys: Mapping[str, Secret]
 ) -> Connection:
-    """How a choice is reached; raises `NeedsKey` where its key is gone."""
+    """The connection of a choice; raises `NeedsKey` if its key is no longer set."""
     row = row_of(choice.provider)
     key = keys.get(row.key, NO_KEY)
     if row.needs_key and not key:
-        message = f"the key of {choice.provider}, {row.key}, is not here (any more)"
+        message = f"the key of {choice.provider} is no longer set: set {row.key} or enter one"
         raise NeedsKey(message, row.key)
     options = {
         option: given[setting.variable] for option, setting in row.settings.items()
@@ -363,22 +370,22 @@ def connection(
 
 
 def _base_url(name: str, row: ProviderRow, given: Mapping[str, Option]) -> str:
-    """The address that is set for a provider; empty where none is, or it is another server's, to
-    which this one's key must not go."""
+    """The URL that is set for a provider; empty if there is none, or if it belongs to another
+    server, to which this provider's key must not be sent."""
     foreign = row.like == FAMILY and name not in (CUSTOM, _set(row_of(FAMILY), "preset", given))
     return "" if foreign else _set(row, "base_url", given)
 
 
 def parameters_b(model: str) -> float | None:
-    """The billions of parameters that a model's name gives, as in `qwen2.5-coder:1.5b` or
-    `mixtral-8x7b`; `None` where it gives none."""
+    """The billions of parameters in a model's name, such as `qwen2.5-coder:1.5b` or `mixtral-8x7b`;
+    `None` if it has none."""
     name = model.rsplit("/", 1)[-1].lower()
     found = re.search(r"(?<![a-z0-9.])(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z0-9])", name)
     return int(found[1] or 1) * float(found[2]) if found else None
 
 
 def parse_roles(text: str) -> dict[str, str]:
-    """Role to provider from words such as `critic=anthropic, planner=ollama/qwen3:4b`; raises
+    """Parses role assignments such as `critic=anthropic, planner=ollama/qwen3:4b`; raises
     `ValueError`."""
     found: dict[str, str] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):

@@ -1,4 +1,4 @@
-"""What a call costs, by a dated table; what is not in the table has no known price."""
+"""Computes the cost of calls from a dated price table; unlisted models have no known price."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Rates(BaseModel):
     cache_write: Dollars
 
     def dollars(self, usage: Usage) -> float:
-        """What the tokens cost at these rates."""
+        """The cost of the tokens at these rates."""
         return (
             usage.input * self.input + usage.output * self.output
             + usage.read * self.cache_read + usage.written * self.cache_write
@@ -43,24 +43,24 @@ class Rates(BaseModel):
 
     @property
     def dearest_input(self) -> float:
-        """The highest rate that a token of a question can be charged at."""
+        """The highest rate for a token of a request."""
         return max(self.input, self.cache_read, self.cache_write)
 
 
 class LongRates(Rates):
-    """The rates of a question that is longer than so many tokens."""
+    """The rates of a request that is longer than `tokens`."""
 
     tokens: int
 
 
 class Price(Rates):
-    """A model's rates from a day on."""
+    """A model's rates from a date on."""
 
     since: date = Field(alias="from")
     above: LongRates | None = None
 
     def at(self, question: int) -> Rates:
-        """The rates for a question of so many tokens, which hold for all of its call."""
+        """The rates of a call whose request has this many tokens."""
         return self.above if self.above is not None and question > self.above.tokens else self
 
 
@@ -70,20 +70,20 @@ NOTHING = Price.model_validate(
 
 
 class Prices(BaseModel):
-    """A price table, as it stands in a file."""
+    """A price table in the form of its file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     read: date | None = None
-    """The day on which its figures were read."""
+    """The date on which its figures were read."""
     models: Mapping[str, Mapping[str, tuple[Price, ...]]]
     """By provider and model."""
     free: frozenset[str] = frozenset()
-    """Providers that cost nothing, beside those whose rows say so."""
+    """Free providers, in addition to those marked in their rows."""
 
     def price(self, provider: str, model: str, today: date) -> Price | None:
-        """What holds today; `None` is unknown, which is not free. A model's name may end in its
-        date, as `claude-haiku-4-5-20251001` does."""
+        """The price on a date; `None` is unknown, not free. A model's name may end in a date, such
+        as `claude-haiku-4-5-20251001`."""
         row = PROVIDERS.get(provider)
         if provider in self.free or provider == MOCK or (row is not None and row.free):
             return NOTHING
@@ -96,7 +96,7 @@ class Prices(BaseModel):
         return max(known, key=lambda one: one.since, default=None)
 
     def cost(self, provider: str, model: str, usage: Usage, today: date) -> float | None:
-        """Dollars of a call; `None` is unknown."""
+        """The cost of a call in dollars; `None` if unknown."""
         price = self.price(provider, model, today)
         if price is None:
             return None
@@ -105,7 +105,7 @@ class Prices(BaseModel):
     def most(
         self, provider: str, model: str, question: int, answer: int, today: date
     ) -> float | None:
-        """The most that a call with so many tokens can cost; `None` is unknown."""
+        """The maximum cost of a call with these tokens in dollars; `None` if unknown."""
         price = self.price(provider, model, today)
         if price is None:
             return None
@@ -113,7 +113,7 @@ class Prices(BaseModel):
         return (question * rates.dearest_input + answer * rates.output) / _MILLION
 
     def before(self, other: Prices) -> Prices:
-        """This table, and the other for what it does not list."""
+        """This table, completed by the other."""
         models = {
             name: {**other.models.get(name, {}), **self.models.get(name, {})}
             for name in {**other.models, **self.models}
@@ -123,12 +123,12 @@ class Prices(BaseModel):
 
 @cache
 def our_prices() -> Prices:
-    """The table that comes with the project."""
+    """The project's table."""
     return read_prices(OURS)
 
 
 def prices_with(path: Path | None) -> Prices:
-    """Our table, behind a user's own where one is named; raises `BadPrices`."""
+    """The project's table, with a user's table taking precedence; raises `BadPrices`."""
     return our_prices() if path is None else read_prices(path).before(our_prices())
 
 

@@ -1,8 +1,7 @@
-"""The protocol of a provider, the connection one is made of, and the table of providers.
+"""The protocol of a provider, its connection, and the table of providers.
 
-A provider is a file in `llm/providers` and a row in `llm/providers.toml`. Whatever differs between
-providers and is no code stands in the row, and is read from there: by plans, settings, prices,
-pages and the README.
+A provider is a module in `llm/providers` and a row in `llm/providers.toml`. The row holds all data
+that differs between providers, for plans, settings, prices, pages and documentation.
 """
 
 from __future__ import annotations
@@ -21,77 +20,75 @@ from llm.types import Reply, Request, Stream, Usage
 
 
 class Provider(Protocol):
-    """Something that answers questions: a model behind an interface, a model in this process, or
-    another provider wrapped. Used from one event loop."""
+    """A source of answers: a model behind an API, a model in this process, or a wrapper of another
+    provider. Used from one event loop."""
 
     name: str
     model: str
 
     def stream(self, request: Request) -> Stream:
-        """Yields the answer's text piece by piece, and as its last item the `Reply`, once.
+        """Yields the answer's text piece by piece, and the `Reply` as the last item.
 
-        The pieces joined are the reply's text. A token limit, a refusal and a cut connection are
-        replies (`finish`), since they are paid for; everything else raises an `LlmError`, never an
-        exception of an SDK. Closing the iterator, or cancelling its task, ends the call at the
-        provider as soon as it can be ended there, and pays for no more.
+        The joined pieces are the reply's text. A token limit, a refusal and a cut connection are
+        replies (`finish`), since they are billed. All other errors raise an `LlmError`, never an
+        exception of an SDK. Closing the iterator or cancelling its task ends the call at the
+        provider as soon as possible.
         """
 
     async def models(self) -> tuple[str, ...]:
-        """The models that can be asked, which shows that the key is good; spends no tokens.
+        """The available models, which also validates the key; spends no tokens.
 
-        This provider's own is spelled as its `model` is, though its server may list it in full: so
-        it is among them if it can be asked.
+        This provider's model is spelled as in `model`, though its server may list a longer name.
         """
 
     def count(self, text: str) -> int:
-        """Tokens of a text: the model's own count where `exact`, else an estimate that is rather
-        too high."""
+        """Tokens of a text: exact if `exact`, otherwise an upper estimate."""
 
     @property
     def thinks(self) -> bool:
-        """Whether it thinks before it answers, and what it thinks counts as tokens of the answer;
-        of some models that is known once they have answered."""
+        """Whether the model reasons before it answers, which counts as output tokens. For some
+        models this is known only after an answer."""
 
     @property
     def exact(self) -> bool:
-        """Whether `count` is by the model's own tokenizer."""
+        """Whether `count` uses the model's tokenizer."""
 
     @property
     def window(self) -> int | None:
-        """Tokens that question and answer may have together; `None` where that is unknown."""
+        """The context window: tokens of request and answer together; `None` if unknown."""
 
     async def close(self) -> None:
         """Ends connections and workers; the provider is not used again."""
 
 
 CHARACTERS_A_TOKEN = 3
-"""Of Python under common tokenizers there are 3 to 4; the fewer, the higher the estimate."""
+"""Python has 3 to 4 characters per token under common tokenizers; a low value estimates high."""
 
 
 MAX_CHARACTERS = 16
-"""Characters a token, taken over a whole text, above which a count of its tokens cannot be: words
-and programs have 3 to 5, and single tokens of blanks more."""
+"""The most characters per token of a plausible count: words and programs have 3 to 5, and single
+tokens of blanks more."""
 
 
 def estimated_tokens(text: str) -> int:
-    """An estimate that is rather too high, for providers that do not bring their tokenizer: a
-    third of the characters, and no less than a token for each that is not ASCII."""
+    """An upper estimate of the tokens of a text without a tokenizer: a third of the ASCII
+    characters, and one token for each other character."""
     wide = sum(1 for character in text if character > "\x7f")
     return -(-(len(text) - wide) // CHARACTERS_A_TOKEN) + wide
 
 
 def too_few(tokens: int, characters: int) -> bool:
-    """Whether no text of so many characters has so few tokens."""
+    """Whether a text of so many characters cannot have so few tokens."""
     return characters > tokens * MAX_CHARACTERS
 
 
-def overlong(tokens: int) -> str:
-    """The message for an answer that was cut off at its token limit."""
-    return f"does not keep to the {tokens:,} tokens that its answer may have; it was cut off"
+def overlong_message(tokens: int) -> str:
+    """The message for an answer that exceeds its token limit."""
+    return f"exceeded the limit of {tokens:,} tokens for its answer; the call was ended"
 
 
 def checked_url(url: str, provider: str) -> str:
-    """The address as it is, if it is one; else `NoProvider`."""
+    """The URL if it is valid; otherwise raises `NoProvider`."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -99,14 +96,14 @@ def checked_url(url: str, provider: str) -> str:
         sound = False
     if not sound:
         raise NoProvider(
-            f"the base URL of {provider} is not an address like https://host/path: set "
+            f"the base URL of {provider} is not a URL such as https://host/path: correct "
             f"{row_of(provider).settings['base_url'].variable}"
         )
     return url
 
 
 def sayable(text: str) -> str:
-    """The text with what no encoding can carry, lone surrogates, written out."""
+    """The text with lone surrogates, which cannot be encoded, written as escapes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -115,102 +112,102 @@ Option = str | int | bool
 
 @dataclass(frozen=True)
 class Setting:
-    """A variable by which a user sets an option of a provider."""
+    """An environment variable for an option of a provider."""
 
     variable: str
     default: Option
-    """Its type is that of every value of the option."""
+    """The default, whose type is the type of the option."""
     about: str
-    """What it does, in a line of Markdown."""
+    """A line of Markdown."""
     alias: str = ""
-    """Another variable for the same, which counts where the first is not set."""
+    """Another variable, used if the first is not set."""
     least: int = 0
 
 
 @dataclass(frozen=True)
 class ProviderRow:
-    """What is known of a provider without importing it."""
+    """The data of a provider that is available without importing it."""
 
     factory: str
     """`module:callable`, called with a `Connection`."""
     package: str = ""
-    """The package that shows that what it imports is installed; empty where it imports none."""
+    """The package whose presence shows that the requirements are installed; empty for none."""
     extra: str = ""
-    """The optional dependency set that brings it."""
+    """The optional dependency set that installs the package."""
     like: str = ""
-    """The row whose code and variables it shares; its own name where it shares none."""
+    """The row whose code and variables it shares; its own name if none."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
-    """The variables by what they set: `model`, `fast_model`, `base_url`, or an option of its own
-    for `Connection.option`."""
+    """Settings by option: `model`, `fast_model`, `base_url`, or an option of its own for
+    `Connection.option`."""
     needs: str = ""
-    """What must be there beside the package, for people."""
+    """Requirements other than the package, for people."""
     key: str = ""
-    """The environment variable of its key; empty where it takes none."""
+    """The environment variable of its key; empty for none."""
     key_when: str = ""
-    """When a key is wanted that is not always needed, for people."""
+    """When an optional key is needed, for people."""
     needs_key: bool = False
     auto: bool = False
-    """`auto` takes it where its key is there."""
+    """Whether `auto` uses it if its key is set."""
     small: bool = False
-    """Its models are small: they write, and leave thinking to others where they can."""
+    """Whether its models are small, so that they write and other models do the thinking roles."""
     local: bool = False
-    """It runs on the user's machine, where loading a model may take minutes."""
+    """Whether it runs on the user's machine, where loading a model may take minutes."""
     in_process: bool = False
-    """Its model is loaded by this process, into itself or a child."""
+    """Whether this process or its child loads the model."""
     free: bool = False
-    """Nothing is paid for it; else its price is looked up by its name and the model."""
+    """Whether it is free of charge; otherwise prices are looked up by provider and model."""
     base_url: str = ""
-    """Where it is unless that is set; empty where there is no address, or it must be set."""
+    """The default URL; empty if there is none or it must be set."""
     model: str = ""
-    """The model that is asked where none is named; empty leaves it to the variable's default."""
+    """The default model; empty uses the variable's default."""
     thinks: str = r"(?!)"
-    """A pattern of the models that think unasked, and take an effort."""
+    """A pattern of the models that reason by default and take an effort."""
     temperature: Literal["always", "unless thinking", "never"] = "always"
-    """Which models take a temperature; others are sent none, and choose their own."""
+    """Which models take a temperature."""
     json: Literal["schema", "object", "none"] = "none"
-    """How an answer in JSON is asked for: constrained by its schema, constrained to be JSON, or
-    by words alone. Without the first, the schema is put into the system prompt."""
+    """How JSON is requested: constrained by a schema, constrained to be JSON, or by the prompt
+    alone. Except for `schema`, the schema is part of the system prompt."""
     longest: int = 0
-    """Tokens of the longest answer of its newest models, thoughts included; 0 is unknown."""
+    """The maximum output tokens of its newest models, including reasoning; 0 if unknown."""
     lengths: bool = True
-    """Whether its schemas may bound the length of strings."""
+    """Whether schemas may limit the length of strings."""
     stream_usage: bool = True
-    """Whether it takes the wish for token counts at a stream's end."""
+    """Whether it accepts the option for token counts at the end of a stream."""
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    """What it calls the most tokens of an answer."""
+    """Its parameter for the maximum output tokens."""
     seeds: bool = False
     """Whether it takes a seed."""
     frames: bool = False
-    """Whether it goes on from a text that its answer begins with (`Request.frame`)."""
+    """Whether it continues a given beginning of the answer (`Request.frame`)."""
     alternatives: bool = False
-    """Whether it tells of each token what else was likely there (`Request.alternatives`)."""
+    """Whether it returns likely alternatives of each token (`Request.alternatives`)."""
     lists_windows: bool = False
-    """Whether its list of models may tell how long a question may be: known before the first one,
-    it can be cut to that. Far servers have room for nearly every question of ours."""
+    """Whether its list of models may include context windows. It is then read before the first
+    request, which is cut to fit. The windows of other servers hold nearly every request."""
 
     def thinking(self, model: str) -> bool:
-        """Whether a model thinks where nothing is said of it, as far as its name tells."""
+        """Whether a model reasons by default, judged by its name."""
         return re.match(self.thinks, model) is not None
 
     def default(self, option: str) -> Option:
-        """What an option is where nobody sets it."""
+        """The default of an option."""
         own = {"model": self.model, "base_url": self.base_url}.get(option, "")
         return own or (self.settings[option].default if option in self.settings else "")
 
     def chosen(self, option: str, given: Mapping[str, Option]) -> Option:
-        """What an option is by the variables that are set."""
+        """The value of an option by the variables that are set."""
         setting = self.settings.get(option)
         own = None if setting is None else given.get(setting.variable)
         return self.default(option) if own is None else own
 
 
 def named(provider: str, model: str) -> str:
-    """A model in words; of a path, the name of the file or folder alone."""
+    """`provider/model` for people; a path is shortened to its last part."""
     return f"{provider}/{Path(model).name if Path(model).is_absolute() else model}"
 
 
 MOCK = "mock"
-"""The plan without a model, made of rules: it is no row."""
+"""The provider without a model, whose answers come from rules; it has no row."""
 
 
 def read_rows(path: Path) -> dict[str, ProviderRow]:
@@ -223,8 +220,7 @@ def read_rows(path: Path) -> dict[str, ProviderRow]:
 def _row(name: str, content: dict[str, dict[str, Any]]) -> ProviderRow:  # as TOML has it
     own = content[name]
     kind = content[own.get("like", name)]
-    words: tuple[str, ...] = ("factory", "package", "extra")
-    shared = {word: kind[word] for word in words if word in kind}
+    shared = {key: kind[key] for key in ("factory", "package", "extra") if key in kind}
     options: dict[str, Any] = kind.get("settings", {})
     settings = {option: Setting(**one) for option, one in options.items()}
     fields: dict[str, Any] = {**shared, "like": name, **own, "settings": settings}
@@ -236,7 +232,7 @@ PROVIDERS = read_rows(Path(__file__).with_name("providers.toml"))
 
 
 def row_of(name: str) -> ProviderRow:
-    """The row of a provider; raises `NoProvider` where there is none."""
+    """The row of a provider; raises `NoProvider` for an unknown name."""
     if name not in PROVIDERS:
         known = ", ".join(["auto", MOCK, *PROVIDERS])
         raise NoProvider(
@@ -247,26 +243,26 @@ def row_of(name: str) -> ProviderRow:
 
 @dataclass(frozen=True)
 class Connection:
-    """Whom to ask, and how it is reached."""
+    """A provider and model with the data for connecting to them."""
 
     provider: str
     """A row of `PROVIDERS`."""
     model: str
     key: Secret = NO_KEY
     base_url: str = ""
-    """Empty is the provider's own."""
+    """Empty uses the provider's default."""
     options: Mapping[str, Option] = field(default_factory=dict)
-    """What is set of the provider's own options."""
+    """The provider-specific options that are set."""
     connect_s: float = 5.0
     stall_s: float = 60.0
-    """Seconds without a byte after which a stream is given up."""
+    """Seconds without a byte after which a stream is aborted."""
 
     @property
     def row(self) -> ProviderRow:
         return row_of(self.provider)
 
     def option(self, name: str) -> Option:
-        """An option of the provider's own, as it is set or by default."""
+        """The value of a provider-specific option, or its default."""
         return self.options.get(name, self.row.settings[name].default)
 
 
@@ -275,7 +271,7 @@ Rules = Mapping[str, Callable[[Mapping[str, object]], str]]
 
 
 def open_provider(connection: Connection) -> Provider:
-    """The provider of a connection. Raises `NoProvider` where what it imports is not installed."""
+    """The provider of a connection. Raises `NoProvider` if its packages are not installed."""
     from importlib import import_module
 
     row = connection.row
@@ -286,7 +282,7 @@ def open_provider(connection: Connection) -> Provider:
         return make(connection)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == __package__.partition(".")[0]:
-            raise  # not one that the extra brings: this package itself is not whole
+            raise  # a module of this package is missing, not one of the extra
         raise NoProvider(
             f"The provider {connection.provider} needs {error.name}, which is not installed: "
             f'pip install -e ".[{row.extra}]"'
@@ -294,7 +290,7 @@ def open_provider(connection: Connection) -> Provider:
 
 
 def missing(provider: str) -> str:
-    """Which package a provider lacks here, and how to have it; empty where it lacks none."""
+    """The missing package of a provider and how to install it; empty if none is missing."""
     from importlib.util import find_spec
 
     row = row_of(provider)
@@ -304,9 +300,9 @@ def missing(provider: str) -> str:
 
 
 class RulesProvider:
-    """The provider of the plan without a model: rules answer, computed from the real run.
+    """The provider of the plan without a model, whose answers come from rules.
 
-    It stands in for no model: a role without a rule, or a rule that cannot answer, says so.
+    A role without a rule raises `NoModel`.
     """
 
     name = MOCK
@@ -332,4 +328,4 @@ class RulesProvider:
         return estimated_tokens(text)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing."""

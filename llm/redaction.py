@@ -1,10 +1,9 @@
-"""Takes secrets out of texts, of JSON values and of log records.
+"""Removes secrets from texts, JSON values and log records.
 
-Two kinds are found. Secrets that are known are replaced in the spellings in which they travel:
-plain, URL-quoted, base64 (also as part of something longer), escaped as in JSON or Python source.
-And what has the shape of a key of a service we know is replaced, no matter whose it is: `SHAPES` is
-the one table of these. A secret that is known and shorter than `SHORTEST` is left alone, since it
-would take ordinary words with it; no service issues one.
+Known secrets are replaced in all their usual spellings: plain, URL-quoted, base64 (also within
+longer data), and escaped as in JSON or Python source. In addition, everything with the shape of a
+service's key is replaced; `SHAPES` is the table of shapes. A known secret shorter than `SHORTEST`
+is not replaced, since it could be part of ordinary words; no service issues such keys.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from urllib.parse import quote, quote_plus
 from llm.keys import Secret
 
 MARK = "***"
-"""What stands where a secret was; no key has stars in it."""
+"""The replacement of a secret; no key contains stars."""
 SHORTEST = 6
 """Characters below which a known secret is not looked for."""
 
@@ -45,11 +44,10 @@ SHAPES: dict[str, tuple[str, str]] = {
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
         r"(?:[^-]*-----END [A-Z ]*PRIVATE KEY-----|[A-Za-z0-9+/=\s\\]*)",
     ),
-    # A header's value. A digit is asked for, since words follow this one in prose.
+    # A header's value. A digit is required, since in prose ordinary words follow.
     "bearer": ("earer ", r"(?<=[Bb]earer )(?=[\w.~+/=-]*\d)[\w.~+/=-]{12,}"),
 }
-"""Whose key it is, what is in each one, by which most texts are passed over fast, and how one
-looks."""
+"""Service to a fixed part of its keys, for a fast pre-check, and the pattern of a key."""
 
 _SHAPED = [
     (mark, re.compile(rf"(?<![A-Za-z0-9])(?:{shape})")) for mark, shape in SHAPES.values()
@@ -62,9 +60,9 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 def may_hold_a_key(text: str) -> bool:
-    """Whether a text has a key's shape in it, or gives a literal the name of a secret.
+    """Whether a text contains the shape of a key, or assigns a literal to a name such as `token`.
 
-    For holding a text back: the second is no ground to change one, since programs that do it run.
+    Used to reject a text. The second case is not redacted, since that could break a program.
     """
     return bool(_NAMED.search(text)) or any(
         mark in text and shape.search(text) for mark, shape in _SHAPED
@@ -72,18 +70,18 @@ def may_hold_a_key(text: str) -> bool:
 
 
 class Redactor:
-    """Replaces secrets by `MARK`; doing it again changes nothing."""
+    """Replaces secrets by `MARK`; idempotent."""
 
     def __init__(self, secrets: Iterable[Secret | str] = ()) -> None:
         texts = (one.reveal() if isinstance(one, Secret) else one.strip() for one in secrets)
-        spelled = {way for text in texts if len(text) >= SHORTEST for way in _spellings(text)}
-        longest_first = sorted(spelled, key=lambda way: (-len(way), way))
+        spelled = {one for text in texts if len(text) >= SHORTEST for one in _spellings(text)}
+        longest_first = sorted(spelled, key=lambda one: (-len(one), one))
         self._known = re.compile("|".join(map(re.escape, longest_first))) if spelled else None
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
         while True:
-            # Each round takes at least one key for three stars, so that the last one comes.
+            # Terminates: each iteration replaces at least one key by three stars.
             fresh = self._known.sub(MARK, text) if self._known else text
             for mark, shape in _SHAPED:
                 if mark in fresh:
@@ -93,8 +91,8 @@ class Redactor:
             text = fresh
 
     def value(self, value: object) -> Json:
-        """A JSON value without secrets, in keys and values. What is no JSON is written as text;
-        of names that become equal the last one stays."""
+        """A JSON value without secrets in keys and values. Other types become text; of keys that
+        become equal the last one is used."""
         match value:
             case str():
                 return self.text(value)
@@ -109,7 +107,7 @@ class Redactor:
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """The ways in which a secret is written on a wire or in a file."""
+    """The spellings of a secret on a wire or in a file."""
     yield secret
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
@@ -120,8 +118,8 @@ def _spellings(secret: str) -> Iterator[str]:
     yield quote_plus(secret)
     raw = secret.encode("utf-8")
     for before, mixed in ((0, 0), (1, 2), (2, 3)):
-        # Base64 of something longer holds one of three spellings, by the secret's place in it;
-        # the characters at both ends also depend on its neighbours.
+        # Base64 of longer data contains one of three spellings, depending on the secret's offset.
+        # The characters at both ends also depend on the neighbouring bytes.
         coded = base64.b64encode(bytes(before) + raw).decode("ascii")
         core = coded[mixed : (before + len(raw)) * 8 // 6]
         if len(core) >= SHORTEST:
@@ -130,10 +128,10 @@ def _spellings(secret: str) -> Iterator[str]:
 
 
 class LogRedaction(logging.Filter):
-    """Takes secrets out of log records: the message, its arguments, extra fields and tracebacks.
+    """Removes secrets from log records: message, arguments, extra fields and tracebacks.
 
-    Put it on handlers, which see what all loggers hand up; `redactor` may be replaced when a key
-    comes or goes.
+    It must be added to handlers, which receive the records of all loggers. `redactor` may be
+    replaced when the keys change.
     """
 
     def __init__(self, redactor: Redactor) -> None:
@@ -144,11 +142,11 @@ class LogRedaction(logging.Filter):
         try:
             message = record.getMessage()
         except (TypeError, ValueError, KeyError):
-            # A log call with the wrong arguments; logging itself would print them as they are.
+            # A log call with wrong arguments, which logging would print unredacted.
             message = f"{record.msg} {record.args!r}"
         record.msg, record.args = self.redactor.text(message), None
         if record.exc_info:
-            # Some handlers format `exc_info` again, so what is left is its text alone.
+            # Some handlers format `exc_info` again, so only its text is kept.
             written = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
             record.exc_text = record.exc_text or written
             record.exc_info = None
@@ -163,12 +161,12 @@ WIRE_LOGGERS = (
     "langsmith.client", "ollama", "openai", "openai._base_client", "urllib3",
     "urllib3.connectionpool",
 )
-"""Loggers of what sends keys. A filter on a logger sees only what is logged there by name."""
+"""Loggers of libraries that send keys. A logger's filter does not see records of its children."""
 
 
 @contextmanager
 def redacted_logs(guard: LogRedaction) -> Iterator[LogRedaction]:
-    """Has all log handlers of this moment, and the loggers of what sends keys, redact."""
+    """Adds a filter to all current log handlers and to `WIRE_LOGGERS` while the context lasts."""
     loggers = [logging.getLogger(name) for name in WIRE_LOGGERS]
     named = [one for one in logging.root.manager.loggerDict.values()
              if isinstance(one, logging.Logger)]

@@ -1,10 +1,10 @@
-"""The router: sends each role's question to the model that the plan names.
+"""The router: sends the requests of each role to the model in the plan.
 
-For each call it looks whether the model's breaker is closed, reserves the most the call can cost,
-makes it within its deadline, and settles what it came to. A call that was turned away before an
-answer began is made again, a bounded number of times; one that had begun is charged and ends, and
-a caller that has used none of it may ask again. If the user has allowed it, the next of the
-plan's fallbacks replaces a model that cannot be reached; this is always reported.
+For each call it checks the model's circuit breaker, reserves the maximum cost in the ledger, makes
+the call within its deadline, and settles the actual cost. A call that fails before the answer
+begins is retried a bounded number of times. A call that fails later is charged, and its caller may
+repeat it. If the user has allowed fallbacks, the next one replaces an unreachable model, which is
+always reported.
 """
 
 from __future__ import annotations
@@ -33,40 +33,41 @@ from llm.calls import (
 )
 from llm.errors import (
     CallFailed,
+    InvalidResponse,
     LlmError,
-    Misspoken,
     NoModel,
+    OptionRefused,
     OverBudget,
     Overloaded,
     ProviderDown,
     RateLimited,
     TimedOut,
-    WishRefused,
 )
 from llm.plan import SMALL_B, Choice, ModelPlan
 from llm.prices import Prices
-from llm.provider import Provider, estimated_tokens, overlong, row_of, too_few
+from llm.provider import Provider, estimated_tokens, overlong_message, row_of, too_few
 from llm.tokens import answer_tokens, question_tokens, texts_of
 from llm.types import MAX_TOKENS, Reply, Request, Stream, Usage
 
 LOADING_INTERVAL_S = 2.0
-"""Between two looks at how far a model on this machine has been downloaded or loaded."""
+"""Seconds between two checks of the download or load of a local model."""
 RETRIES = 2
 FIRST_WAIT_S = 0.5
 
 LEARNING_S = 2.0
-"""Seconds for a server to list its models, before the first question to it."""
+"""Seconds for a server to list its models before the first request."""
 
-THINKING_TOKENS, MAX_THINKING_S, TELLING_TOKENS = (1_500, 300), 40.0, 16
-"""Tokens of the question and the answer of a role that thinks; the seconds from which on a model is
-too slow for it; and the tokens of an answer from which on its speed is telling."""
+THINKING_TOKENS, MAX_THINKING_S, MIN_TIMED_TOKENS = (1_500, 300), 40.0, 16
+"""Typical request and answer tokens of a thinking role; the seconds above which a model is too slow
+for it; and the minimum output tokens of an answer for measuring speed."""
 
 FALL_BACK_ON = (ProviderDown, Overloaded, RateLimited, TimedOut)
 
 
 @dataclass
 class Breaker:
-    """Leaves a model alone after three transport failures in a row: 30 seconds, then one probe."""
+    """A circuit breaker: opens for 30 seconds after three consecutive transport failures, then
+    admits one probe."""
 
     clock: Callable[[], float] = time.monotonic
     failures: int = 0
@@ -76,7 +77,7 @@ class Breaker:
     MOST, REST_S = 3, 30.0
 
     def admit(self) -> float:
-        """Seconds for which no call is made; 0 admits one."""
+        """Seconds until a call is allowed; 0 admits one."""
         if self.failures < self.MOST:
             return 0.0
         left = self.open_until - self.clock()
@@ -86,7 +87,7 @@ class Breaker:
         return 0.0
 
     def note(self, error: BaseException | None, *, again: bool = False) -> None:
-        """What came of an admitted call; a question asked `again` that fails is counted already."""
+        """Records the result of an admitted call. A failed repetition (`again`) is not counted."""
         self.probing = False
         if isinstance(error, (ProviderDown, Overloaded, TimedOut)):
             self.failures += not again
@@ -98,57 +99,55 @@ class Breaker:
 
 @dataclass
 class Router:
-    """The plan at work in one run."""
+    """Routes the calls of one run."""
 
     plan: ModelPlan
     open: Callable[[Choice], Provider]
-    """A provider for a choice, which the router closes; called in a thread. Raises `NoProvider`."""
+    """Opens a provider, which the router closes; called in a thread. Raises `NoProvider`."""
     ledger: Ledger
     prices: Prices
     tell: Callable[[CallEvent], object]
     breaker: Callable[[Choice], Breaker]
     clock: Callable[[], float] = time.monotonic
     before: dict[str, Reply] = field(default_factory=dict)
-    """Answers by the hash of their question that the run has paid for in the step that it takes up
-    again: each is given once more, for nothing."""
+    """Answers by request hash that a resumed step has already paid for; each is reused once."""
     clean: Callable[[str], str] = str
-    """Takes keys out of an answer's text, since a server may repeat what it was sent."""
+    """Removes keys from an answer's text, since a server may echo its request."""
     _numbers: Iterator[int] = field(default_factory=count, init=False)
     _opened: dict[tuple[str, str], Provider] = field(default_factory=dict, init=False)
-    _wasted: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
-    """Why a model's last call failed, where it is charged for."""
-    _under_way: dict[int, _Call] = field(default_factory=dict, init=False)
+    _charged_failures: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
+    """Why the last call of a model failed, if it was charged."""
+    _active: dict[int, _Call] = field(default_factory=dict, init=False)
     _answered: set[tuple[str, str]] = field(default_factory=set, init=False)
-    """Models that have answered: only the first answer may have waited for its model to load."""
+    """Models that have answered: only the first answer may include the time for loading."""
 
     def so_far(self) -> dict[int, str]:
-        """What the calls under way have said, by their numbers, keys taken out; nothing of the word
-        that is being written, since it may be the beginning of one."""
+        """The received text of active calls by number, without keys and without the last word,
+        which may be the beginning of a key."""
         return {
-            number: self.clean(re.sub(r"\S+\Z", "", "".join(call.said)))
-            for number, call in self._under_way.items()
+            number: self.clean(re.sub(r"\S+\Z", "", "".join(call.received)))
+            for number, call in self._active.items()
         }
 
     async def at(self, role: str) -> Provider | None:
-        """The model of a role as a provider, asked through this router; `None` where the plan has
-        none. Raises `NoProvider`, and `NeedsKey` without its key."""
+        """A provider that sends the requests of a role through this router; `None` if the plan has
+        no model for it. Raises `NoProvider`, and `NeedsKey` without its key."""
         choice = self.plan.of(role)
         return None if choice is None else _Routed(await self._provider(choice), self)
 
     async def _provider(self, choice: Choice) -> Provider:
-        """The open provider of a choice. It is opened in a thread, since an SDK takes a second or
-        two to import and the loop serves others meanwhile."""
+        """The open provider of a choice. It is opened in a thread, since importing an SDK takes a
+        second or two and would block the event loop."""
         if choice.asked not in self._opened:
             opened = await asyncio.to_thread(self.open, choice)
             if row_of(choice.provider).lists_windows:
                 await _learn_window(opened)
             if self._opened.setdefault(choice.asked, opened) is not opened:
-                await opened.close()  # another call was faster
+                await opened.close()  # a concurrent call was faster
         return self._opened[choice.asked]
 
     async def stream(self, request: Request) -> Stream:
-        """The answer of the model that the plan names for the request's role, or of one that
-        stands in for it, as `Provider.stream` gives it."""
+        """The answer of the plan's model for the role or of a fallback; see `Provider.stream`."""
         first = self.plan.of(request.role)
         if first is None:
             raise NoModel(f"the role {request.role!r} needs a model, and the plan has none for it")
@@ -158,31 +157,31 @@ class Router:
             yield known.text
             yield replace(known, cached=True, cost_usd=0.0, usage=Usage())
             return
-        ways = [first, *(replace(one, role=request.role) for one in self.plan.fallbacks)]
-        for place, choice in enumerate(ways):
-            said = False
+        choices = [first, *(replace(one, role=request.role) for one in self.plan.fallbacks)]
+        for place, choice in enumerate(choices):
+            has_output = False
             try:
-                call = await self.begun(choice, request, key)
+                call = await self._admitted(choice, request, key)
                 async with aclosing(call.items()) as items:
                     async for item in items:
-                        said = True
+                        has_output = True
                         yield item
                 return
             except FALL_BACK_ON as error:
-                if said or place + 1 == len(ways):
+                if has_output or place + 1 == len(choices):
                     raise
-                to = ways[place + 1].words
+                to = choices[place + 1].words
                 self.tell(CallFellBack(request.role, choice.words, to, str(error)))
 
-    async def begun(self, choice: Choice, request: Request, key: str = "") -> _Call:
-        """Admits, charges and reports a call; raises `ProviderDown` where the model is left
-        alone, and `OverBudget`."""
+    async def _admitted(self, choice: Choice, request: Request, key: str) -> _Call:
+        """Admits, charges and reports a call; raises `ProviderDown` if the model's breaker is
+        open, and `OverBudget`."""
         breaker = self.breaker(choice)
-        rest = breaker.admit()
-        if rest:
+        pause_s = breaker.admit()
+        if pause_s:
             raise ProviderDown(
-                f"{choice.words} failed {Breaker.MOST} times in a row and is left alone for "
-                f"another {rest:.0f} seconds"
+                f"{choice.words} failed {Breaker.MOST} times in a row and is not called for "
+                f"another {pause_s:.0f} seconds; wait, or choose another model"
             )
         try:
             provider = await self._provider(choice)
@@ -200,10 +199,10 @@ class Router:
             )
         except OverBudget as over:
             breaker.note(over)
-            why = self._wasted.get(choice.asked)
+            why = self._charged_failures.get(choice.asked)
             if why is None:
                 raise
-            message = f"{over}. Its last answer is charged for and of no use: {why}"
+            message = f"{over}. Its last call was charged and failed: {why}"
             raise OverBudget(message, over.cap, over.lacks) from over
         except BaseException as error:
             breaker.note(error)
@@ -225,10 +224,10 @@ class Router:
         )
 
     def classify(self, choice: Choice, reply: Reply) -> None:
-        """Takes into the plan what a reply shows of its model, as its provider measured it."""
+        """Updates the plan with the size and speed of a model that a reply shows."""
         known = next((one for one in self.plan.choices if one.asked == choice.asked), None)
         if known is None or known.measured_small or row_of(choice.provider).needs_key:
-            return  # one that was slow once stays so
+            return  # a model that was slow once stays classified
         size, shown = reply.parameters_b, ""
         if size is not None and size < SMALL_B:
             shown = f"{choice.words} is a small model ({size:.1f}B)"
@@ -241,13 +240,13 @@ class Router:
             self.plan = self.plan.measured(choice.asked, shown)
 
     async def close(self) -> None:
-        """Closes every provider that was opened."""
+        """Closes all providers."""
         opened, self._opened = list(self._opened.values()), {}
         await asyncio.gather(*(provider.close() for provider in opened))
 
 
 class _Routed:
-    """One model, with its own window and tokens, whose questions go through the router."""
+    """The provider of one role, whose requests go through the router."""
 
     def __init__(self, provider: Provider, router: Router) -> None:
         self._provider = provider
@@ -270,12 +269,12 @@ class _Routed:
         return self._provider.window
 
     async def close(self) -> None:
-        """The router closes it, with all that it opened."""
+        """Does nothing: the router closes the provider."""
 
 
 @dataclass
 class _Call:
-    """One call on its way: its attempts within its deadline, and how it ends."""
+    """One call with its attempts, deadline and charge."""
 
     router: Router
     choice: Choice
@@ -285,23 +284,23 @@ class _Call:
     charge: Charge
     number: int
     question: int
-    """Tokens of the question."""
+    """Tokens of the request."""
     seconds: float
     began: float
     today: date
     key: str
-    """The hash of the question."""
+    """The hash of the request."""
     attempts: int = 0
-    resting: bool = False
-    """Nothing is under way: the last attempt was turned away, and the next has not begun."""
-    over: bool = False
-    said: list[str] = field(default_factory=list)
+    is_waiting: bool = False
+    """Whether the last attempt failed and the next has not begun."""
+    is_settled: bool = False
+    received: list[str] = field(default_factory=list)
     length: int = 0
-    """Characters of the answer so far."""
+    """Characters received."""
 
     async def items(self) -> Stream:
-        """The answer of the first attempt that was not turned away."""
-        self.router._under_way[self.number] = self
+        """The answer of the first successful attempt."""
+        self.router._active[self.number] = self
         try:
             while True:
                 self.attempts += 1
@@ -314,21 +313,21 @@ class _Call:
                     wait_s = self._wait(error)
                     if wait_s is None:
                         raise
-                    self.resting = True
-                    self._charge_again(error)
+                    self.is_waiting = True
+                    self._charge_retry(error)
                     self.router.tell(CallRetried(self.number, str(error), wait_s))
                 await asyncio.sleep(wait_s)
-                self.resting = False
+                self.is_waiting = False
         except BaseException as error:
-            if not self.over:
+            if not self.is_settled:
                 self.breaker.note(error, again=self.request.again)
-                self._broke(error)
+                self._settle_failure(error)
             raise
         finally:
-            del self.router._under_way[self.number]
+            del self.router._active[self.number]
 
     async def _attempt(self) -> Stream:
-        """The stream of one attempt, given up at the deadline."""
+        """The stream of one attempt, which ends at the deadline."""
         router = self.router
         until = self.began + self.seconds
         left = until - router.clock()
@@ -339,35 +338,34 @@ class _Call:
         try:
             while True:
                 try:
-                    # Around each piece alone: a timeout must not span a yield.
+                    # A time-out must not span a yield, so each piece has its own.
                     async with asyncio.timeout_at(ends_at):
                         item = await anext(items)
                 except StopAsyncIteration:
-                    raise Misspoken(
-                        f"{self.choice.words} ended its stream without an end", started=True
+                    raise InvalidResponse(
+                        f"{self.choice.words} sent an incomplete stream", started=True
                     ) from None
                 except TimeoutError as error:
                     raise TimedOut(
-                        f"{self.choice.words} did not end its answer within {self.seconds:g} "
-                        "seconds", started=True,  # it may still be at work on it, and charge for it
+                        f"{self.choice.words} did not finish its answer within {self.seconds:g} "
+                        "seconds", started=True,  # the provider may go on and bill it
                     ) from error
                 if isinstance(item, Reply):
-                    yield self._ended(item)
+                    yield self._settle_reply(item)
                     return
                 waiting.cancel()
-                self.said.append(item)
+                self.received.append(item)
                 self.length += len(item)
                 if too_few(self.request.max_tokens, self.length):
-                    raise Misspoken(
-                        f"{self.choice.words} {overlong(self.request.max_tokens)}", started=True,
-                    )
+                    message = overlong_message(self.request.max_tokens)
+                    raise InvalidResponse(f"{self.choice.words} {message}", started=True)
                 yield item
         finally:
             waiting.cancel()
             await items.aclose()
 
     async def _report_loading(self) -> None:
-        """Reports the download or load of a model on this machine until the call is answered."""
+        """Reports the download or load of a local model until the first piece arrives."""
         last = ""
         while loading := getattr(self.provider, "loading", None):
             await asyncio.sleep(LOADING_INTERVAL_S)
@@ -377,28 +375,28 @@ class _Call:
                 self.router.tell(CallWaits(self.number, doing))
 
     def _wait(self, error: CallFailed) -> float | None:
-        """Seconds until the next attempt; `None` where none is made."""
-        if self.said or error.started or not error.transient or self.attempts > RETRIES:
+        """Seconds until the next attempt; `None` for no further attempt."""
+        if self.received or error.started or not error.transient or self.attempts > RETRIES:
             return None
         if isinstance(error, TimedOut):
             return None
-        if isinstance(error, WishRefused):
+        if isinstance(error, OptionRefused):
             return 0.0
         wait_s = FIRST_WAIT_S * 2 ** (self.attempts - 1)
         if isinstance(error, RateLimited) and error.retry_after_s is not None:
             wait_s = error.retry_after_s
         return wait_s if self.router.clock() + wait_s < self.began + self.seconds else None
 
-    def _charge_again(self, error: CallFailed) -> None:
-        """Charges another attempt; raises `OverBudget`, which says why the last one failed."""
+    def _charge_retry(self, error: CallFailed) -> None:
+        """Charges another attempt; raises `OverBudget` with the error of the last one."""
         try:
             self.charge = self.router.ledger.ask_again(self.charge, self.choice.words)
         except OverBudget as over:
-            message = f"{over}. It was to be asked again, since {error}"
+            message = f"{over}. A retry was needed because of an error: {error}"
             raise OverBudget(message, over.cap, over.lacks) from error
 
-    def _ended(self, reply: Reply) -> Reply:
-        """The reply with its cost, settled and message."""
+    def _settle_reply(self, reply: Reply) -> Reply:
+        """Settles and reports a reply; returns it with its cost."""
         router, choice = self.router, self.choice
         usage = _counted(reply.usage)
         cost = router.prices.cost(choice.provider, choice.model, usage, self.today)
@@ -408,9 +406,9 @@ class _Call:
             provider=choice.provider, model=choice.model, attempts=self.attempts,
             cost_usd=0.0 if reply.cached else cost, wall_s=wall_s,
         )
-        self.over = True
+        self.is_settled = True
         router.classify(choice, measured)
-        router._wasted.pop(choice.asked, None)
+        router._charged_failures.pop(choice.asked, None)
         cut = reply.finish == "cut"
         self.breaker.note(ProviderDown("the connection was cut") if cut else None)
         router.ledger.settle(self.charge, reply.usage, reply.cost_usd, wall_s)
@@ -419,45 +417,45 @@ class _Call:
         ))
         return reply
 
-    def _broke(self, error: BaseException) -> None:
-        """Charges what a call without an end may have cost, and tells it."""
+    def _settle_failure(self, error: BaseException) -> None:
+        """Charges the possible cost of a failed call and reports it."""
         router, choice = self.router, self.choice
         failed = error if isinstance(error, CallFailed) else None
-        refused = failed is not None and not (failed.started or self.said)
-        if self.resting or refused:
+        refused = failed is not None and not (failed.started or self.received)
+        if self.is_waiting or refused:
             usage = Usage()
         else:
             counted = failed.usage if failed is not None else None
-            # Nobody may charge more than was asked for, however much was sent.
-            answer = min(estimated_tokens("".join(self.said)), self.request.max_tokens)
+            # No provider bills more than the limit, however much it sent.
+            answer = min(estimated_tokens("".join(self.received)), self.request.max_tokens)
             usage = _counted(counted or Usage(self.question, answer, estimated=True))
-        # Whatever the price is, what never began costs nothing.
+        # A call that never began costs nothing, even if its price is unknown.
         free = not usage.total
         paid = router.prices.cost(choice.provider, choice.model, usage, self.today)
         usd = 0.0 if free else paid
         wall_s = router.clock() - self.began
         if failed is not None and not free:
-            router._wasted[choice.asked] = str(failed)
+            router._charged_failures[choice.asked] = str(failed)
         router.ledger.settle(self.charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
         router.tell(CallBroke(
             self.number, self.request.role, choice.provider, choice.model,
             "Cancelled" if cancelled else type(error).__name__,
             "it was cancelled" if cancelled else str(error), usage, usd, wall_s,
-            router.clean("".join(self.said)),
+            router.clean("".join(self.received)),
         ))
 
 
 def fingerprint(choice: Choice, request: Request) -> str:
-    """The hash of all that a model's answer depends on. A request's deadline and the variables that
-    its messages were rendered from are no part of it."""
+    """The hash of everything that a model's answer depends on, which excludes the deadline and the
+    prompt's variables."""
     asked = asdict(replace(request, variables={}, deadline_s=0.0, again=False))
     text = json.dumps([choice.asked, type(request.output).__name__, asked], sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def _counted(usage: Usage) -> Usage:
-    """A provider's counts without those that cannot be."""
+    """A provider's token counts, clamped to the valid range."""
     counts = {
         name: min(max(getattr(usage, name), 0), MAX_TOKENS)
         for name in ("input", "output", "read", "written")
@@ -466,10 +464,10 @@ def _counted(usage: Usage) -> Usage:
 
 
 def thinking_s(reply: Reply, *, loaded: bool) -> float:
-    """Seconds that a role which thinks would wait for a model, by one of its replies; without the
-    time for the question where the model may not have been `loaded` before."""
+    """Seconds that a thinking role would wait for a model, extrapolated from a reply. The time for
+    reading the request is included only if the model was `loaded` before."""
     usage, first_s = reply.usage, reply.first_s
-    if first_s is None or usage.estimated or usage.output < TELLING_TOKENS:
+    if first_s is None or usage.estimated or usage.output < MIN_TIMED_TOKENS:
         return 0.0
     asked, answered = THINKING_TOKENS
     reading = asked * first_s / usage.input if loaded and usage.input >= asked / 10 else 0.0
@@ -477,8 +475,8 @@ def thinking_s(reply: Reply, *, loaded: bool) -> float:
 
 
 async def _learn_window(provider: Provider) -> None:
-    """Asks a server for its models, which tells their windows. What fails here is no matter: the
-    first call meets it too, and says it."""
+    """Reads a server's list of models with their windows. Errors are ignored, since the first call
+    reports them."""
     with suppress(LlmError, TimeoutError):
         async with asyncio.timeout(LEARNING_S):
             await provider.models()

@@ -1,4 +1,4 @@
-"""Tokens that a call may take, of a window and of a budget: rather too many of them."""
+"""Upper estimates of the tokens that a call takes from a context window and a budget."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Callable, Iterable
 from llm.types import Effort, Request
 
 TURN = 32
-"""Around the text of a turn: its role, its separators, its share of a chat template."""
+"""Tokens around the text of one message: role, separators, chat template."""
 
 REASON = 256
-"""What a first question leaves free, so that a second one can say why its answer was refused."""
+"""Tokens that the first request leaves free for the retry, which quotes the rejection reason."""
 
 THINKING: dict[Effort, int] = {"low": 2_048, "medium": 4_096, "high": 8_192}
-"""What a model that thinks is given beside its answer, by effort."""
+"""Extra output tokens for a reasoning model, by effort."""
 
 
 def texts_of(request: Request) -> tuple[str, ...]:
-    """All texts of a question."""
+    """The system prompt and all messages of a request."""
     return (request.system, *(turn.text for turn in request.messages))
 
 
 def question_tokens(count: Callable[[str], int], texts: Iterable[str]) -> int:
-    """Tokens of a question whose turns are these texts; `count` counts those of one."""
+    """Tokens of a request with these texts; `count` counts the tokens of one text."""
     return sum(count(text) + TURN for text in texts)
 
 
 def answer_tokens(most: int, thinks: bool, effort: Effort | None) -> int:
-    """Tokens of the longest answer, with what is thought before it where the model thinks."""
+    """Tokens of the longest answer, including the reasoning of a model that `thinks`."""
     return most + (THINKING[effort or "medium"] if thinks else 0)

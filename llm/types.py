@@ -1,4 +1,4 @@
-"""What is asked of a model, and what comes back, alike for every provider."""
+"""Requests to models and their replies, the same for every provider."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 Speaker = Literal["user", "assistant"]
 
 Finish = Literal["stop", "length", "refusal", "cut"]
-"""How an answer ended: by itself; at a token limit; refused by the model; or cut, where the
-connection ended cleanly and the mark of a finished answer never came."""
+"""How an answer ended: regularly, at a token limit, refused by the model, or cut, which means that
+the connection closed before the marker of a finished answer arrived."""
 
 Effort = Literal["low", "medium", "high"]
 
@@ -30,12 +30,12 @@ class Text:
 
 @dataclass(frozen=True)
 class Code:
-    """The answer is one fenced block of Python, or edits of a program, as the prompt asks."""
+    """The answer is one fenced block of Python or a list of edits, as the prompt requests."""
 
 
 @dataclass(frozen=True)
 class Json:
-    """The answer is one JSON value, valid under a small, bounded JSON Schema (draft 2020-12)."""
+    """The answer is one JSON value, valid under a bounded JSON Schema (draft 2020-12)."""
 
     schema: Mapping[str, object]
 
@@ -45,8 +45,8 @@ Output = Text | Code | Json
 
 @dataclass(frozen=True)
 class Frame:
-    """Text around what a model writes, part of its answer: it goes on from the opening, and stops
-    at the closing. A small model so begins with its program, and adds no words after it."""
+    """Text around the model's output. The model continues after `opening` and stops at `closing`,
+    which keeps a small model from adding prose around its program."""
 
     opening: str
     closing: str
@@ -54,10 +54,10 @@ class Frame:
 
 @dataclass(frozen=True)
 class Request:
-    """One question to a model.
+    """One request to a model.
 
-    A provider with a model sends `system` and `messages`, which begin and end with the user's.
-    Rules that stand in for a model read `variables`, the values that the prompt was rendered from.
+    A provider with a model sends `system` and `messages`, which begin and end with a user message.
+    Rules read `variables`, the values from which the prompt was rendered.
     """
 
     role: str
@@ -66,36 +66,35 @@ class Request:
     output: Output = Text()
     variables: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     max_tokens: int = 2_048
-    """The most tokens an answer may have, a model's visible thinking included."""
+    """The maximum tokens of the answer, including visible reasoning."""
     deadline_s: float = 120.0
-    """Wall seconds the whole call may take, with its retries."""
+    """Wall seconds for the whole call, including retries."""
     temperature: float | None = None
-    """`None` is the provider's own choice; some models take none, and their provider says so."""
+    """`None` is the provider's default. If a model takes none, the reply's `note` says so."""
     seed: int | None = None
-    """Of a sample, where the provider takes one (`Row.seeds`): the same seed gives the same answer,
-    another one another sample."""
+    """The sampling seed, used where `ProviderRow.seeds` is set."""
     frame: Frame | None = None
-    """Kept to by providers that can go on from a text (`Row.frames`); others know nothing of it."""
+    """Used where `ProviderRow.frames` is set, ignored elsewhere."""
     alternatives: int = 0
-    """How many of a token's likeliest alternatives are wanted, where `Row.alternatives`."""
+    """Likeliest alternatives wanted per token, where `ProviderRow.alternatives` is set."""
     effort: Effort | None = None
-    """How much a model that thinks should think; others know nothing of it."""
+    """The reasoning effort of a reasoning model; other models ignore it."""
     prompt: str = ""
     """The hash of the prompt's template."""
     again: bool = field(default=False, compare=False)
-    """Its last answer has just broken off."""
+    """Whether the previous answer to this request was interrupted."""
 
 
 MAX_TOKENS = 10**9
-"""More than any call has; a larger count is somebody's mistake, or a trick."""
+"""More than any call uses; larger counts are invalid."""
 
 
 @dataclass(frozen=True)
 class Usage:
     """Tokens of one call, as the provider counted them.
 
-    `read` and `written` are the part of the input that came from, or went into, the provider's
-    prompt cache; `input` has neither, so the whole input is the sum of the three.
+    `read` and `written` are input tokens read from or written into the provider's prompt cache.
+    `input` excludes both, so the whole input is the sum of the three.
     """
 
     input: int = 0
@@ -103,7 +102,7 @@ class Usage:
     read: int = 0
     written: int = 0
     estimated: bool = False
-    """The provider did not count, or not to the end; these are our own counts."""
+    """Whether these are our own estimates, because the provider's count is missing or partial."""
 
     @property
     def total(self) -> int:
@@ -111,17 +110,17 @@ class Usage:
 
 
 class TokenAlternative(NamedTuple):
-    """Another token that a model might have written."""
+    """Another token that a model considered likely at a position."""
 
     at: int
-    """Where it would stand in the reply's text: so many characters come before it."""
+    """The character offset in the reply's text."""
     text: str
     logprob: float
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A whole answer and how it came about; the last item of a provider's stream."""
+    """A whole answer with its usage and cost; the last item of a provider's stream."""
 
     text: str
     finish: Finish
@@ -129,21 +128,21 @@ class Reply:
     model: str
     usage: Usage
     note: str = ""
-    """What the provider said of its end, such as the category of a refusal."""
+    """The provider's remark on the end of the answer, such as the category of a refusal."""
     cost_usd: float | None = None
     """Dollars; `None` is unknown, which is not 0."""
     wall_s: float = 0.0
     first_s: float | None = None
-    """Seconds to the first delta; `None` where none came."""
+    """Seconds to the first delta; `None` if there was none."""
     attempts: int = 1
-    """Calls that were made to get it, the refused ones included."""
+    """Calls made for it, including rejected ones."""
     cached: bool = False
-    """It came from this run's log: nothing was sent and nothing paid."""
+    """Whether it came from this run's log; nothing was sent or charged."""
     alternatives: tuple[TokenAlternative, ...] = ()
-    """As asked for (`Request.alternatives`), in the order of their places; a run's log has none."""
+    """The requested `Request.alternatives` in text order; not saved in a run's log."""
     parameters_b: float | None = None
-    """Billions of parameters of the model, where its server tells."""
+    """Billions of parameters of the model, if its server reports them."""
 
 
 Stream = AsyncGenerator[str | Reply, None]
-"""An answer as it comes: pieces of text, and at last its `Reply`."""
+"""A streamed answer: pieces of text, then the `Reply`."""

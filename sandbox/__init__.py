@@ -1,4 +1,4 @@
-"""Runs untrusted Python: a job in, an outcome out. Imports nothing of the other packages."""
+"""Runs untrusted Python: takes a job and returns an outcome. Imports none of the other packages."""
 
 from sandbox.levels import Isolation, Layer
 from sandbox.sandbox import BACKENDS, STRONGEST, Batch, Process, Sandbox, open_sandbox

@@ -1,14 +1,14 @@
-"""`python -m sandbox`: run one file in the jail, or see what the jail holds here.
+"""`python -m sandbox`: runs a file in the jail, tests the jail, or measures it.
 
     python -m sandbox run FILE [--stdin TEXT|@FILE] [--json] [-- ARGS]
     python -m sandbox selftest [--all] [--at-most LEVEL] [--json]
     python -m sandbox bench [--json]
 
-Each takes `--backend NAME`, before or behind its name.
-`selftest` exits with 1 when an attack got through, or met anything but the refusal promised;
-`bench` when a figure is worse than promised.
-Exit codes of `run`: the program's own; 124 when its time was over; 128 and the signal's number
-when a signal or a limit ended it; 2 for a file that cannot be read, 3 for a fault of the jail.
+Each takes `--backend NAME`, before or after its name.
+`selftest` exits with 1 if an attack was not refused as expected, `bench` if a figure misses its
+target.
+Exit codes of `run`: that of the program; 124 after a time-out; 128 plus the signal's number if a
+signal or a limit ended it; 2 for an unreadable file; 3 for an error of the sandbox.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _DEFAULT = Limits()
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
-    ours, theirs = _parted(sys.argv[1:] if arguments is None else arguments)
-    chosen = _parser().parse_args(ours)
+    own, program_arguments = _split_arguments(sys.argv[1:] if arguments is None else arguments)
+    chosen = _parser().parse_args(own)
     try:
         if chosen.command == "selftest":
-            sandbox = _at_most(chosen.backend, chosen.at_most)
+            sandbox = _limited_jail(chosen.backend, chosen.at_most)
             return asyncio.run(_selftest(sandbox, every=chosen.all, as_json=chosen.json))
         if chosen.command == "bench":
             return _bench(chosen.backend, as_json=chosen.json)
         sandbox = open_sandbox(chosen.backend)
-        outcome = asyncio.run(sandbox.run(_job(chosen, theirs)))
+        outcome = asyncio.run(sandbox.run(_job(chosen, program_arguments)))
         return _show_outcome(outcome, as_json=chosen.json)
     except SandboxError as error:
         print(f"sandbox: {error}", file=sys.stderr)
@@ -54,8 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
 
-def _parted(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Our arguments and the program's; `--` stands between them."""
+def _split_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The arguments of this command and those of the program, which follow `--`."""
     if "--" not in arguments:
         return arguments, []
     place = arguments.index("--")
@@ -80,16 +80,16 @@ def _parser() -> argparse.ArgumentParser:
         "--mebibytes", type=_mebibytes, default=_DEFAULT.memory_mib, help="memory allowed"
     )
     run.add_argument("--json", action="store_true", help="print the whole outcome as JSON")
-    selftest = commands.add_parser("selftest", help="try what the jail holds back here")
-    selftest.add_argument("--all", action="store_true", help="try the whole contract too")
+    selftest = commands.add_parser("selftest", help="test the isolation of the jail with attacks")
+    selftest.add_argument("--all", action="store_true", help="test the whole contract too")
     selftest.add_argument(
-        "--at-most", choices=get_args(JailLevel), help="leave stronger layers of the jail out"
+        "--at-most", choices=get_args(JailLevel), help="the highest level to use"
     )
     selftest.add_argument("--json", action="store_true")
-    bench = commands.add_parser("bench", help="measure the jail beside an interpreter's start")
+    bench = commands.add_parser("bench", help="measure the jail and compare it with its targets")
     bench.add_argument("--json", action="store_true")
     for command in (run, selftest, bench):
-        # Without a default of its own: it would take back what was said before the name.
+        # A default here would override the option before the command's name.
         _offer_backends(command, default=argparse.SUPPRESS)
     return parser
 
@@ -101,14 +101,14 @@ def _offer_backends(parser: argparse.ArgumentParser, default: str) -> None:
 def _seconds(text: str) -> float:
     number = float(text)
     if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no time that can pass")
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
     return number
 
 
 def _mebibytes(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no memory to run in")
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number of MiB")
     return number
 
 
@@ -123,7 +123,7 @@ def _job(chosen: argparse.Namespace, arguments: list[str]) -> Job:
         files={path.name: _text(path)},
         stdin=stdin,
         sites=tuple(chosen.site),
-        # The wall is met first, so that an endless loop is reported as one.
+        # The wall time ends first, so that an endless loop is reported as a time-out.
         limits=Limits(
             wall_s=chosen.seconds, cpu_s=chosen.seconds + 1, memory_mib=chosen.mebibytes
         ),
@@ -131,7 +131,7 @@ def _job(chosen: argparse.Namespace, arguments: list[str]) -> Job:
 
 
 def _text(path: Path) -> str:
-    """What a file says; raises `_Unreadable` where it is no UTF-8."""
+    """The text of a file; raises `_Unreadable` if it is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -139,7 +139,7 @@ def _text(path: Path) -> str:
 
 
 class _Unreadable(Exception):
-    """A file that is there and is no text we can take."""
+    """The file is not UTF-8 text."""
 
 
 def _show_outcome(outcome: Outcome, as_json: bool) -> int:
@@ -162,20 +162,20 @@ def _show_outcome(outcome: Outcome, as_json: bool) -> int:
 
 def _bench(backend: str, as_json: bool) -> int:
     if backend not in (STRONGEST, "jail"):
-        raise SandboxUnavailable(f"only the jail has figures to keep, not {backend}")
+        raise SandboxUnavailable(f"only the jail can be measured, not {backend}")
     if sys.platform != "linux":
-        raise SandboxUnavailable("the jail, and so its figures, need Linux")
-    from sandbox.bench import main as measure  # not everywhere can it be imported
+        raise SandboxUnavailable("the jail needs Linux, so it cannot be measured here")
+    from sandbox.bench import main as measure  # only importable on Linux
 
     return asyncio.run(measure(as_json))
 
 
-def _at_most(backend: str, level: JailLevel | None) -> Sandbox:
+def _limited_jail(backend: str, level: JailLevel | None) -> Sandbox:
     if level is None:
         return open_sandbox(backend)
     if backend not in (STRONGEST, "jail"):
         raise SandboxUnavailable(f"only the jail has levels, not {backend}; add --backend jail")
-    from sandbox.jail import JailSandbox  # not everywhere can it be imported
+    from sandbox.jail import JailSandbox  # only importable on Linux
 
     return JailSandbox(at_most=level)
 

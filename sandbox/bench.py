@@ -1,9 +1,9 @@
-"""The jail's figures, beside what an interpreter costs by itself, in one run.
+"""Measures the jail and compares it with the start of a bare interpreter.
 
     python -m sandbox bench [--json]
 
-What is compared is interleaved, so that a busy machine is busy for all of them; still, machines
-are shared and noisy: read medians and ratios.
+Compared measurements are interleaved, so that the load of the machine affects all of them. Shared
+machines are noisy: use medians and ratios.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from sandbox.workspaces import workspaces
 
 ROUNDS = 10
 PAUSE_S = 0.01
-"""Between warm runs, as between the clicks of a person: time to make the next child."""
+"""The pause between warm runs, in which the next worker is started."""
 IN_FLIGHT = 6
 BAREST_S = 0.0064
-"""What `python -I -S -E -c pass` takes where the times are promised; elsewhere they are promised
-in proportion to what it takes there."""
+"""The time of `python -I -S -E -c pass` on the reference machine; targets are scaled by its time on
+this machine."""
 ITEM = "def f(x):\n    return x * 2\n"
 PER_MESSAGE = 64
 
@@ -61,26 +61,27 @@ while (texts := jail.receive()) is not None:
 
 @dataclass(frozen=True)
 class Figure:
-    """Something measured and, where there is one, the promise about it."""
+    """A measurement and its target, if any."""
 
     name: str
     value: float | None
-    """`None` where it cannot be measured here; `note` says why."""
+    """`None` if it cannot be measured here; `note` says why."""
     unit: str
     promise: float | None = None
+    """The target."""
     at_least: bool = False
-    """The promise is a least value, not a most."""
+    """Whether the target is a minimum, not a maximum."""
     note: str = ""
 
     @property
     def reached(self) -> bool | None:
-        """Whether the promise is kept; `None` where nothing is promised or measured."""
+        """Whether the target is reached; `None` without a target or a value."""
         if self.value is None or self.promise is None:
             return None
         return self.value >= self.promise if self.at_least else self.value <= self.promise
 
     def line(self) -> str:
-        """The figure for people."""
+        """The figure as a line of text."""
         shown = "not measured" if self.value is None else f"{self.value:,.4g} {self.unit}"
         promised = ""
         if self.promise is not None:
@@ -91,7 +92,7 @@ class Figure:
 
 
 async def figures(level: JailLevel) -> list[Figure]:
-    """All figures of the jail at the level that holds here."""
+    """All figures of the jail at this machine's level."""
     found = await _runs_beside_an_interpreter()
     found += await _rates()
     found.append(await _starts(level))
@@ -101,9 +102,9 @@ async def figures(level: JailLevel) -> list[Figure]:
 
 
 async def main(as_json: bool) -> int:
-    """Prints all figures; 1 where a promise is not kept. Raises `SandboxError` without a jail."""
+    """Prints all figures; 1 if a target is missed. Raises `SandboxError` without a jail."""
     level = (await JailSandbox().isolation()).level
-    found = await figures(level)  # type: ignore[arg-type]  # a jail's own level
+    found = await figures(level)  # type: ignore[arg-type]  # a level of the jail
     cores = len(os.sched_getaffinity(0))
     if as_json:
         rows = [dataclasses.asdict(one) | {"reached": one.reached} for one in found]
@@ -127,7 +128,7 @@ async def _runs_beside_an_interpreter() -> list[Figure]:
     return [
         _ms("python -I -S -E -c pass", barest),
         _ms("warm run, p50", warm, round(0.5 * floor / BAREST_S, 2),
-            f"{PAUSE_S * 1000:g} ms between runs, so that the next child is ready"),
+            f"{PAUSE_S * 1000:g} ms between runs, so that the next worker is ready"),
         Figure("warm run, p95", sorted(warm)[int(0.95 * (len(warm) - 1))] * 1000, "ms"),
         Figure("warm run, faster than the barest start", floor / statistics.median(warm), "x", 12,
                at_least=True),
@@ -135,7 +136,7 @@ async def _runs_beside_an_interpreter() -> list[Figure]:
 
 
 async def _seconds_of_runs(count: int) -> list[float]:
-    """Seconds of each of so many empty jobs, but for the first, which wakes the caches."""
+    """Seconds of each of `count` empty jobs, after one that warms the caches."""
     sandbox = JailSandbox()
     times = []
     for _ in range(count + 1):
@@ -144,12 +145,12 @@ async def _seconds_of_runs(count: int) -> list[float]:
         outcome = await sandbox.run(Job("pass"))
         times.append(time.perf_counter() - started)
         if outcome.ended != "completed":
-            raise SandboxError(f"an empty job did not come to its end: {outcome}")
+            raise SandboxError(f"an empty job did not complete: {outcome}")
     return times[1:]
 
 
 def _interpreter() -> float:
-    """Seconds of the barest start of an interpreter."""
+    """Seconds of the start of a bare interpreter."""
     executable = getattr(sys, "_base_executable", sys.executable)
     command = [executable, "-I", "-S", "-E", "-c", "pass"]
     started = time.perf_counter()
@@ -171,7 +172,7 @@ async def _rates() -> list[Figure]:
 
 @contextmanager
 def _fork_servers_on(cores: Sequence[int]) -> Iterator[None]:
-    """This thread keeps to these cores, and so does every fork server that it starts."""
+    """Binds this thread and the fork servers that it starts to these cores."""
     before = os.sched_getaffinity(0)
     SERVERS.close()
     os.sched_setaffinity(0, cores)
@@ -183,7 +184,7 @@ def _fork_servers_on(cores: Sequence[int]) -> Iterator[None]:
 
 
 async def _in_flight(at_once: int, count: int, cores: Sequence[int]) -> list[float]:
-    """Runs a second, five times."""
+    """Five measurements of runs per second."""
     sandbox = JailSandbox()
 
     async def some() -> None:
@@ -203,7 +204,7 @@ async def _in_flight(at_once: int, count: int, cores: Sequence[int]) -> list[flo
 
 
 async def _in_a_batch(count: int) -> list[float]:
-    """Programs a second."""
+    """One measurement of programs per second."""
     items: list[Json] = [
         [f"{ITEM}# {number + part}\n" for part in range(PER_MESSAGE)]
         for number in range(0, count, PER_MESSAGE)
@@ -212,7 +213,7 @@ async def _in_a_batch(count: int) -> list[float]:
         started = time.perf_counter()
         async for _, reply in batch.replies(items, 5.0):
             if reply != [True] * PER_MESSAGE:
-                raise SandboxError(f"a batch gave another answer: {reply}")
+                raise SandboxError(f"a batch gave a wrong answer: {reply}")
         return [len(items) * PER_MESSAGE / (time.perf_counter() - started)]
 
 
@@ -227,10 +228,10 @@ async def _starts(level: JailLevel) -> Figure:
 
 
 async def _memory() -> Figure:
-    """What a child that waits for its job has to itself."""
+    """The private memory of a child that waits for its job."""
     name = "private memory of a waiting child"
     if os.geteuid() != 0:
-        return Figure(name, None, "MiB", 1.5, note="only root may look at a jailed process")
+        return Figure(name, None, "MiB", 1.5, note="only root may inspect a jailed process")
     sandbox = JailSandbox()
     async with sandbox.start(Job("jail.send(0)\njail.receive()")) as process:
         await process.receive(10.0)
@@ -242,12 +243,12 @@ async def _memory() -> Figure:
 
 
 def _private_mib(server: int) -> list[float]:
-    """Private memory of each child of a fork server that has taken up a worker and lives."""
+    """The private memory of each living worker of a fork server."""
     held = []
     for pid in Path(f"/proc/{server}/task/{server}/children").read_text("ascii").split():
         try:
             if not os.path.exists(f"/proc/{pid}/fd/{CHANNEL}"):
-                continue  # the first process of the pid space, whose pages the server left behind
+                continue  # the init process of the pid namespace
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines()
         except (FileNotFoundError, ProcessLookupError):
             continue
@@ -257,14 +258,14 @@ def _private_mib(server: int) -> list[float]:
 
 
 async def _kills() -> list[Figure]:
-    """How long after its deadline a program that ignores all signals is over."""
+    """How long after its deadline a program that ignores all signals ends."""
     wall_s = 0.05
     sandbox = JailSandbox()
     late = []
     for _ in range(30):
         outcome = await sandbox.run(Job(_DEAF, limits=Limits(wall_s=wall_s)))
         if outcome.ended != "timeout":
-            raise SandboxError(f"a job that never ends ended otherwise: {outcome}")
+            raise SandboxError(f"an endless job did not time out: {outcome}")
         late.append(outcome.wall_s - wall_s)
     return [
         _ms("killed after its deadline, p50", late, 20, "all signals ignored"),
@@ -282,5 +283,5 @@ def _rate(
     name: str, rates: Sequence[float] | None, promise: float | None = None, note: str = ""
 ) -> Figure:
     if rates is None:
-        return Figure(name, None, "/s", promise, at_least=True, note="there is one core here")
+        return Figure(name, None, "/s", promise, at_least=True, note="needs two cores")
     return Figure(name, statistics.median(rates), "/s", promise, at_least=True, note=note)

@@ -1,4 +1,4 @@
-"""How much a backend holds back: the level that was seen to hold, not the one asked for."""
+"""Isolation levels, which are determined by tests (canaries), not by the requested level."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Level = Literal["L4", "L3", "L2", "L1", "R"]
-"""L4 namespaces, and all of L3 · L3 Landlock, seccomp, limits · L2 seccomp without any file,
-limits · L1 limits only · R elsewhere, in someone else's sandbox."""
+"""L4 L3 plus namespaces · L3 Landlock, seccomp, limits · L2 seccomp without any file access,
+limits · L1 limits only · R a remote sandbox."""
 
 JailLevel = Literal["L2", "L3", "L4"]
 """The levels of the backend `jail`, weakest first."""
@@ -18,10 +18,10 @@ LEVEL_MEANINGS: dict[Level, str] = {
     "L3": "Landlock, seccomp, limits",
     "L2": "seccomp without any file, limits",
     "L1": "limits only: the network and readable files are open",
-    "R": "a remote sandbox; what it holds back is its provider's word",
+    "R": "a remote sandbox; its isolation is its provider's claim",
 }
 SAFE_FOR_PUBLIC: frozenset[Level] = frozenset({"L4", "L3", "L2", "R"})
-"""Levels behind which a public server may run anyone's code."""
+"""Levels at which a public server may run anyone's code."""
 
 _FILTERED = (
     "open a socket", "start a process", "run a program", "signal another process",
@@ -35,13 +35,13 @@ _OPEN = {
     ),
     "loopback": ("open a socket", "see the parent process"),
 }
-"""Canaries that show nothing about a job with such a grant: every process they reach is its own, or
-the first process of its pid space, which heeds no signal."""
+"""Canaries that do not apply to a job with such a grant: they only reach its own processes, or the
+init process of its pid namespace, which ignores signals."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of a jail and what was seen of it."""
+    """One layer of a jail with the result of its canaries."""
 
     name: str
     holds: bool
@@ -50,12 +50,12 @@ class Layer:
 
 @dataclass(frozen=True)
 class Isolation:
-    """What was seen to hold on this machine, at this start."""
+    """The tested isolation on this machine."""
 
     level: Level
     layers: tuple[Layer, ...]
     grants: frozenset[str] = frozenset()
-    """What jobs that ask for it are granted here beyond one process: "processes", "loopback"."""
+    """The permissions that jobs can get on request: "processes", "loopback"."""
 
 
 def isolation_shown(
@@ -63,10 +63,9 @@ def isolation_shown(
 ) -> Isolation:
     """The level that canaries show.
 
-    `controls` and `met` give for each canary the error it met before and inside the jail, empty
-    where it got through. One whose control was refused in the same way shows nothing; of each
-    layer all canaries must be refused, and one at least that was not refused before; but for
-    those that `grants` leave open.
+    `controls` and `met` have the error of each canary outside and inside the jail, empty if it
+    succeeded. A layer holds if all its canaries are refused inside, and at least one of them was
+    not refused in the same way outside. Canaries that `grants` allow are skipped.
     """
     left = {name for grant in grants for name in _OPEN[grant]}
     filtered = tuple(name for name in _FILTERED if name not in left)
@@ -91,15 +90,15 @@ def _layer(
     met: Mapping[str, str],
 ) -> Layer:
     seen = []
-    all_refused, some_tell = True, False
+    all_refused, some_differ = True, False
     for canary in canaries:
         before, inside = controls.get(canary, "not tried"), met.get(canary, "not tried")
-        refused, tells = inside in refusals, inside != before
+        refused, differs = inside in refusals, inside != before
         all_refused = all_refused and refused
-        # A container refuses a few of them itself, and hides whether this layer does.
-        some_tell = some_tell or (refused and tells)
-        note = "" if refused and tells else " (without the jail too)" if refused else (
+        # A container may refuse some canaries itself, which hides the effect of this layer.
+        some_differ = some_differ or (refused and differs)
+        note = "" if refused and differs else " (without the jail too)" if refused else (
             " (not refused)"
         )
         seen.append(f"{canary}: {inside or 'possible'}{note}")
-    return Layer(name, all_refused and some_tell, "; ".join(seen))
+    return Layer(name, all_refused and some_differ, "; ".join(seen))

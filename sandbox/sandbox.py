@@ -1,6 +1,6 @@
-"""What every backend is, and the table of backends.
+"""The interface of a sandbox backend, and the table of backends.
 
-A sandbox knows nothing of tests, verdicts or repairs: jobs go in, outcomes come out.
+A sandbox runs jobs and returns outcomes; it is independent of tests, verdicts and repairs.
 """
 
 from __future__ import annotations
@@ -20,67 +20,66 @@ class Process(Protocol):
     """A running job."""
 
     async def send(self, message: Json) -> None:
-        """Gives the program its next `jail.receive()`. A dead process is no error here."""
+        """Sends a value for the program's next `jail.receive()`; ignored if the process ended."""
 
     async def receive(self, timeout_s: float | None = None) -> Json | Outcome:
-        """The program's next message, or its `Outcome` once there is none and it has ended.
+        """The program's next message, or its `Outcome` after the last one.
 
         After `timeout_s` without a message the process is killed and its outcome, ended by
-        `timeout`, is returned; every later call returns the same outcome.
+        `timeout`, is returned. Later calls return the same outcome.
         """
 
     async def finish(self) -> Outcome:
-        """Waits for the end within the job's limits and returns the outcome with all messages
-        not received yet."""
+        """Waits for the end within the job's limits and returns the outcome with all unreceived
+        messages."""
 
     async def kill(self) -> Outcome:
         """Ends the process and everything it started; idempotent."""
 
 
 class Batch(Protocol):
-    """One program that answers many items, restarted where an item ends it."""
+    """One program that answers many items, restarted after an item that ends it."""
 
     def replies(
         self, items: Sequence[Json], item_wall_s: float
     ) -> AsyncIterator[tuple[int, Json | LostItem]]:
-        """Yields (index, reply) for each item, in order; an item without one is `LostItem`.
+        """Yields (index, reply) for each item, in order; `LostItem` for an item without a reply.
 
         The program must loop over `jail.receive()` and `jail.send()` one reply for each item.
-        `item_wall_s` bounds each item; the job's `wall_s` bounds the time until the program
-        first receives, and its `cpu_s` bounds nothing. Standard output is dropped.
+        `item_wall_s` limits each item; the job's `wall_s` limits the time until the first
+        `receive`, and its `cpu_s` is ignored. Standard output is dropped.
         """
 
 
 class Sandbox(ABC):
-    """A place where untrusted code runs. All methods raise only `SandboxError`.
+    """Runs untrusted code. All methods raise only `SandboxError`.
 
-    Cancelling any of them ends the processes it started before the cancellation goes on.
+    A cancelled method ends the processes that it started before it returns.
     """
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The backend's, as the table has it."""
+        """The backend's name in the table."""
 
     @abstractmethod
     def describe(self) -> str:
-        """One line for people: the backend and what it holds back here."""
+        """One line for people: the backend and its isolation on this machine."""
 
     @abstractmethod
     async def isolation(self, coming: Job | None = None) -> Isolation:
-        """The level that was seen to hold on this machine, and what was seen of its layers.
+        """The isolation level that was tested on this machine, with its layers.
 
-        With a job that is `coming`, a backend that keeps interpreters loaded looks at the one
-        for that job, which is then ready.
+        For a `coming` job, a backend with fork servers tests, and so starts, the one for that job.
         """
 
     @abstractmethod
     def start(self, job: Job) -> AbstractAsyncContextManager[Process]:
-        """A running job to talk with; leaving the context kills it."""
+        """A running job; leaving the context kills it."""
 
     @abstractmethod
     def batch(self, job: Job) -> AbstractAsyncContextManager[Batch]:
-        """A program kept running for many items."""
+        """A program that keeps running for many items."""
 
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""
@@ -95,21 +94,21 @@ BACKENDS: dict[str, str] = {
     "e2b": ".remote.e2b:open_e2b",
     "daytona": ".remote.daytona:open_daytona",
 }
-"""Backend name to `module:factory`; imported when asked for."""
+"""Backend name to `module:factory`; imported on demand."""
 
 STRONGEST = "auto"
-"""The name for whichever local backend holds back most on this machine."""
+"""The name of the local backend with the strongest isolation on this machine."""
 
 REMOTE = ("docker", "e2b", "daytona")
-"""Backends on other machines, whose factories take the environment: there are keys in it."""
+"""Backends whose factories take the environment with their keys and settings."""
 
 
 def open_sandbox(
     name: str = STRONGEST, environment: Mapping[str, str] | None = None
 ) -> Sandbox:
-    """The backend of that name; raises `SandboxUnavailable` with what to do instead.
+    """The backend of that name; raises `SandboxUnavailable` with the next step.
 
-    `environment` is where a remote backend finds its key, by default the process's.
+    `environment` has the key of a remote backend; the default is the process's environment.
     """
     if name == STRONGEST:
         return cast(Sandbox, import_module(".strongest", __package__).StrongestSandbox())

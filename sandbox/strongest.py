@@ -1,7 +1,7 @@
-"""Sandboxes around others: the strongest that this machine grants, and one owner's.
+"""Sandboxes that wrap others: the strongest available one, and one with an owner for its jobs.
 
-What the system grants is known only once it has been tried, so the choice falls with the first
-job. `describe` and `isolation` report it; nothing is weakened silently.
+The available isolation is known only after a test, so the backend is chosen at the first job.
+`describe` and `isolation` report the choice; isolation is never reduced silently.
 """
 
 from __future__ import annotations
@@ -17,81 +17,81 @@ from sandbox.sandbox import Batch, Process, Sandbox
 from sandbox.types import Job, SandboxUnavailable
 
 
-class _Around(Sandbox):
-    """Gives each job to another sandbox."""
+class _Wrapper(Sandbox):
+    """Passes each job to another sandbox."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
     @abstractmethod
-    async def _given(self, job: Job) -> Job:
-        """What a job is given as, once it is settled to whom."""
+    async def _prepared(self, job: Job) -> Job:
+        """The job to pass on; may select the sandbox first."""
 
     @property
     def name(self) -> str:
-        """The backend's, as the table has it."""
+        """See `Sandbox`."""
         return self._sandbox.name
 
     def describe(self) -> str:
-        """One line for people: the backend and what it holds back here."""
+        """See `Sandbox`."""
         return self._sandbox.describe()
 
     async def isolation(self, coming: Job | None = None) -> Isolation:
-        """The level that was seen to hold on this machine."""
-        coming = await self._given(coming or Job(""))
+        """See `Sandbox`."""
+        coming = await self._prepared(coming or Job(""))
         return await self._sandbox.isolation(coming)
 
     @asynccontextmanager
     async def start(self, job: Job) -> AsyncIterator[Process]:
-        """A running job to talk with; leaving the context kills it."""
-        given = await self._given(job)
-        async with self._sandbox.start(given) as process:
+        """See `Sandbox`."""
+        prepared = await self._prepared(job)
+        async with self._sandbox.start(prepared) as process:
             yield process
 
     @asynccontextmanager
     async def batch(self, job: Job) -> AsyncIterator[Batch]:
-        """A program kept running for many items."""
-        given = await self._given(job)
-        async with self._sandbox.batch(given) as batch:
+        """See `Sandbox`."""
+        prepared = await self._prepared(job)
+        async with self._sandbox.batch(prepared) as batch:
             yield batch
 
 
-class OwnedSandbox(_Around):
-    """Another sandbox, with an owner's name on every job, who takes turns with others."""
+class OwnedSandbox(_Wrapper):
+    """Sets the owner of every job, by which waiting jobs take turns."""
 
     def __init__(self, sandbox: Sandbox, owner: str) -> None:
         super().__init__(sandbox)
         self._owner = owner
 
-    async def _given(self, job: Job) -> Job:
+    async def _prepared(self, job: Job) -> Job:
         return replace(job, owner=self._owner)
 
 
-class StrongestSandbox(_Around):
-    """Runs each job in the jail where there is one, else in the plain backend."""
+class StrongestSandbox(_Wrapper):
+    """Runs each job in the jail if it is available, else in the backend `subprocess`."""
 
     def __init__(self) -> None:
         self._tried = False
         self._refusal = ""
-        """Why there is no jail, where there is none."""
+        """Why the jail is unavailable; empty if it is available."""
         try:
             super().__init__(open_jail())
         except SandboxUnavailable as refusal:
             self._fall_back(refusal)
 
     def describe(self) -> str:
-        """One line for people: the backend and what it holds back here."""
-        said = super().describe()
-        return f"{said} (no jail: {self._refusal})" if self._refusal else said
+        """See `Sandbox`."""
+        description = super().describe()
+        return f"{description} (no jail: {self._refusal})" if self._refusal else description
 
     async def isolation(self, coming: Job | None = None) -> Isolation:
-        """The level that was seen to hold, and of the jail why it does not, if so."""
-        seen = await super().isolation(coming)
+        """See `Sandbox`; if the jail is unavailable, a layer has the reason."""
+        found = await super().isolation(coming)
         if not self._refusal:
-            return seen
-        return replace(seen, layers=(*seen.layers, Layer("jail", False, self._refusal)))
+            return found
+        return replace(found, layers=(*found.layers, Layer("jail", False, self._refusal)))
 
-    async def _given(self, job: Job) -> Job:
+    async def _prepared(self, job: Job) -> Job:
         if not self._tried:
             try:
                 await self._sandbox.isolation(job)
@@ -101,7 +101,7 @@ class StrongestSandbox(_Around):
         return job
 
     def _fall_back(self, refusal: SandboxUnavailable) -> None:
-        # Not everywhere that a sandbox is named is it this one, nor is it sent everywhere.
+        # Imported on demand: not every wrapper needs this backend.
         from sandbox.subprocess_backend import SubprocessSandbox
 
         super().__init__(SubprocessSandbox())
@@ -110,7 +110,7 @@ class StrongestSandbox(_Around):
 
 
 def open_jail() -> Sandbox:
-    """The jail; raises `SandboxUnavailable` where it cannot even be imported."""
+    """The jail; raises `SandboxUnavailable` on systems that cannot import it."""
     if sys.platform != "linux":
         raise SandboxUnavailable(
             "the jail needs Linux with seccomp on x86_64 or aarch64; "

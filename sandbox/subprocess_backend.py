@@ -3,7 +3,7 @@
 The host learns of a job only through three pipes and the kernel: standard output, standard
 error, the private channel, and the end of the process. Everything is driven by callbacks of
 the event loop that started the job, so a job ends in order even when the task that wanted it
-is cancelled. An end has one path, `_Running._left`: kill the group, find and kill what
+is cancelled. An end has one path, `_Running._on_exit`: kill the group, find and kill what
 escaped it, read what the pipes still hold, remove the folder, give the outcome.
 
 What is enforced: time, memory, processes, file size, open files, output and messages; an
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sandbox.inside.removal import remove
 from sandbox.levels import Isolation, Layer
-from sandbox.protocol.batch import STDERR_KEPT, RestartingBatch
+from sandbox.protocol.batch import STDERR_BYTES, RestartingBatch
 from sandbox.protocol.conversation import READ_BYTES, Conversation, read_some
 from sandbox.protocol.orders import cpu_limit_s, environment, loaded, orders
 from sandbox.protocol.wire import frame
@@ -45,7 +45,7 @@ _DEATH_S = 10.0
 _GRANTS = frozenset({"loopback", "processes"})
 """What no job has to ask for here."""
 
-Output = Literal["kept", "dropped"]
+Output = Literal["stored", "dropped"]
 
 
 class SubprocessSandbox(Sandbox):
@@ -64,11 +64,11 @@ class SubprocessSandbox(Sandbox):
     def describe(self) -> str:
         """One line for people: the backend and what it holds back here."""
         limits = "limits on time, memory, processes, files and output, an empty environment"
-        open_doors = "open: network, and files that any user may read"
+        open_access = "open: network, and files that any user may read"
         if self._workspaces.has_spare_users:
-            return f"subprocess: {limits}, a spare user for each job; {open_doors}"
+            return f"subprocess: {limits}, a spare user for each job; {open_access}"
         return (
-            f"subprocess: {limits}; {open_doors}, this user's files, and signals to its "
+            f"subprocess: {limits}; {open_access}, this user's files, and signals to its "
             "processes; a daemon that hides well may survive"
         )
 
@@ -87,14 +87,14 @@ class SubprocessSandbox(Sandbox):
             await process.kill()
 
     def batch(self, job: Job) -> RestartingBatch:
-        """A program kept running for many items."""
+        """A program buffer running for many items."""
 
         async def start() -> _Running:
             return self._start(job, output="dropped", endless=True)
 
         return RestartingBatch(start, job)
 
-    def _start(self, job: Job, output: Output = "kept", endless: bool = False) -> _Running:
+    def _start(self, job: Job, output: Output = "stored", endless: bool = False) -> _Running:
         limits = job.limits
         order = orders(job)
         order["limits"] = {
@@ -135,12 +135,12 @@ class _Running(Conversation):
         super().__init__(job)
         self._workspaces = workspaces
         self._workspace = workspace
-        self._keeps_output = output == "kept"
+        self._keeps_output = output == "stored"
         self._output: dict[int, bytearray] = {}
         self._output_left = job.limits.output_bytes
         self._exited = False
         self._reaped = False
-        self._left_orphans = False
+        self._has_orphans = False
         self._cpu_s = 0.0
         self._status = 0
 
@@ -161,21 +161,21 @@ class _Running(Conversation):
         if not part:
             self._close(descriptor)
             return
-        kept = self._output[descriptor]
+        buffer = self._output[descriptor]
         if not self._keeps_output:
-            kept += part
-            del kept[:-STDERR_KEPT]
+            buffer += part
+            del buffer[:-STDERR_BYTES]
             return
-        kept += part[: self._output_left]
+        buffer += part[: self._output_left]
         self._output_left -= len(part)
         if self._output_left < 0:
             self._output_left = 0
             # Killed before the pipe is closed, the process has no time to complain of that.
-            self._condemn("output", f"output of more than {self._limits.output_bytes} bytes")
+            self._abort("output", f"output of more than {self._limits.output_bytes} bytes")
             self._close(descriptor)
 
     def _watch(self) -> None:
-        """Calls `_left` in the loop once the process has ended."""
+        """Calls `_on_exit` in the loop once the process has ended."""
         self._pidfd = -1
         if hasattr(os, "pidfd_open"):
             try:
@@ -184,7 +184,7 @@ class _Running(Conversation):
                 if error.errno not in (errno.ENOSYS, errno.EPERM):
                     raise
         if self._pidfd >= 0:
-            self._loop.add_reader(self._pidfd, self._left)
+            self._loop.add_reader(self._pidfd, self._on_exit)
         else:
             threading.Thread(target=self._wait, name=f"job {self._pid}", daemon=True).start()
 
@@ -193,7 +193,7 @@ class _Running(Conversation):
         end = os.wait4(self._pid, 0)
         self._reaped = True
         with suppress(RuntimeError):  # the loop is closed; nobody waits any more
-            self._loop.call_soon_threadsafe(self._left, end)
+            self._loop.call_soon_threadsafe(self._on_exit, end)
 
     def _has_exited(self) -> bool:
         return self._exited or self._reaped or (self._pidfd >= 0 and _readable(self._pidfd))
@@ -205,7 +205,7 @@ class _Running(Conversation):
                 with suppress(ProcessLookupError, PermissionError):
                     kill(self._pid, signal.SIGKILL)
 
-    def _left(self, end: tuple[int, int, resource.struct_rusage] | None = None) -> None:
+    def _on_exit(self, end: tuple[int, int, resource.struct_rusage] | None = None) -> None:
         """The process has ended: the one path to an outcome."""
         self.wall_s = time.monotonic() - self._started
         if end is None:
@@ -223,22 +223,22 @@ class _Running(Conversation):
         self._cpu_s = usage.ru_utime + usage.ru_stime
         if self._deadline is not None:
             self._deadline.cancel()
-        self._sweep(time.monotonic() + _DEATH_S)
+        self._kill_survivors(time.monotonic() + _DEATH_S)
 
-    def _sweep(self, deadline: float) -> None:
+    def _kill_survivors(self, deadline: float) -> None:
         """Kills what escaped the group until nothing is found any more."""
         left = survivors(self._workspace)
         if not left:
             self._drain()
             return
-        self._left_orphans = True
+        self._has_orphans = True
         kill_all(left)
         if time.monotonic() > deadline:
             # Their user is never given to another job, and their folder stays theirs.
             self._close_all()
             self._settle(SandboxError(f"processes of a job cannot be killed: {left}"))
         else:
-            self._loop.call_later(0.002, self._sweep, deadline)
+            self._loop.call_later(0.002, self._kill_survivors, deadline)
 
     def _drain(self) -> None:
         """Every writer is dead: reads what is left in the pipes, then tidies up."""
@@ -251,13 +251,13 @@ class _Running(Conversation):
         try:
             removed = remove(self._workspace.folder, _FEW_ENTRIES)
         except OSError as error:
-            self._leave(error)
+            self._finish(error)
             return
         if removed:
-            self._leave(None)
+            self._finish(None)
         else:
             removal = self._loop.run_in_executor(None, remove, self._workspace.folder)
-            removal.add_done_callback(lambda done: self._leave(done.exception()))
+            removal.add_done_callback(lambda done: self._finish(done.exception()))
 
     def _close(self, descriptor: int) -> None:
         self._streams.discard(descriptor)
@@ -269,8 +269,8 @@ class _Running(Conversation):
             self._close(descriptor)
         self._close_channel()
 
-    def _leave(self, trouble: BaseException | None) -> None:
-        self._workspaces.take_back(self._workspace, self._left_orphans)
+    def _finish(self, trouble: BaseException | None) -> None:
+        self._workspaces.take_back(self._workspace, self._has_orphans)
         if trouble is not None:
             self._settle(SandboxError(f"the folder of a job cannot be removed: {trouble}"))
         else:

@@ -1,10 +1,10 @@
-"""What goes into a jail and what comes out of it.
+"""Jobs, limits and outcomes of a sandbox.
 
-Errors of our surroundings are exceptions; everything untrusted code does is a value:
+Infrastructure failures are exceptions; whatever untrusted code does is a value:
 
-    SandboxError                the jail itself is broken or absent; the message says what to do
+    SandboxError                the sandbox is broken or missing; the message says what to do
       SandboxUnavailable        this system cannot run this backend
-      SandboxDied               what held the job was ended from outside; nothing is known of it
+      SandboxDied               the job's process was killed from outside; its outcome is unknown
 """
 
 from __future__ import annotations
@@ -17,120 +17,117 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """A JSON value; text may hold lone surrogates."""
 
 PRELOADABLE = ("numpy", "pandas")
-"""Packages that take long to load and that many programs of one kind import."""
+"""Packages that are slow to load and often imported."""
 
 Ended = Literal["completed", "exited", "timeout", "output", "killed", "garbled"]
 """How a job's process ended.
 
-completed  the program ran to its end and said so
-exited     the process ended early by its own doing: `os._exit`, `sys.exit` past the program
+completed  the program ran to its end and reported it
+exited     the process ended early by itself: `os._exit`, `sys.exit` outside of the program
 timeout    the deadline passed and the process was killed
-output     more was written than the limit allows, and the process was killed
+output     the output exceeded its limit and the process was killed
 killed     a signal or another limit ended it; `signal` names it
-garbled    what came over the private channel was no message of ours; the process was killed
+garbled    invalid data arrived on the private channel and the process was killed
 """
 
 
 class SandboxError(Exception):
-    """The jail is broken; nothing can be said about the code."""
+    """The sandbox failed, so nothing is known about the code."""
 
 
 class SandboxUnavailable(SandboxError):
-    """This backend cannot run here; the message says what would help."""
+    """This backend cannot run here; the message says what to do."""
 
 
 class SandboxDied(SandboxError):
-    """What held a job was ended from outside, and what became of the job cannot be known."""
+    """The job's process was killed from outside; its outcome is unknown."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a job may use; each is enforced by the system or by the host, not by the guest."""
+    """The limits of a job, enforced by the system or the host, not by the guest."""
 
     wall_s: float = 10.0
     cpu_s: float = 10.0
-    """Processor time; the system counts whole seconds, and gives at least one."""
+    """Processor time, rounded up to whole seconds, at least one."""
     memory_mib: int = 768
-    """Address space, that of the interpreter and its libraries included."""
+    """Address space, including the interpreter and its libraries."""
     output_bytes: int = 1_000_000
     """Standard output and standard error together; more ends the job as `output`."""
     message_bytes: int = 64_000_000
-    """All that may come over the private channel; more ends the job as `garbled`."""
+    """All data on the private channel; more ends the job as `garbled`."""
     file_mib: int = 16
     """The largest file the job may write."""
     open_files: int = 64
     processes: int = 64
-    """Processes and threads together. In the jail it bounds a job that is granted processes. Any
-    other is one process whatever this says, and its threads are bounded with those of all jobs of
-    its fork server."""
+    """Processes and threads together. In the jail it applies to jobs that are granted processes.
+    Other jobs are one process, and their threads are limited per fork server."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One program for one jail.
+    """One program for one sandbox.
 
-    `program` is source text of ours, run in the jail's interpreter with one global,
-    `jail` (see `guest.Jail`): its `payload`, `send` and `receive`. Untrusted code
-    travels in the payload or in `files`; the program decides how it is executed.
+    `program` is trusted source text, run in the sandbox's interpreter with one global, `jail` (see
+    `guest.Jail`) with `payload`, `send` and `receive`. Untrusted code is in the payload or in
+    `files`; the program decides how to execute it.
     """
 
     program: str
     payload: Json = None
     modules: Mapping[str, str] = field(default_factory=dict)
-    """Modules of ours that `program` may import: name to source text. They hold definitions
-    only, and nothing secret: a backend may load them before the job and keep them, loaded, for
-    other jobs. What one calls `warm_up` a backend may run, any number of times, in a
-    process that waits for a job: it has no effect but speed."""
+    """Trusted modules that `program` may import: name to source text. They contain only
+    definitions and no secrets, since a backend may load them once for many jobs. A backend may run
+    a module's `warm_up` any number of times in a process that waits for a job; it must have no
+    other effect."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Text files laid into the job's private folder, its current directory and first on
-    `sys.path`: relative path to text, in which bytes that are no UTF-8 stand as in names of files
-    (`surrogateescape`). Where no file may be opened, modules among them can be imported all the
-    same, and `jail.files` holds every text. The jail takes 32 MiB and 2,048 files."""
+    """Files in the job's private folder, which is its current directory and first on `sys.path`:
+    relative path to text, with invalid UTF-8 as `surrogateescape`. Where no file can be opened,
+    they can still be imported, and `jail.files` has all texts. The jail accepts 32 MiB and 2,048
+    files."""
     stdin: str = ""
     sites: tuple[str, ...] = ()
     """Folders appended to `sys.path`: site-packages, importable read-only."""
     seed: int = 0
-    """Hash seed of the interpreter, 0 to 4294967295; a backend that keeps interpreters loaded
-    seeds `random` with it too."""
+    """The hash seed of the interpreter, 0 to 4294967295; the jail also seeds `random` with it."""
     preload: tuple[str, ...] = ()
-    """Packages of `PRELOADABLE` that the code imports; a backend that keeps interpreters loaded
-    loads them beforehand where `sites` holds them."""
+    """Packages of `PRELOADABLE` that the code imports; the jail loads them in advance if `sites`
+    has them."""
     limits: Limits = Limits()
     brief: bool = False
-    """A batch that is over soon: it gets a place before those that last, whose owner may wait for
+    """Whether a batch ends soon. It gets a slot before long batches, whose owner may wait for
     it."""
     owner: str = ""
-    """Whom the job is for. Where jobs wait for a place, owners take turns; nothing else follows."""
+    """The name by which waiting jobs take turns; it has no other effect."""
     python: str = ""
-    """The interpreter that runs it, by its path: Python 3.10 or newer; empty is the host's own.
-    What goes with such a job is compiled there."""
+    """The path of the interpreter, Python 3.10 or newer; empty uses the host's. The job's code is
+    then compiled in the sandbox."""
     processes: bool = False
-    """The job may start processes of its own inside the jail. Granted where everything that it
-    starts is seen to end with it (`Isolation.grants`); elsewhere it stays one process."""
+    """Whether the job may start processes in the sandbox. Granted if all of them are known to end
+    with the job (`Isolation.grants`); otherwise the job is one process."""
     loopback: bool = False
-    """The job may use sockets of a network of its own, in which there is nobody else. Granted as
-    `processes` are."""
+    """Whether the job may use sockets in a private network. Granted like `processes`."""
 
     @property
     def grants(self) -> tuple[str, ...]:
-        """What it asks for beyond one process without a network."""
+        """The requested permissions beyond one process without a network."""
         wanted = {"loopback": self.loopback, "processes": self.processes}
-        return tuple(name for name, asked in wanted.items() if asked)
+        return tuple(name for name, is_wanted in wanted.items() if is_wanted)
 
 
 DENIAL_MEANINGS = {
     "files": "the jail opens no file but the program's own",
     "network": "the jail allows no network",
     "processes": "the jail allows no second process",
-    "signals": "the jail lets no signal out",
+    "signals": "the jail allows no signals to other processes",
 }
-"""What each rule of a jail says to a program that runs against it, in words for people."""
+"""The rules of a jail, for users whose program violated one."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was seen of a job from outside. Nothing here is the word of the judged code but
-    `messages`, `stdout` and `stderr`, which are whatever the process wrote."""
+    """The observed result of a job. Only `messages`, `stdout`, `stderr` and `denied` come from the
+    process; they may be anything."""
 
     ended: Ended
     messages: tuple[Json, ...] = ()
@@ -140,23 +137,23 @@ class Outcome:
     """`None` where a signal ended the process."""
     signal: str = ""
     limit: str = ""
-    """Which limit or rule stopped the job, in words, when one did."""
+    """The limit or rule that stopped the job, for people; empty if none did."""
     denied: tuple[str, ...] = ()
-    """The rules of the jail that the program ran against, where the backend sees it: "files",
-    "network", "processes", "signals". By the program's own word: an explanation, no verdict."""
+    """The rules that the program violated: "files", "network", "processes", "signals". Reported by
+    the untrusted process, so only usable as an explanation. Not all backends report it."""
     wall_s: float = 0.0
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """The rules in `denied`, in words for people."""
+        """The rules in `denied`, for people."""
         return tuple(DENIAL_MEANINGS[rule] for rule in self.denied)
 
 
 @dataclass(frozen=True)
 class LostItem:
-    """An item of a batch that got no reply: its process hung or died; the batch went on."""
+    """A batch item without a reply, because its process hung or died; the batch continued."""
 
     ended: Ended
     limit: str = ""
     stderr: str = ""
-    """The end of what the process wrote to standard error, when it says why."""
+    """The end of the standard error."""

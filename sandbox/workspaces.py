@@ -43,7 +43,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
-from sandbox import __name__ as OURS
+from sandbox import __name__ as PACKAGE
 from sandbox.inside.removal import remove
 from sandbox.types import SandboxError, SandboxUnavailable
 
@@ -198,17 +198,17 @@ class Workspaces:
         remove(workspace.folder)
         self.take_back(workspace)
 
-    def take_back(self, workspace: JailFolder, left_orphans: bool = False) -> None:
+    def take_back(self, workspace: JailFolder, has_orphans: bool = False) -> None:
         """Takes a workspace back once its folder is removed and none of its processes lives."""
         if workspace.user is not None:
             with self._lock:
-                (self._resting if left_orphans else self._free).append(workspace.user)
+                (self._resting if has_orphans else self._free).append(workspace.user)
 
     def end_server(self, workspace: JailFolder) -> None:
         """Takes a fork server's folder back; its children may still be dying."""
         if workspace.user is not None:
             kill_all(_of_user(workspace.user))
-        self.take_back(workspace, left_orphans=True)
+        self.take_back(workspace, has_orphans=True)
         with suppress(OSError):  # what a dying child just made goes with this host's folder
             remove(workspace.folder)
 
@@ -288,11 +288,11 @@ class Workspaces:
         """A folder from which a fork server imports what runs inside, as code alone, or text for
         another Python than ours: a jail never sees this package's folder."""
         folder = Path(self._folder, "code-text" if python else "code")
-        package = folder.joinpath(*OURS.split("."), "inside")
+        package = folder.joinpath(*PACKAGE.split("."), "inside")
         with self._lock:
             if not folder.exists():
                 package.mkdir(parents=True)
-                for place in (package, *package.parents[: OURS.count(".") + 2]):
+                for place in (package, *package.parents[: PACKAGE.count(".") + 2]):
                     place.chmod(0o755)
                 texts = [] if python else [*_INSIDE.glob("[a-z]*.py")]
                 for source in texts:

@@ -1,1 +1,1 @@
-"""A question as it is put, and what is read out of its answer."""
+"""Renders prompts, sends typed requests, and parses their answers."""

@@ -1,22 +1,20 @@
-"""What an answer's text says: a program, edits of one, or a JSON value. Pure; nothing is salvaged.
+"""Parses an answer into a program, edits of a program, or a JSON value. Pure, without guessing.
 
-What a model thought aloud before its answer, between `<think>` and `</think>`, is none of it.
+Reasoning between `<think>` and `</think>` before the answer is removed.
 
-**A program** is one fenced block, and there may be words around it, and blocks that name another
-language. Where a reader would have to choose among several blocks, the answer is refused: the last
-one may be a way to call the program, the first one what was wrong. A program may hold fences
-itself, at the start of a line in a string of several lines. So a block reaches to the last fence if
-all of it parses as Python. That leaves no doubt: backticks are no Python outside of strings, so if
-the whole parses, its first piece has a string that does not end and is no program. Otherwise the
-text need not parse: syntax is repaired like any other fault. A fence is of backticks and starts its
-line; tildes underline headings.
+**A program** is one fenced block. Prose and blocks of other languages around it are ignored. An
+answer with several candidate blocks is rejected: the last one may be a usage example, the first one
+the wrong code. A program may contain fences at the start of a line of a multi-line string. So a
+block extends to the last fence if all of it parses as Python. This is unambiguous: backticks are
+not valid Python outside of strings, so if the whole parses, its first part ends within a string.
+Otherwise the text need not parse, since syntax errors are repaired like other bugs. A fence is made
+of backticks and starts its line.
 
-**Edits** are blocks of whole lines to find and lines to put there instead. All are found in the
-program as it was, each exactly once, whitespace included, and none touches another's lines. Where
-there are several files, a line `FILE path` stands before the blocks of each, and before the fenced
-block of each new file.
+**Edits** are blocks of whole lines to find, with their replacement. The lines must occur exactly
+once in the original program, including whitespace, and edits must not overlap. With several files,
+a line `FILE path` precedes the blocks of each file and the fenced block of each new file.
 
-**JSON** is what the standard says: no NaN, no key twice, no text that no encoding can carry.
+**JSON** follows the standard: no NaN, no duplicate keys, no lone surrogates.
 """
 
 from __future__ import annotations
@@ -48,12 +46,14 @@ _PYTHON = ("", "python", "python3", "py")
 _SEARCH, _MIDDLE, _REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
 _MARKS = (_SEARCH, _MIDDLE, _REPLACE)
 FILE = "FILE "
-"""Begins the line that names a file, before what the answer says of it."""
+"""The prefix of the line that names a file."""
 
 
 def code_of(text: str, *, is_whole: bool = True) -> str:
-    """The program in an answer's only fenced block; raises `BadReply` where there is not one. What
-    is not the `whole` of it, a file among others, may be empty or no Python."""
+    """The program in an answer's only fenced block; raises `BadReply` without one.
+
+    Unless it `is_whole`, the code is one of several files and may be empty or not Python.
+    """
     lines: Sequence[str] = _plain(text).split("\n")
     lines = (is_whole and _only_python(lines)) or lines
     fences = [(place, *_fence(line)) for place, line in enumerate(lines) if _fence(line)[0]]
@@ -80,8 +80,8 @@ def code_of(text: str, *, is_whole: bool = True) -> str:
 
 
 def _only_python(lines: Sequence[str]) -> Sequence[str]:
-    """The block that names Python, fences and all, where each other names another language; nothing
-    where that is not so, or where they may be lines of a program."""
+    """The lines of the only Python block with its fences, if all other blocks name another
+    language; otherwise, or if the blocks may be part of a program, nothing."""
     blocks: list[tuple[int, int, str]] = []
     opened: tuple[int, int, str] | None = None
     for place, line in enumerate(lines):
@@ -99,8 +99,8 @@ def _only_python(lines: Sequence[str]) -> Sequence[str]:
 
 
 def files_of(text: str) -> dict[str, str]:
-    """The files of an answer: each a fenced block, with a line `FILE path` before it. One block
-    without such a line is the file of no name. Raises `BadReply`."""
+    """The files of an answer, each a fenced block after a line `FILE path`. The path of a single
+    block without such a line is empty. Raises `BadReply`."""
     sections: dict[str, list[str]] = {}
     path, fence = "", 0
     for line in _plain(text).split("\n"):
@@ -108,7 +108,7 @@ def files_of(text: str) -> dict[str, str]:
         if not fence and line.startswith(FILE):
             path = line.removeprefix(FILE).strip()
             if path in sections:
-                raise BadReply(f"{path} stands there twice; give each file once")
+                raise BadReply(f"{path} occurs twice; give each file once")
             sections[path] = []
             continue
         if size and not fence:
@@ -129,7 +129,7 @@ def files_of(text: str) -> dict[str, str]:
 
 
 def _fence(line: str) -> tuple[int, str]:
-    """The backticks of a fence and the language after them; 0 where the line is none."""
+    """The number of backticks of a fence and its language; 0 for other lines."""
     size = len(line) - len(line.lstrip("`"))
     if size < 3 or "`" in line[size:]:
         return 0, ""
@@ -138,14 +138,14 @@ def _fence(line: str) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class TextEdit:
-    """Whole lines to find, and what to put there instead."""
+    """Whole lines to find, and their replacement."""
 
     search: tuple[str, ...]
     replace: tuple[str, ...]
 
 
 def edits_of(text: str) -> tuple[TextEdit, ...]:
-    """The search/replace blocks of an answer; raises `BadReply` naming the block that is wrong."""
+    """The search/replace blocks of an answer; raises `BadReply` with the number of a bad block."""
     edits: list[TextEdit] = []
     search: list[str] | None = None
     replace: list[str] | None = None
@@ -176,8 +176,8 @@ def edits_of(text: str) -> tuple[TextEdit, ...]:
 
 
 def edits_by_file(text: str) -> dict[str, tuple[TextEdit, ...]]:
-    """The search/replace blocks of an answer by the file that a line `FILE path` before them names;
-    raises `BadReply` where one is under no such line, or is wrong."""
+    """The search/replace blocks of an answer by file, named by the preceding line `FILE path`;
+    raises `BadReply` for an invalid block or one without a file."""
     sections: dict[str, list[str]] = {}
     path, inside = "", False
     for line in _plain(text).split("\n"):
@@ -203,8 +203,8 @@ def edits_by_file(text: str) -> dict[str, tuple[TextEdit, ...]]:
 def edited_files(
     files: Mapping[str, str], edits: Mapping[str, Sequence[TextEdit]]
 ) -> dict[str, str]:
-    """The files that have edits, with them made; raises `BadReply` as `edited` does. Every edited
-    file must be among `files`."""
+    """The edited files after their edits; raises `BadReply` like `edited`. Every edited file must
+    be among `files`."""
     found = {}
     for path, some in edits.items():
         with _naming(path):
@@ -214,7 +214,7 @@ def edited_files(
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """A refusal of what is said of a file names the file."""
+    """Adds the path of a file to a `BadReply`."""
     try:
         yield
     except BadReply as error:
@@ -230,8 +230,8 @@ def _edit(search: Sequence[str], replace: Sequence[str], block: str) -> TextEdit
 
 
 def edited(original: str, edits: Sequence[TextEdit]) -> str:
-    """The program with all edits made; its line ends stay. Raises `BadReply` where lines to find
-    are not there exactly once, or where edits touch the same lines."""
+    """The program after all edits, with its line endings. Raises `BadReply` if lines to find do not
+    occur exactly once, or if edits overlap."""
     end = "\r\n" if 0 < original.count("\n") == original.count("\r\n") else "\n"
     last = end if original.endswith(end) else ""
     lines = original.removesuffix(last).split(end)
@@ -251,7 +251,7 @@ def edited(original: str, edits: Sequence[TextEdit]) -> str:
 
 
 def _place(lines: Sequence[str], search: Sequence[str], number: int) -> int:
-    """Where the lines to find stand."""
+    """The index of the first of the lines to find."""
     size = len(search)
     places = [
         place for place in range(len(lines) - size + 1)
@@ -262,7 +262,7 @@ def _place(lines: Sequence[str], search: Sequence[str], number: int) -> int:
     if places:
         shown = ", ".join(str(place + 1) for place in places[:5])
         raise BadReply(
-            f"block {number}: the lines to find stand {len(places)} times in the program, from "
+            f"block {number}: the lines to find occur {len(places)} times in the program, at "
             f"lines {shown}; add lines around them"
         )
     raise BadReply(
@@ -271,7 +271,7 @@ def _place(lines: Sequence[str], search: Sequence[str], number: int) -> int:
 
 
 def _near(lines: Sequence[str], search: Sequence[str]) -> str:
-    """The first line that is not there and what is most like it, in words."""
+    """A message with the first line that is not found and the line most similar to it."""
     there = {*lines}
     strange = next((line for line in search if line not in there), None)
     if strange is None:
@@ -286,8 +286,8 @@ def _near(lines: Sequence[str], search: Sequence[str]) -> str:
 
 
 def json_of(text: str, schema: Mapping[str, object]) -> object:
-    """The JSON value of an answer, valid under `schema`; one fence around it is taken off. Raises
-    `BadReply` with the validator's words."""
+    """The JSON value of an answer, valid under `schema`; a fence around it is removed. Raises
+    `BadReply` with the validator's message."""
     try:
         value: object = json.loads(
             _unfenced(_plain(text).strip()),
@@ -319,12 +319,12 @@ def _unfenced(text: str) -> str:
 def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("an object has the same key twice")
     return found
 
 
 def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(text: str) -> float:
@@ -342,8 +342,8 @@ def _validator(schema: str) -> Draft202012Validator:
 
 
 def _plain(text: str) -> str:
-    """The text without a byte order mark and what was thought before it, its lines ended by a
-    newline alone; raises `BadReply` where no file could hold it."""
+    """The text without a byte order mark and reasoning, with `\\n` line endings; raises `BadReply`
+    for lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -356,12 +356,12 @@ def _plain(text: str) -> str:
 
 def _parses(code: str) -> bool:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a "\d" in the program is its author's business
+        warnings.simplefilter("ignore")  # such as an invalid escape sequence in the program
         try:
             ast.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
-        except SystemError:  # a thread beside it was in the parser too, up to Python 3.12
+        except SystemError:  # up to Python 3.12, if another thread uses the parser
             return _parses(code)
     return True
 

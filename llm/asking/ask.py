@@ -1,10 +1,10 @@
-"""One typed answer from a provider: JSON checked against a schema, a program, or edits of one.
+"""Gets one typed answer from a provider: JSON checked against a schema, a program, or edits.
 
-A malformed answer is asked for once more with the reason it was refused, then `BadReply` is
-raised. The reason may quote lines of the program or of the answer, so it is shown as data. An
-answer that was cut at its limit is asked for once more with more room, as far as its model goes,
-and one that is cut again raises `Truncated`, also where what is there could be read: it is not the
-whole. So does one whose connection was cut. One the model declined raises `Refused`.
+A malformed answer is requested once more with the reason for its rejection, then `BadReply` is
+raised. The reason may quote the program or the answer, so it is shown as data. An answer that was
+cut at its token limit is requested once more with a higher limit, up to the model's maximum. If it
+is cut again, or the connection was lost, `Truncated` is raised even if the text could be parsed.
+If the model declined, `Refused` is raised.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from llm.types import Code, Json, Message, Reply, Request
 
 T = TypeVar("T")
 
-MAX_TOLD, MAX_QUOTED = 400, 200
-"""Characters of the reason why an answer was refused."""
-ROOM = 4
-"""So many times the tokens are given to an answer that was cut."""
+MAX_FAULT, MAX_QUOTED = 400, 200
+"""Maximum characters of the reason for a rejection, and of the quoted answer."""
+LIMIT_FACTOR = 4
+"""The factor by which the token limit of a cut answer is raised."""
 AGAIN_AFTER_S = (0.5, 1.0)
 """Seconds before an interrupted answer is requested again."""
-LEAST_MORE = 1.25
-"""With less it would be cut again."""
+MIN_LIMIT_FACTOR = 1.25
+"""The smallest useful factor; below it the answer would probably be cut again."""
 
 
 async def ask_typed(
@@ -40,8 +40,11 @@ async def ask_typed(
     schema: Mapping[str, object],
     accept: Callable[[object], T],
 ) -> T:
-    """What `accept` makes of a JSON value that is valid under `schema`; it may still refuse the
-    value by a `BadReply`. Fields that have a default are asked for, and may be missing."""
+    """Returns the result of `accept` for a JSON value that is valid under `schema`.
+
+    `accept` may reject the value with a `BadReply`. Fields with a default are requested but may be
+    missing.
+    """
     question = replace(request, output=Json(complete(schema)))
     return (await _asked(provider, question, lambda text: accept(json_of(text, schema))))[0]
 
@@ -49,8 +52,8 @@ async def ask_typed(
 async def ask_read(
     provider: Provider, request: Request, read: Callable[[str], T]
 ) -> tuple[T, Reply]:
-    """What `read` makes of an answer in code or edits, and the whole answer; it may refuse the
-    answer by a `BadReply`."""
+    """Returns the result of `read` for an answer in code or edits, and the reply. `read` may reject
+    the answer with a `BadReply`."""
     return await _asked(provider, replace(request, output=Code()), read)
 
 
@@ -61,44 +64,43 @@ async def _asked(
     for _ in range(2):
         reply = await whole(provider, question)
         if reply.finish == "length" and question.max_tokens == first:
-            question = _with_room(provider, question, reply)
+            question = _with_higher_limit(provider, question, reply)
             request = replace(
                 request, max_tokens=question.max_tokens, deadline_s=question.deadline_s
             )
             if question.max_tokens > first:
                 reply = await _longer(provider, question, first)
-        _look_at_the_end(reply, question, first)
+        _require_complete(reply, question, first)
         try:
             return read(reply.text), reply
         except BadReply as error:
-            fault = str(error)[:MAX_TOLD]
-            question = _again(provider, request, reply, fault)
-    said = " ".join(reply.text.split())
-    said = f"{said[:MAX_QUOTED]}…" if len(said) > MAX_QUOTED else said
+            fault = str(error)[:MAX_FAULT]
+            question = _retry(provider, request, reply, fault)
+    quoted = " ".join(reply.text.split())
+    quoted = f"{quoted[:MAX_QUOTED]}…" if len(quoted) > MAX_QUOTED else quoted
     raise BadReply(
         f"{provider.name} answered as {request.role} twice in a wrong form: {fault}. "
-        f"It said: {said!r}"
+        f"Its answer was: {quoted!r}"
     )
 
 
-def _with_room(provider: Provider, request: Request, reply: Reply) -> Request:
-    """The question with more room for its answer, and the time that this may take; the same where
-    there is none."""
-    given = request.max_tokens
-    most, thoughts = ROOM * given, answer_tokens(0, provider.thinks, request.effort)
+def _with_higher_limit(provider: Provider, request: Request, reply: Reply) -> Request:
+    """The request with a higher token limit and deadline; unchanged if the model has no more."""
+    limit = request.max_tokens
+    most, reasoning = LIMIT_FACTOR * limit, answer_tokens(0, provider.thinks, request.effort)
     longest = PROVIDERS[reply.provider].longest if reply.provider in PROVIDERS else 0
     if longest:
-        most = min(most, longest - thoughts)
+        most = min(most, longest - reasoning)
     if provider.window is not None:
         question = question_tokens(provider.count, texts_of(request)) + REASON
-        most = min(most, provider.window - question - thoughts)
-    if most < LEAST_MORE * given:
+        most = min(most, provider.window - question - reasoning)
+    if most < MIN_LIMIT_FACTOR * limit:
         return request
-    return replace(request, max_tokens=most, deadline_s=request.deadline_s * most / given)
+    return replace(request, max_tokens=most, deadline_s=request.deadline_s * most / limit)
 
 
 async def _longer(provider: Provider, question: Request, first: int) -> Reply:
-    """The answer to a question that was answered with more than it had room for."""
+    """The reply to a request whose limit was raised; raises `Truncated` if that is rejected."""
     try:
         return await whole(provider, question)
     except Rejected as error:
@@ -108,8 +110,8 @@ async def _longer(provider: Provider, question: Request, first: int) -> Reply:
         ) from error
 
 
-def _look_at_the_end(reply: Reply, request: Request, first: int) -> None:
-    """Raises where the answer is not whole; `first` is the room that it was given at first."""
+def _require_complete(reply: Reply, request: Request, first: int) -> None:
+    """Raises for an incomplete answer; `first` is the original token limit."""
     who = f"{named(reply.provider, reply.model)} as {request.role}"
     note = f" ({reply.note})" if reply.note else ""
     match reply.finish:
@@ -121,8 +123,7 @@ def _look_at_the_end(reply: Reply, request: Request, first: int) -> None:
             raise Truncated(
                 f"The answer of {who} was cut at its limit of {most:,} tokens "
                 f"({reply.usage.output:,} were counted){again}{note}. Raise the max_tokens of that "
-                "role's prompt, choose a model that gives longer answers, or bring a shorter "
-                "program."
+                "role's prompt, choose a model with longer answers, or use a shorter program."
             )
         case "cut":
             raise Truncated(
@@ -133,13 +134,13 @@ def _look_at_the_end(reply: Reply, request: Request, first: int) -> None:
             raise Refused(f"{who} declined to answer{note}.")
 
 
-def _again(provider: Provider, request: Request, reply: Reply, fault: str) -> Request:
-    """The question with the reason why its answer was refused; the answer itself is left out where
-    it is empty or the window does not hold it."""
-    said = (*(message.text for message in request.messages), reply.text, fault)
+def _retry(provider: Provider, request: Request, reply: Reply, fault: str) -> Request:
+    """The request with the reason for the rejection of its answer. The answer is left out if it is
+    empty or does not fit into the window."""
+    texts = (*(message.text for message in request.messages), reply.text, fault)
     again = (
         f"Your last answer was refused. What is wrong with its form:\n"
-        f"{fenced('fault', fault, mark_for(said))}\n"
+        f"{fenced('fault', fault, mark_for(texts))}\n"
         "Mend that, and answer again in the form asked for."
     )
     turns = (*request.messages, Message("assistant", reply.text), Message("user", again))
@@ -158,15 +159,15 @@ def _tokens(provider: Provider, request: Request) -> int:
 
 
 async def whole(provider: Provider, request: Request) -> Reply:
-    """The reply at the end of a provider's stream. An interrupted one is requested again, since
-    nothing of it is used; each time is a call of its own."""
+    """The reply at the end of a provider's stream. An interrupted answer is requested again as a
+    separate call."""
     waits = iter(AGAIN_AFTER_S)
     while True:
         try:
             return await _reply(provider, request)
         except CallFailed as error:
             wait_s = next(waits, None)
-            if wait_s is None or not error.broke_off:
+            if wait_s is None or not error.was_interrupted:
                 raise
         await asyncio.sleep(wait_s)
         request = replace(request, again=True)

@@ -1,19 +1,18 @@
-"""Prompts are code: one YAML file a role, read strictly, rendered strictly.
+"""Loads, validates and renders prompts: one YAML file for each role.
 
-    role        the file's own name
-    version     a whole number, raised when the wording changes what is asked
-    system      who answers and in which form; `{{schema}}` stands for the form of a JSON answer
-    templates   name to text: paragraphs, of which each may show one variable; a list of texts is
-                one text, so that templates can share a piece by YAML's `&name` and `*name`
-    parts       variable to how much of it must stay where a window is small: see `trimming`
+    role        the name of the file
+    version     a whole number, raised when the wording changes what is requested
+    system      the role and the form of the answer; `{{schema}}` is the form of a JSON answer
+    templates   name to text: paragraphs with at most one variable each; a list of texts is joined,
+                so that templates can share a piece with YAML's `&name` and `*name`
+    parts       variable to how it may be cut for a small window: see `trimming`
     data        `marked`, as below, or `fenced`, for small models
     max_tokens, deadline_s, temperature, effort    the settings of a call
 
-A variable stands in double braces on a line of its own, and what it holds is data that nobody has
-checked: a program, what it printed, an error's text. It is put between two lines that carry a mark
-which no value of the question contains, so that none can end its own block or begin another. The
-mark is computed from the values: the same question always reads the same. A paragraph whose
-variable is empty is left out.
+A variable stands in double braces on a line of its own. Its value is untrusted data: a program,
+output, an error message. The value is put between two lines with a mark that no value contains, so
+that no value can end its block or begin another. The mark is computed from the values, so the same
+request always has the same text. A paragraph with an empty variable is left out.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class Trim(_Strict):
     floor: Annotated[int, Field(ge=0)] | Literal["whole"]
     keep: Keep
     fence: str = ""
-    """The language of the fence around it, where the prompt's data is `fenced`."""
+    """The language of the fence around it if the prompt's data is `fenced`."""
 
     def part(self, name: str, text: str) -> Part:
         floor = None if self.floor == "whole" else self.floor
@@ -64,14 +63,14 @@ class Trim(_Strict):
 
 
 class Framed(_Strict):
-    """What stands around what a model writes; see `llm.types.Frame`."""
+    """The text around a model's output; see `llm.types.Frame`."""
 
     opening: Annotated[str, Field(min_length=1)]
     closing: Annotated[str, Field(min_length=1)]
 
 
 def _one_text(given: object) -> object:
-    """A template that is given in pieces, as one text."""
+    """Joins a template that is given as a list."""
     if isinstance(given, list) and all(isinstance(piece, str) for piece in given):
         return "\n\n".join(piece.strip("\n") for piece in given) + "\n"
     return given
@@ -83,14 +82,14 @@ class Prompt(_Strict):
     role: str
     version: Annotated[int, Field(ge=1)]
     data: Literal["marked", "fenced"] = "marked"
-    """How values are shown. A small model copies marks into its program, so it is shown fences as
-    they are usual: an instruction in a value may then be followed, whose answer is judged."""
+    """How values are shown. A small model copies marks into its program, so it gets usual fences.
+    It may then follow an instruction in a value, but its answer is verified."""
     system: Annotated[str, Field(min_length=1)]
     templates: Annotated[
         dict[str, Annotated[str, BeforeValidator(_one_text)]], Field(min_length=1)
     ]
     frames: dict[str, Framed] = Field(default_factory=dict)
-    """Of the answers to these templates."""
+    """Template to the frame of its answers."""
     parts: dict[str, Trim]
     max_tokens: Annotated[int, Field(ge=1)]
     deadline_s: Annotated[float, Field(gt=0)]
@@ -99,13 +98,13 @@ class Prompt(_Strict):
 
     @cached_property
     def hash(self) -> str:
-        """16 hex digits that change with everything a model is sent or held to."""
+        """16 hex digits that change with the prompt's content and settings."""
         content = self.model_dump(exclude={"deadline_s"}) | {"rule": DATA_RULE}
         text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def variables(self, template: str) -> tuple[str, ...]:
-        """The variables of a template, in its order; raises `BadPrompt` where it is not there."""
+        """The variables of a template, in order; raises `BadPrompt` for an unknown template."""
         if template not in self.templates:
             raise BadPrompt(
                 f"the prompt {self.role!r} has no template {template!r}; it has "
@@ -114,12 +113,12 @@ class Prompt(_Strict):
         return tuple(_VARIABLE.findall(self.templates[template]))
 
     def frame(self, template: str) -> Frame | None:
-        """That of the answers to a template, if they have one."""
+        """The frame of the answers to a template, if any."""
         framed = self.frames.get(template)
         return None if framed is None else Frame(framed.opening, framed.closing)
 
     def instructions(self, schema: str = "") -> str:
-        """The system prompt, with the form of the answer in words where that is JSON."""
+        """The system prompt; for a JSON answer it includes the form of the answer."""
         if bool(schema) != (SCHEMA in self.system):
             lack = "lacks" if schema else "has"
             raise BadPrompt(
@@ -145,7 +144,7 @@ class Prompt(_Strict):
         )
 
     def laid_out(self, template: str, variables: Mapping[str, str]) -> tuple[Part, ...]:
-        """The variables of a template as parts that can be cut, in its order."""
+        """The variables of a template as parts that can be cut, in order."""
         return tuple(
             self.parts[name].part(name, variables[name]) for name in self.variables(template)
         )
@@ -154,7 +153,7 @@ class Prompt(_Strict):
 def rendered(
     template: str, variables: Mapping[str, str], fences: Mapping[str, str] | None = None
 ) -> str:
-    """A template's paragraphs with their values between marks, or in fences of these languages."""
+    """A template with its values between marks, or in fences with these languages."""
     values = {name: sayable(text) for name, text in variables.items()}
     mark = mark_for((template, *values.values()))
     paragraphs = []
@@ -170,12 +169,12 @@ def rendered(
 
 
 def fenced(name: str, value: str, mark: str) -> str:
-    """A value between two lines with a mark that it does not contain."""
+    """A value between two lines with a mark."""
     return f'<data name="{name}" mark="{mark}">\n{value.rstrip(chr(10))}\n</data mark="{mark}">'
 
 
 def shown(value: str, language: str) -> str:
-    """A value in a fence that is longer than any in it; as it is where no language is named."""
+    """A value in a fence longer than any fence in it; unchanged without a language."""
     value = value.strip("\n")
     if not language:
         return value
@@ -185,9 +184,9 @@ def shown(value: str, language: str) -> str:
 
 
 def mark_for(texts: Sequence[str]) -> str:
-    """8 hex digits that none of the texts contains, the same for the same texts.
+    """8 hex digits that none of the texts contains, always the same for the same texts.
 
-    A digest alone would not do: a text that contains the first digits of its own can be found.
+    A digest alone is not enough, since a text can be made that contains its own first digits.
     """
     digest = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass"))
     for attempt in count():
@@ -198,68 +197,67 @@ def mark_for(texts: Sequence[str]) -> str:
 
 
 def load(folder: Path, role: str) -> Prompt:
-    """The prompt in `folder/role.yaml`, read again once the file has changed; raises
-    `BadPrompt` saying what is wrong with it."""
+    """The prompt in `folder/role.yaml`; raises `BadPrompt` with what is wrong."""
     return _parsed(_read(folder / f"{role}.yaml"), role)
 
 
 class Current(NamedTuple):
-    """A role's prompt as it is now."""
+    """A role's current prompt."""
 
     prompt: Prompt
     changed: str = ""
-    """That its file was changed while the program runs, in words."""
+    """The message that the file was changed while the program runs; empty if not."""
     refused: str = ""
-    """Why the file as it is cannot be used, so that the one before it goes on to be."""
+    """Why the current file cannot be used, so that the previous version stays in use."""
 
 
 class Prompts:
-    """A folder's prompts while the program runs: each call takes the file as it is then, and where
-    that cannot be used, the one before it. Files of the folder `own` stand in for those of their
+    """The prompts of a folder, which may be edited while the program runs. Each call uses the
+    current file, or the last valid version. Files of the folder `own` replace those of the same
     name."""
 
     def __init__(self, folder: Path, own: Path | None = None) -> None:
-        """Raises `BadPrompt` for an `own` folder that is none, or whose files cannot be used."""
+        """Raises `BadPrompt` if `own` is not a folder or has invalid files."""
         self._folder, self._own = folder, own
         roles = sorted(path.stem for path in folder.glob("*.yaml"))
-        self._asked = {role: _read(folder / f"{role}.yaml") for role in roles}
+        self._reference = {role: _read(folder / f"{role}.yaml") for role in roles}
         if own is not None:
-            strays = sorted({path.stem for path in own.glob("*.yaml")} - {*roles})
-            if strays or not own.is_dir():
-                what = f"{strays[0]}.yaml is of no role" if strays else "is no folder"
+            unknown = sorted({path.stem for path in own.glob("*.yaml")} - {*roles})
+            if unknown or not own.is_dir():
+                what = f"{unknown[0]}.yaml is not a role" if unknown else "is not a folder"
                 raise BadPrompt(f"{own}: {what}; the roles are {', '.join(roles)}")
         self._first = {role: self._text(role) for role in roles}
-        self._kept = dict(self._first)
+        self._last_valid = dict(self._first)
         for role in roles:
-            if self._first[role] != self._asked[role]:
+            if self._first[role] != self._reference[role]:
                 self._usable(self._first[role], role)
 
     def current(self, role: str) -> Current:
-        """The prompt for the next call; raises `BadPrompt` where none could ever be used."""
+        """The prompt for the next call; raises `BadPrompt` if there was never a valid one."""
         try:
             text = self._text(role)
             prompt = self._usable(text, role)
         except BadPrompt as error:
-            kept = _parsed(self._kept.get(role, ""), role)
-            return Current(kept, refused=f"{error} Until then version {kept.version} is used.")
-        self._kept[role] = text
+            last = _parsed(self._last_valid.get(role, ""), role)
+            return Current(last, refused=f"{error} Until then version {last.version} is used.")
+        self._last_valid[role] = text
         if text == self._first.get(role):
             return Current(prompt)
         return Current(prompt, changed=(
-            f"The prompt {role}.yaml was changed while the program runs; from here on version "
+            f"The prompt {role}.yaml was changed while the program runs; from now on version "
             f"{prompt.version} is used ({prompt.hash})."
         ))
 
     def _usable(self, text: str, role: str) -> Prompt:
-        """The prompt of a text that shows what the folder's own does, since that is what it will be
-        given; raises `BadPrompt`."""
-        prompt, asked = _parsed(text, role), _parsed(self._asked.get(role, ""), role)
-        for name in asked.templates:
-            shown = sorted(asked.variables(name))
+        """The prompt of a text; raises `BadPrompt` if its variables differ from those of the
+        project's own prompt, whose values it will be given."""
+        prompt, reference = _parsed(text, role), _parsed(self._reference.get(role, ""), role)
+        for name in reference.templates:
+            shown = sorted(reference.variables(name))
             if sorted(prompt.variables(name)) != shown:
                 raise _bad(role, f"templates.{name}", f"must show {', '.join(shown) or 'nothing'}")
-        if (SCHEMA in prompt.system) != (SCHEMA in asked.system):
-            must = "must have" if SCHEMA in asked.system else "may not have"
+        if (SCHEMA in prompt.system) != (SCHEMA in reference.system):
+            must = "must have" if SCHEMA in reference.system else "must not have"
             raise _bad(role, "system", f"{must} {SCHEMA}")
         return prompt
 
@@ -294,7 +292,7 @@ def _parsed(text: str, role: str) -> Prompt:
             raise _bad(role, f"templates.{name}", fault)
         shown |= {*prompt.variables(name)}
     for name in sorted(shown ^ prompt.parts.keys()):
-        fault = "is shown and has no room: add it" if name in shown else "is not shown: remove it"
+        fault = "is used but missing here: add it" if name in shown else "is not used: remove it"
         raise _bad(role, f"parts.{name}", fault)
     return prompt
 
@@ -307,7 +305,7 @@ def _faults(template: str) -> list[str]:
     if names != _ALONE.findall(template):
         return ["each variable must stand on a line of its own"]
     if len(names) != len(set(names)):
-        return ["each variable may stand there once"]
+        return ["each variable may occur once"]
     if any(len(_VARIABLE.findall(one)) > 1 for one in template.split("\n\n")):
         return ["each paragraph may show one variable"]
     if template.count("{{") != len(names) or template.count("}}") != len(names):
@@ -316,7 +314,7 @@ def _faults(template: str) -> list[str]:
 
 
 def _content(text: str, role: str) -> object:
-    """What the YAML says; a key that stands there twice is refused, which YAML's loader allows."""
+    """The content of a YAML text without duplicate keys, which YAML's loader would allow."""
     import yaml
 
     class Once(yaml.SafeLoader):
@@ -324,7 +322,7 @@ def _content(text: str, role: str) -> object:
             keys = [str(key.value) for key, _ in node.value]
             twice = next((key for key in keys if keys.count(key) > 1), None)
             if twice is not None:
-                raise _bad(role, twice, "stands there twice")
+                raise _bad(role, twice, "occurs twice")
             return super().construct_mapping(node, deep)
 
     try:
@@ -334,4 +332,4 @@ def _content(text: str, role: str) -> object:
 
 
 def _bad(role: str, key: str, fault: str) -> BadPrompt:
-    return BadPrompt(f"the prompt {role}.yaml: {key}: {fault}. Mend the file, or restore it.")
+    return BadPrompt(f"the prompt {role}.yaml: {key}: {fault}. Correct or restore the file.")

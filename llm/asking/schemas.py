@@ -1,8 +1,8 @@
-"""JSON Schemas of answers: small, closed, and bounded in every place.
+"""JSON Schemas of answers, which are closed and bounded.
 
-The schema is made from the answer's type; here it is put into one piece for the wire, and into a
-line of words for the prompt. A place without a bound is an error of ours: a model whose answer is
-held to a grammar fills an unbounded string until its tokens are used up.
+A schema is made from the answer's type. This module inlines it for the wire and describes it in one
+line for the prompt. A missing bound is an internal error: under a grammar a model may fill an
+unbounded string until its tokens are used up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Change = Callable[[dict[str, object]], dict[str, object]]
 
 
 def mapped(schema: Schema, change: Change) -> dict[str, object]:
-    """A schema with a change made to it, and before that to each schema inside of it."""
+    """A schema after a change to each inner schema and then to itself."""
     found = dict(schema)
     match found.get("properties"), found.get("items"):
         case Mapping() as properties, _:
@@ -28,14 +28,14 @@ def mapped(schema: Schema, change: Change) -> dict[str, object]:
 
 
 def without(schema: Schema, *words: str) -> dict[str, object]:
-    """The schema without these words, in each place."""
+    """The schema without these keywords at any depth."""
     return mapped(schema, lambda one: {
         word: value for word, value in one.items() if word not in words
     })
 
 
 def inlined(schema: Schema) -> dict[str, object]:
-    """The schema without references, titles and descriptions, which are for its readers here."""
+    """The schema without references, titles and descriptions."""
     definitions = schema.get("$defs", {})
     assert isinstance(definitions, Mapping)
 
@@ -48,7 +48,7 @@ def inlined(schema: Schema) -> dict[str, object]:
 
 
 def complete(schema: Schema) -> dict[str, object]:
-    """An inlined schema as it is asked for: every field is, also one that an answer may lack."""
+    """An inlined schema in which all fields are required, also those with a default."""
 
     def asked(one: dict[str, object]) -> dict[str, object]:
         properties = one.get("properties")
@@ -61,12 +61,12 @@ _KNOWN = {
     "type", "default", "enum", "properties", "required", "additionalProperties", "items",
     "minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum",
 }
-"""The words that bound an answer; each is enforced while it is written under a grammar."""
+"""The keywords that a grammar enforces."""
 
 
 def in_words(schema: Schema, place: str = "") -> str:
-    """An inlined schema as a line that a model reads; raises `BadPrompt` where it has no bound, or
-    a word that nothing enforces. `place` is where in the answer it stands, as `calls/each/why`."""
+    """A one-line description of an inlined schema for a prompt. Raises `BadPrompt` for a missing
+    bound or an unknown keyword. `place` is the path in the answer, such as `calls/each/why`."""
     match schema:
         case _ if schema.keys() - _KNOWN:
             pass

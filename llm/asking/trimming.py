@@ -1,15 +1,14 @@
-"""A question is cut to what a model's window holds, the least useful first.
+"""Shortens the parts of a request to fit into a model's window, the least useful part first.
 
-A question is made of parts. Each has a priority and a floor, the characters that always stay. The
-part of the lowest priority is shortened until the question fits; where that is not enough it goes
-down to its floor, and the next is shortened. So the ways to show a question are a chain, from all
-parts whole down to all at their floors, and what is returned is the first link that fits. Three
-promises follow from the chain, whatever way tokens are counted: nothing is cut where all fits, a
-part is only touched once all less useful ones are at their floors, and more room never shows less.
-The last one needs a count that does not fall when text is added.
+Each part has a priority and a floor, the characters that always stay. The part with the lowest
+priority is shortened until the request fits, at most down to its floor, then the next. So the
+possible versions of a request form a chain, from all parts whole down to all at their floors, and
+the first one that fits is returned. Three properties hold for every token counter: nothing is cut
+if everything fits, a part is shortened only when all less useful parts are at their floors, and a
+larger window never shows less. The last one needs a count that does not fall when text is added.
 
-The mark in a shortened text tells how long the text was and not how much is missing: so each
-link of the chain is contained in the one before it.
+The mark in a shortened text states the original length, not how much is missing, so that each
+version is contained in the one before it.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from llm.errors import ContextOverflow
 
 Keep = Literal["head", "tail", "both"]
 Measure = Callable[[Mapping[str, str]], int]
-"""Tokens of the question that is made of these texts, by the names of the parts."""
+"""Counts the tokens of a request with these texts, by the names of the parts."""
 
 LEAST = 80
 """Characters below which a part is left out rather than shortened."""
 UNEVEN = 200
-"""Characters that are given up for a cut at the end of a line."""
+"""The most characters that are dropped to cut at the end of a line."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One text of a question. `floor` is the number of characters that always stay; `None` is all
-    of them, and 0 allows for leaving the part out."""
+    """One text of a request. `floor` is the number of characters that always stay; `None` is all
+    of them, and 0 allows leaving the part out."""
 
     name: str
     text: str
@@ -44,7 +43,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Cut:
-    """A part that was not shown whole: `kept` of `of` characters are."""
+    """A shortened part with `kept` of `of` characters."""
 
     name: str
     kept: int
@@ -59,22 +58,22 @@ class Cut:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The texts of a question that fits, by name, and what was cut, the least useful first."""
+    """The texts of a request that fits, by name, and the cuts in order."""
 
     texts: Mapping[str, str]
     cuts: tuple[Cut, ...] = ()
 
     @property
     def words(self) -> str:
-        """What was cut, for people; empty where nothing was."""
+        """The cuts for people; empty if there are none."""
         return "; ".join(cut.words for cut in self.cuts)
 
 
 def fit(parts: Sequence[Part], room: int, measure: Measure) -> Fitted:
-    """The parts as they fit into `room` tokens.
+    """The parts, shortened to fit into `room` tokens.
 
     Of two parts with the same priority, the later one is cut first. Raises `ContextOverflow`
-    naming what cannot be cut where even the floors do not fit.
+    if the floors do not fit.
     """
     texts = {part.name: part.text for part in parts}
     cuts: list[Cut] = []
@@ -90,9 +89,9 @@ def fit(parts: Sequence[Part], room: int, measure: Measure) -> Fitted:
         tokens = measure(texts)
     if tokens > room:
         raise ContextOverflow(
-            f"the question needs {tokens:,} tokens and the model has room for {max(room, 0):,}; "
+            f"the request needs {tokens:,} tokens and the model has room for {max(room, 0):,}; "
             f"no more can be cut from {_sizes(texts)}: choose a model with a longer context, or "
-            "bring a shorter program"
+            "use a shorter program"
         )
     return Fitted(texts, tuple(cuts))
 
@@ -103,8 +102,8 @@ def _sizes(texts: Mapping[str, str]) -> str:
 
 
 def _most_kept(part: Part, room: int, measure: Measure, texts: Mapping[str, str]) -> int:
-    """The most characters of a part with which the question fits, or the fewest it may have; all
-    of them where the mark would take as much room as it makes."""
+    """The most characters of a part with which the request fits, or its floor. Returns the whole
+    length if the mark would be as long as the text that it replaces."""
     whole = len(part.text)
     high = whole - len(_mark(part)) - 2
     if part.floor is None or part.floor > max(high, 0):
@@ -123,7 +122,7 @@ def _most_kept(part: Part, room: int, measure: Measure, texts: Mapping[str, str]
 
 
 def shortened(part: Part, kept: int) -> str:
-    """At most `kept` characters of a part around a mark that says so; empty for 0."""
+    """At most `kept` characters of a part around a mark; empty for 0."""
     if kept == 0:
         return ""
     head, tail = _ends(part, kept)
@@ -139,7 +138,7 @@ def _mark(part: Part) -> str:
 def _ends(part: Part, kept: int) -> tuple[int, int]:
     """How many characters stay at the head and at the tail. Neither falls as `kept` grows.
 
-    Both end with whole lines where that gives up little, and nothing of the floor.
+    Both consist of whole lines if that drops at most `UNEVEN` characters and none of the floor.
     """
     text, size = part.text, len(part.text)
     head, tail = _shares(part, kept)

@@ -1,12 +1,11 @@
-"""Claude, asked through Anthropic's own SDK. Tried against a server that speaks the wire format,
-and never against the real service.
+"""The provider of Claude models, through Anthropic's SDK.
 
-The SDK reads credentials, an address and headers from the environment and from a profile on disk
-unless it is configured otherwise. Here it is: a user without a key must not spend the
-host's. Its retries are off, since the router knows the deadline and the budget.
+By default the SDK reads credentials, an address and headers from the environment and a profile on
+disk. This is switched off: a user without a key must not use the host's. Its retries are off,
+since the router knows the deadline and the budget.
 
-Claude takes no temperature: the SDK has no parameter for it. A request that has one is asked
-without it, and the reply's `note` says so.
+The SDK has no temperature parameter. A request's temperature is dropped, and the reply's `note`
+says so. Tested against a server with the same wire format, not against the real service.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from anthropic import (
 )
 from anthropic.types import MessageParam, OutputConfigParam, RawMessageStreamEvent, TextBlockParam
 
-from llm.errors import Misspoken
+from llm.errors import InvalidResponse
 from llm.provider import Connection, sayable
 from llm.providers.wire import (
-    AWAY,
+    UNREACHABLE,
     ErrorReply,
     HttpProvider,
     ReplyStream,
@@ -42,8 +41,8 @@ from llm.providers.wire import (
 from llm.types import Effort, Finish, Json, Request, Usage
 
 EFFORT: Effort = "medium"
-"""Said where a request says nothing: what most models then choose is `high`, and with it they may
-think until no tokens are left for the answer."""
+"""The default effort. Most models default to `high`, with which the reasoning may use up the
+tokens of the answer."""
 
 _COUNTS = {
     "input_tokens": "input", "output_tokens": "output", "cache_read_input_tokens": "read",
@@ -52,37 +51,37 @@ _COUNTS = {
 
 
 class AnthropicProvider(HttpProvider):
-    """Answers by a Claude model. Its window of 200,000 tokens or more is not looked at: hardly a
-    question of ours comes near it, and the service says where one does."""
+    """Asks a Claude model. Its window of 200,000 tokens or more is not checked before a call: few
+    requests come near it, and the service reports an overflow."""
 
     finishes: ClassVar[Mapping[str, Finish]] = {
         "end_turn": "stop", "stop_sequence": "stop",
         "max_tokens": "length", "model_context_window_exceeded": "length",
         "refusal": "refusal",
     }
-    sdk_faults = (AnthropicError, httpx2.HTTPError)
+    sdk_errors = (AnthropicError, httpx2.HTTPError)
     wrapping = (APIConnectionError,)
     unreachable = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
     silent = (httpx2.TimeoutException,)
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self.away = f"{AWAY}; is the base URL right?"
+        self.unreachable_step = f"{UNREACHABLE}; check the network and the base URL"
         patience = httpx2.Timeout(connection.stall_s, connect=connection.connect_s)
         self._client = AsyncAnthropic(
             api_key=self.key.reveal(),
             base_url=self.url,
             max_retries=0,
             timeout=patience,
-            # The SDK's own would take a proxy of the environment on loopback too, and follow a
-            # redirect with the whole question to wherever it leads.
+            # The SDK's client would use the environment's proxy on loopback too, and follow
+            # redirects with the whole request.
             http_client=httpx2.AsyncClient(
                 timeout=patience, follow_redirects=False, trust_env=not on_this_machine(self.url)
             ),
-            # A variable of the environment would have it write spans, with all that is said.
+            # An environment variable could make it export spans with all prompts.
             open_telemetry=False,
         )
-        # ANTHROPIC_CUSTOM_HEADERS is merged in whatever is passed, and may hold a credential.
+        # ANTHROPIC_CUSTOM_HEADERS is always merged in and may hold a credential.
         self._client._custom_headers = {}
 
     async def opened(
@@ -92,7 +91,7 @@ class AnthropicProvider(HttpProvider):
         if self.thinks:
             config["effort"] = request.effort or EFFORT
         if isinstance(request.output, Json):
-            # Bounds that its grammar does not know become words: the answer is still validated.
+            # Unsupported bounds become descriptions; the answer is validated later.
             config["format"] = {
                 "type": "json_schema", "schema": transform_schema(dict(request.output.schema)),
             }
@@ -112,7 +111,7 @@ class AnthropicProvider(HttpProvider):
         return events
 
     def read(self, piece: RawMessageStreamEvent, answer: ReplyStream) -> str:
-        """Kinds that are not known add nothing."""
+        """The text that an event adds; unknown events add none."""
         match piece.type:
             case "message_start":
                 _count(piece.message.usage, answer)
@@ -121,7 +120,7 @@ class AnthropicProvider(HttpProvider):
             case "content_block_delta" if piece.delta.type == "text_delta":
                 return piece.delta.text
             case "content_block_delta" if piece.delta.type == "thinking_delta":
-                answer.thoughts.append(str(piece.delta.thinking))
+                answer.reasoning.append(str(piece.delta.thinking))
             case "message_delta":
                 _count(piece.usage, answer)
                 answer.end = piece.delta.stop_reason or answer.end
@@ -132,8 +131,8 @@ class AnthropicProvider(HttpProvider):
 
     def ended(self, request: Request, answer: ReplyStream, usage: Usage) -> None:
         if not answer.started:
-            raise Misspoken(
-                f"{self.place} ended its answer before it began: is the base URL Anthropic's?",
+            raise InvalidResponse(
+                f"{self.place} sent an empty answer; check that the base URL is Anthropic's",
                 started=True,
             )
 
@@ -154,7 +153,7 @@ class AnthropicProvider(HttpProvider):
         ]
         if self.model in found:
             return tuple(found)
-        # The list has dated names only; a model may be asked for by its alias.
+        # The list has dated names only, but a model may be requested by its alias.
         dated = re.compile(re.escape(self.model.removesuffix("-latest")) + r"-\d{8}")
         full = next((name for name in found if dated.fullmatch(name)), None)
         return tuple(self.model if name == full else name for name in found)
@@ -164,8 +163,8 @@ class AnthropicProvider(HttpProvider):
 
 
 def _count(usage: object, answer: ReplyStream) -> None:
-    """Records token counts. Later counts include earlier ones; a missing count keeps the earlier
-    one, and a value that is no count deletes it."""
+    """Records token counts. Later counts replace earlier ones; a missing count keeps the earlier
+    one, and an invalid value becomes 0."""
     counts = answer.counts
     for name, ours in _COUNTS.items():
         value = getattr(usage, name, None)

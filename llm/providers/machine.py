@@ -1,4 +1,4 @@
-"""What this machine has free for a model."""
+"""Memory and processor cores that this machine has available for a local model."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 
 
 def free_mib() -> int | None:
-    """Memory that a model may take, in MiB: what is available, within the container's own limit.
-    `None` where this is no Linux, and unknown."""
+    """Available memory in MiB within the container's limit; `None` (unknown) except on Linux."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="utf-8").split("\n")
     except OSError:
@@ -20,12 +19,12 @@ def free_mib() -> int | None:
         limit = group.joinpath("memory.max").read_text(encoding="utf-8").strip()
         used = group.joinpath("memory.stat").read_text(encoding="utf-8").split()[1]
     except OSError:
-        return free  # no container with a limit of its own
+        return free  # no container limit
     return min(free, (int(limit) - int(used)) // 2**20) if limit.isdecimal() else free
 
 
 def cores() -> int:
-    """Processors that this process may use, within the container's own limit."""
+    """Processor cores that this process may use within the container's limit."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="utf-8").split()

@@ -1,17 +1,15 @@
-"""Models behind Ollama, asked through its own SDK and its own `/api/chat`: the route that is like
-OpenAI's ignores `num_ctx`. Tried against a server that speaks the wire format, and never against
-a real Ollama.
+"""The provider of models behind Ollama, through its SDK and its `/api/chat`.
 
-Where a question is longer than the window, Ollama cuts it, keeps half a window of its end, and
-says nothing. So the window is asked for by name and is the same for a whole connection, since
-another one reloads the model; a question that may not fit is not sent; and the count of the
-question in the answer is looked at for signs of a cut. Its count is an estimate here that is
-rather too high, but no bound, so both are needed. The SDK cannot send `truncate: false`, by which
-newer servers would refuse such a question instead.
+Ollama's OpenAI-compatible route is not used because it ignores `num_ctx`. Ollama silently cuts a
+request that is longer than the window and keeps half a window of its end. So `num_ctx` is sent
+explicitly and stays constant for a connection, since a change reloads the model. A request that
+may not fit is not sent. The token count of the request in the answer is checked for a cut, because
+our own count is an estimate and no upper bound. The SDK cannot send `truncate: false`, with which
+newer servers would reject such a request.
 
-The SDK would wait for ever, and would take an address and a key from the environment. Here it is
-given both, and every wait has an end: a long one for the first byte, since a model may have to be
-loaded first, then one between two pieces.
+The SDK has no time-outs and reads an address and a key from the environment. Both are set here.
+There is a long time-out for the first byte, since a model may have to be loaded, and a shorter one
+between pieces. Tested against a server with the same wire format, not against a real Ollama.
 """
 
 from __future__ import annotations
@@ -41,31 +39,30 @@ from llm.types import Finish, Json, Request, Usage
 
 
 class OllamaProvider(HttpProvider):
-    """Answers by one model of one Ollama. `models` and the first call look whether it is there.
+    """Asks one model of one Ollama server. `models` and the first call check that it exists.
 
-    A model that can think is asked not to: its thoughts would have to have room in a window that
-    is small already. So an effort is not sent. Where one thinks all the same it does so within
-    `max_tokens`, and its thoughts are no text.
+    Reasoning is switched off, since it would have to fit into a small window; an effort is not
+    sent. If a model reasons anyway, it does so within `max_tokens`, and its reasoning is dropped.
     """
 
-    # Every other end is of an answer that is not whole, as where the model is unloaded amid it.
+    # Any other reason marks an incomplete answer, for instance if the model is unloaded meanwhile.
     finishes: ClassVar[Mapping[str, Finish]] = {"stop": "stop", "length": "length"}
-    sdk_faults = (ResponseError, RequestError, httpx.HTTPError, ConnectionError)
+    sdk_errors = (ResponseError, RequestError, httpx.HTTPError, ConnectionError)
     unreachable = (httpx.ConnectError, httpx.ConnectTimeout, ConnectionError)
     silent = (httpx.TimeoutException,)
     listing_s = 2.0  # it answers from memory
 
     window: int
-    """As asked for; once the model was seen, no more than what it was made for."""
+    """The configured window; after the first call at most the model's own."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self.away = "is not running; start it with `ollama serve`"
+        self.unreachable_step = "is not running; start it with `ollama serve`"
         self.window = int(connection.option("num_ctx"))
         self.steps = {
             UnknownModel: f"does not have {self.model!r}: run `ollama pull {self.model}`",
             ContextOverflow: f"{NEXT_STEP[ContextOverflow]}, or with a larger num_ctx",
-            ProviderDown: "failed by its own fault; its log says more",
+            ProviderDown: "had an internal error; see its log",
         }
         self._checked = False
         self._can_think = False
@@ -78,16 +75,16 @@ class OllamaProvider(HttpProvider):
         )
 
     async def opened(self, request: Request, answer: ReplyStream) -> aclosing[Any]:
-        """Nothing of the question is sent before the first line is waited for."""
+        """The SDK sends the request when its first line is awaited."""
         self._must_fit(request)
         await self._check()
-        self._must_fit(request)  # the model may have been made for less than was asked for
+        self._must_fit(request)  # the model's own window may be smaller than the configured one
         first = {"role": "system", "content": sayable(request.system)}
         output, conversation = request.output, turns(request)
-        takes_form = isinstance(output, Json) and FORM not in self.refused
-        form = dict(output.schema) if isinstance(output, Json) and takes_form else None
+        takes_schema = isinstance(output, Json) and FORM not in self.refused
+        form = dict(output.schema) if isinstance(output, Json) and takes_schema else None
         sampling = self.sampling(request)
-        answer.wishes = frozenset((*([FORM] if form is not None else ()), *sampling))
+        answer.optional = frozenset((*([FORM] if form is not None else ()), *sampling))
         return aclosing(await self._client.chat(
             model=self.model,
             messages=[first, *conversation] if request.system else conversation,
@@ -105,20 +102,19 @@ class OllamaProvider(HttpProvider):
             answer.counts = Usage(
                 token_count(piece.prompt_eval_count) or 0, token_count(piece.eval_count) or 0
             )
-        answer.thoughts.append(sayable(piece.message.thinking or ""))
+        answer.reasoning.append(sayable(piece.message.thinking or ""))
         return piece.message.content or ""
 
     def ended(self, request: Request, answer: ReplyStream, usage: Usage) -> None:
         if self._may_be_cut(request, usage):
             raise ContextOverflow(
-                f"{self.place} counted {usage.input} tokens of a question in a window of "
-                f"{self.window}, so it may have cut it in silence; ask with less, or with a "
-                "larger num_ctx", started=True, usage=usage,
+                f"{self.place} counted {usage.input} tokens of a request in a window of "
+                f"{self.window}, so it may have cut the request; shorten it or set a larger "
+                "OLLAMA_NUM_CTX", started=True, usage=usage,
             )
 
     def error_reply(self, error: BaseException) -> ErrorReply | None:
-        """Its errors are a status and a sentence; in a stream that has begun the SDK gives the
-        status -1, and only the sentence tells."""
+        """Errors are a status and a sentence; within a stream the SDK reports status -1."""
         self._checked = False  # the next call checks again
         if not isinstance(error, ResponseError):
             return None
@@ -130,21 +126,21 @@ class OllamaProvider(HttpProvider):
         return tuple(self.model if _full(name) == own else name for name in names)
 
     async def close(self) -> None:
-        await self._client.close()  # type: ignore[no-untyped-call]  # the SDK leaves it out
+        await self._client.close()  # type: ignore[no-untyped-call]  # untyped in the SDK
 
     def _must_fit(self, request: Request) -> None:
-        """Raises `ContextOverflow` where question and answer may not have room together."""
+        """Raises `ContextOverflow` if request and answer may not fit into the window."""
         tokens = question_tokens(self.count, texts_of(request))
         if tokens + request.max_tokens > self.window:
             raise ContextOverflow(
-                f"a question of about {tokens} tokens and an answer of {request.max_tokens} do "
-                f"not fit into the window of {self.window} tokens; nothing was sent: ask with "
-                "less, or with a larger num_ctx"
+                f"a request of about {tokens} tokens and an answer of {request.max_tokens} do "
+                f"not fit into the window of {self.window} tokens; nothing was sent. Shorten the "
+                "request or set a larger OLLAMA_NUM_CTX"
             )
 
     def _may_be_cut(self, request: Request, usage: Usage) -> bool:
-        """Whether the server's count of the question is what a cut would leave, or more than what
-        was found to fit. Where no text of that many bytes could fill the window, none was cut."""
+        """Whether the server's token count of the request equals the length after a cut, or more
+        than fits. A request with fewer bytes than the window has tokens cannot have been cut."""
         most = question_tokens(lambda text: len(sayable(text).encode()), texts_of(request))
         if usage.estimated or most <= self.window:
             return False
@@ -152,8 +148,8 @@ class OllamaProvider(HttpProvider):
         return half <= usage.input <= half + 4 or usage.input > self.window - request.max_tokens
 
     async def _check(self) -> None:
-        """Looks, before the first call and after one that failed, whether there is a server that
-        has the model, and how much the model can hold. Raises what is missing."""
+        """Checks before the first call, and after a failed one, that the server has the model, and
+        reads the model's window. Raises `CallFailed`."""
         if self._checked:
             return
         there = await self.models()
@@ -172,7 +168,7 @@ class OllamaProvider(HttpProvider):
         self._checked = True
 
     async def _keyed(self, request: httpx.Request) -> None:
-        """Gives a request the connection's key or none, whatever the environment holds."""
+        """Sets the connection's key on a request, or none; ignores the environment."""
         request.headers.pop("authorization", None)
         if self.key:
             request.headers["Authorization"] = f"Bearer {self.key.reveal()}"

@@ -1,14 +1,14 @@
-"""The provider of servers that speak OpenAI's chat completions: OpenAI, and many that do alike.
+"""The provider of servers with OpenAI's chat completions API: OpenAI and compatible servers.
 
-Nothing is taken from the environment, where OpenAI's client would find keys, addresses,
-organisations and headers: each request is given its headers here, and no others. Each call is
-one request; who wants another makes it. Where a server has no schema mode (`Row.json`), the
-schema stands in the system prompt, and answers are checked by who asked, as everywhere.
+OpenAI's client would read keys, addresses, organisations and headers from the environment, so the
+headers of each request are set here. Each call is one request; callers do the retries. If a
+server has no schema mode (`ProviderRow.json`), the schema is part of the system prompt. The
+caller validates answers in either case.
 
-The SDK does not check chunks against its types, and compatible servers leave out what is not
-optional and add what is not known: so each value is looked at here.
+The SDK does not check chunks against its types, and compatible servers omit required fields and
+add unknown ones, so each value is checked here.
 
-Not run against any of the real servers: their words and parameters are as they are described.
+Implemented from the servers' documentation; not tested against the real servers.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from llm.asking.schemas import Schema, without
 from llm.errors import Rejected, UnknownModel
 from llm.provider import Connection, sayable
 from llm.providers.wire import (
-    AWAY,
     FORM,
     NEXT_STEP,
+    UNREACHABLE,
     ErrorReply,
     HttpProvider,
     ReplyStream,
@@ -36,21 +36,21 @@ from llm.providers.wire import (
 )
 from llm.types import Finish, Json, Request, TokenAlternative, Usage
 
-WISHES = {"response_format": FORM}
-LEFT_OUT = {*WISHES, "temperature", "reasoning_effort", "stream_options"}
-"""Parameters without which a question can be asked too."""
+ALIASES = {"response_format": FORM}
+OPTIONAL = {*ALIASES, "temperature", "reasoning_effort", "stream_options"}
+"""Parameters that a request can omit; `ALIASES` has their names in `ReplyStream.optional`."""
 
 
 class OpenAiProvider(HttpProvider):
-    """Asks one server with one key. Its name is its row's, since prices go by that."""
+    """Asks one server with one key. Its name is its row's name, which prices are looked up by."""
 
     finishes: ClassVar[Mapping[str, Finish]] = {
         "stop": "stop", "eos": "stop", "eos_token": "stop", "stop_sequence": "stop",
-        "tool_calls": "stop", "function_call": "stop",  # where none was offered, the text is judged
+        "tool_calls": "stop", "function_call": "stop",  # no tools were offered: use the text
         "length": "length", "max_tokens": "length",
         "content_filter": "refusal", "safety": "refusal",
     }
-    sdk_faults = (openai.OpenAIError, httpx2.HTTPError)
+    sdk_errors = (openai.OpenAIError, httpx2.HTTPError)
     wrapping = (openai.APIConnectionError,)
     unreachable = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
     silent = (httpx2.TimeoutException,)
@@ -58,7 +58,8 @@ class OpenAiProvider(HttpProvider):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.steps = {Rejected: f"{NEXT_STEP[Rejected]} and the preset"}
-        self.away = f"{AWAY}; is it running?" if self.row.local else AWAY
+        local, remote = "start the server", "check the network and the base URL"
+        self.unreachable_step = f"{UNREACHABLE}; {local if self.row.local else remote}"
         patience = self._patience(connection.stall_s)
         self._client = openai.AsyncOpenAI(
             api_key="not sent: see _bare",
@@ -75,13 +76,13 @@ class OpenAiProvider(HttpProvider):
 
     async def opened(self, request: Request, answer: ReplyStream) -> openai.AsyncStream[Any]:
         if not self.model:
-            raise UnknownModel(f"no model of {self.name} is named, and it has no default: name one")
+            raise UnknownModel(f"{self.name} has no default model: set a model for it")
         asked = self._asked(request)
-        answer.wishes = frozenset(WISHES.get(name, name) for name in asked.keys() & LEFT_OUT)
+        answer.optional = frozenset(ALIASES.get(name, name) for name in asked.keys() & OPTIONAL)
         chunks = await self._client.chat.completions.create(**asked)
         answer.accepted = True
         self._must_stream(chunks.response)
-        return chunks  # type: ignore[no-any-return]  # of whatever the body asks for
+        return chunks  # type: ignore[no-any-return]  # typed by the body's parameters
 
     def read(self, piece: object, answer: ReplyStream) -> str:
         answer.started = True
@@ -97,18 +98,18 @@ class OpenAiProvider(HttpProvider):
                 _text(getattr(delta, name, None)) for name in ("reasoning_content", "reasoning")
             )
             if thought:
-                answer.thoughts.append(thought)
-                self.thinks = True  # which may be unknown until now
+                answer.reasoning.append(thought)
+                self.thinks = True  # may not have been known before
             answer.end = sayable(str(getattr(choice, "finish_reason", None) or answer.end))
         return text
 
     def error_reply(self, error: BaseException) -> ErrorReply | None:
         if not isinstance(error, openai.APIError) or isinstance(error, openai.APIConnectionError):
             return None
-        status, wait_s = 0, None  # in a stream, if the error has no status of its own
+        status, wait_s = 0, None  # an error within a stream may have no status
         if isinstance(error, openai.APIStatusError):
             status, wait_s = error.status_code, retry_after_s(error.response.headers)
-        body = error.body  # the SDK's message holds all of it where there is a status
+        body = error.body  # with a status, the SDK's message is the whole body
         words = body.get("message") if isinstance(body, dict) else body
         code, kind = str(error.code or ""), str(error.type or "")
         names = tuple(filter(None, (kind, code)))
@@ -116,10 +117,10 @@ class OpenAiProvider(HttpProvider):
 
     async def listed(self) -> tuple[str, ...]:
         there = {str(model.id): model async for model in self._client.models.list()}
-        full = f"models/{self.model}"  # Gemini's way
+        full = f"models/{self.model}"  # Gemini's spelling
         if full in there:
             there = {self.model if name == full else name: there[name] for name in there}
-        # A server of one model, as llama-server is, may take any name for it.
+        # A server with one model, such as llama-server, may accept any name for it.
         sole = next(iter(there.values())) if len(there) == 1 else None
         own = there.get(self.model, sole)
         self.window, self.parameters_b = _window(own), _parameters_b(own)
@@ -129,14 +130,14 @@ class OpenAiProvider(HttpProvider):
         await self._client.close()
 
     def _patience(self, first_s: float) -> httpx2.Timeout:
-        """`first_s` is the longest silence, also before the first byte."""
+        """The time-outs; `first_s` is the longest silence, also before the first byte."""
         return httpx2.Timeout(
             connect=self.connection.connect_s, read=first_s,
             write=self.connection.stall_s, pool=self.connection.connect_s,
         )
 
     async def _bare(self, request: httpx2.Request) -> None:
-        """Leaves a request the headers that are meant, whatever the SDK and the environment add."""
+        """Replaces the headers that the SDK and the environment set by the required ones."""
         headers = {
             "Host": request.headers["host"],
             "User-Agent": f"AsyncOpenAI/Python {openai.__version__}",
@@ -150,7 +151,7 @@ class OpenAiProvider(HttpProvider):
         request.headers = httpx2.Headers(headers)
 
     def _asked(self, request: Request) -> dict[str, Any]:
-        """The request's body, as the server takes it."""
+        """The request's body for this server."""
         row, system = self.row, sayable(request.system)
         asked: dict[str, Any] = {
             "model": self.model, "stream": True, row.limit: request.max_tokens,
@@ -170,12 +171,12 @@ class OpenAiProvider(HttpProvider):
                 "type": "json_schema",
                 "json_schema": {"name": "answer", "strict": True, "schema": wanted},
             }
-        # By its row, and not by `self.thinks`: others may think, and know no effort.
+        # Not `self.thinks`: a model that was observed to think may not accept an effort.
         if request.effort is not None and row.thinking(self.model):
             asked["reasoning_effort"] = request.effort
         if row.stream_usage:
             asked["stream_options"] = {"include_usage": True}
-        for name in self.refused & asked.keys() & LEFT_OUT:
+        for name in self.refused & asked.keys() & OPTIONAL:
             del asked[name]
         first = [{"role": "system", "content": system}] if system else []
         last = [{"role": "assistant", "content": frame.opening}] if frame is not None else []
@@ -184,23 +185,23 @@ class OpenAiProvider(HttpProvider):
             asked["timeout"] = self._patience(self.loading_s(request))
         return asked
 
-    def takes_form(self, request: Request) -> bool:
-        return self.row.json == "schema" and super().takes_form(request)
+    def takes_schema(self, request: Request) -> bool:
+        return self.row.json == "schema" and super().takes_schema(request)
 
     def _must_stream(self, response: httpx2.Response) -> None:
-        """Raises `Rejected` where something answers with 200 that is no stream, as a web page of
-        a wrong address: it would pass for a stream that ends at once."""
+        """Raises `Rejected` for a response with status 200 that is not a stream, such as a web
+        page at a wrong address, which would look like an empty stream."""
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind in ("text/html", "application/json"):
             raise Rejected(
-                f"{self.place} answered with {kind}, not with a stream; is the base URL right?",
+                f"{self.place} answered with {kind} instead of a stream; check the base URL",
                 started=True,
             )
 
 
 def _note_alternatives(logprobs: object, answer: ReplyStream) -> None:
-    """Takes in what else was likely in the place of each token of a piece; SDKs make dictionaries
-    of what their types do not have, and objects of the rest."""
+    """Records the likely alternatives of each token. SDKs return dictionaries for fields that
+    their types do not declare, and objects for the others."""
     content = _of(logprobs, "content")
     for token in content if isinstance(content, list) else ():
         written = _text(_of(token, "token"))
@@ -217,12 +218,12 @@ def _of(value: object, name: str) -> object:
 
 
 def _usage(usage: object) -> Usage | None:
-    """The last count of a stream; nothing where a server sends zeros until it knows better."""
+    """The token counts of a chunk; `None` if they are zero, as before the last chunk."""
     asked, answered = (
         token_count(getattr(usage, name, None)) or 0
         for name in ("prompt_tokens", "completion_tokens")
     )
-    # Gemini leaves a model's thoughts out of the one, and has them in the total.
+    # Gemini counts a model's reasoning in the total only.
     answered = max(answered, (token_count(getattr(usage, "total_tokens", None)) or 0) - asked)
     if not asked and not answered:
         return None
@@ -233,7 +234,7 @@ def _usage(usage: object) -> Usage | None:
 
 
 def _text(value: object) -> str:
-    """A text, or the texts among parts, as some servers send them beside a model's thoughts."""
+    """A text, or the joined text parts that some servers send next to reasoning parts."""
     if isinstance(value, list):
         parts = [part for part in value if isinstance(part, dict) and part.get("type") == "text"]
         return "".join(_text(part.get("text")) for part in parts)
@@ -241,22 +242,21 @@ def _text(value: object) -> str:
 
 
 def _window(model: object) -> int | None:
-    """A model's window, where its server tells; OpenAI itself does not."""
+    """A model's context window, if the server lists it; OpenAI does not."""
     names = ("max_model_len", "context_window", "context_length")
     sizes = [getattr(model, name, None) for name in names]
     if isinstance(meta := getattr(model, "meta", None), dict):
-        sizes.append(meta.get("n_ctx"))  # llama-server's way
+        sizes.append(meta.get("n_ctx"))  # llama-server
     return next(filter(None, map(token_count, sizes)), None)
 
 
 def _parameters_b(model: object) -> float | None:
-    """Billions of a model's parameters, in llama-server's way."""
+    """Billions of parameters of a model, as llama-server lists them."""
     meta = getattr(model, "meta", None)
     number = meta.get("n_params") if isinstance(meta, dict) else None
     return number / 1e9 if isinstance(number, int) and number > 0 else None
 
 
 def strict_schema(schema: Schema) -> dict[str, object]:
-    """A schema without the words that OpenAI's strict mode does not know; the asker's own check
-    sees to these bounds."""
+    """A schema without the keywords that OpenAI's strict mode rejects; callers check the bounds."""
     return without(schema, "minLength", "maxLength", "default")

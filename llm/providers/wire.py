@@ -1,7 +1,7 @@
-"""What providers behind HTTP have in common: an answer as it comes, and what faults mean.
+"""The common base of HTTP providers: streaming an answer and classifying errors.
 
-Nothing here knows an SDK: each provider says what is sent, what a piece of its stream holds, and
-which exceptions its SDK makes of a broken transport.
+It depends on no SDK. Each provider defines what is sent, how a piece of its stream is read, and
+which exceptions its SDK raises for transport errors.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from urllib.parse import urlsplit
 from llm.errors import (
     CallFailed,
     ContextOverflow,
-    Misspoken,
+    InvalidResponse,
     NeedsKey,
+    OptionRefused,
     Overloaded,
     ProviderDown,
     RateLimited,
     Rejected,
     TimedOut,
     UnknownModel,
-    WishRefused,
     WrongKey,
 )
 from llm.keys import Secret
@@ -39,7 +39,7 @@ from llm.provider import (
     Connection,
     checked_url,
     estimated_tokens,
-    overlong,
+    overlong_message,
     sayable,
     too_few,
 )
@@ -51,12 +51,12 @@ T = TypeVar("T")
 Faults = tuple[type[Exception], ...]
 
 LOADING_S = 300.0
-"""The longest wait for the first piece of a server that may be loading its model; the request's
-deadline is another bound."""
+"""The longest wait for the first piece from a server that may be loading its model; the request's
+deadline also applies."""
 CLOSING_S = 3.0
-"""The longest wait for what comes behind an answer's end, as its count of tokens."""
+"""The longest wait for data after the end of an answer, such as its token count."""
 MAX_SHOWN = 300
-"""Characters of a provider's own words that reach a message."""
+"""The maximum characters of a provider's error text in a message."""
 
 BY_STATUS: dict[int, type[CallFailed]] = {
     401: WrongKey, 402: WrongKey, 403: WrongKey, 408: TimedOut, 413: ContextOverflow,
@@ -65,22 +65,22 @@ BY_STATUS: dict[int, type[CallFailed]] = {
 """HTTP statuses whose meaning does not depend on the server."""
 
 NEXT_STEP: dict[type[CallFailed], str] = {
-    WrongKey: "does not accept the key; check it, and its account's balance and limits",
+    WrongKey: "rejected the key; check it, and the balance and limits of its account",
     UnknownModel: "does not have the model; choose one that it lists",
-    ContextOverflow: "finds the question too long; ask with less",
-    Rejected: "finds the request wrong; check the base URL",
-    RateLimited: "allows no more calls now; come again later",
-    Overloaded: "has no capacity now; come again later",
-    TimedOut: "gave no answer in time; come again later",
-    ProviderDown: "failed by its own fault; come again later",
+    ContextOverflow: "found the request too long; shorten it",
+    Rejected: "found the request invalid; check the base URL",
+    RateLimited: "allows no more calls now; try again later",
+    Overloaded: "has no capacity now; try again later",
+    TimedOut: "did not answer in time; try again later",
+    ProviderDown: "had an internal error; try again later",
 }
-"""Next steps for each kind of refusal; a provider may replace some of them."""
+"""What happened and the next step for each kind of error; a provider may replace some of them."""
 
 
-AWAY = "cannot be reached"
+UNREACHABLE = "cannot be reached"
 
 FORM = "form"
-"""A wish that a server may refuse; the others have its own names of parameters."""
+"""The optional schema; the other optional parameters go by the server's names."""
 
 
 @dataclass(frozen=True)
@@ -88,18 +88,18 @@ class ErrorReply:
     """An error as a server reported it."""
 
     status: int
-    """Of HTTP; not positive where only the words of a stream that had begun well tell."""
+    """The HTTP status; 0 or -1 for an error within a stream."""
     words: str
     names: tuple[str, ...] = ()
-    """Its codes and types."""
+    """Error codes and types."""
     retry_after_s: float | None = None
 
     @property
     def line(self) -> str:
-        """All of it in short."""
+        """A one-line summary."""
         number = str(self.status) if self.status > 0 else ""
         name = " ".join(filter(None, (number, *self.names[:1])))
-        return ": ".join(filter(None, (name, self.words or "no more was said")))
+        return ": ".join(filter(None, (name, self.words or "no further details")))
 
 
 BY_NAME: tuple[tuple[type[CallFailed], set[str]], ...] = (
@@ -118,9 +118,9 @@ BY_NAME: tuple[tuple[type[CallFailed], set[str]], ...] = (
     (RateLimited, {"rate_limit_exceeded", "rate_limit_error", "too_many_requests"}),
     (TimedOut, {"timeout_error"}),
 )
-"""By a code or a type, the most telling first."""
+"""Error classes by code or type, the most specific first."""
 
-# There is no code for these everywhere, only words; if they change, it is `Rejected`, and says so.
+# Some servers have no code for these, only text. If the text changes, the error is `Rejected`.
 TOO_LONG = re.compile(
     r"context[ _](length|window|size|limit)|maximum (context|number of tokens)|too many tokens"
     r"|prompt (is )?too long|range of input length",
@@ -132,32 +132,31 @@ NO_MODEL = re.compile(r"model .*not found|try pulling", re.IGNORECASE)
 BUSY = re.compile(r"server busy|maximum pending requests", re.IGNORECASE)
 
 
-def kind_of(said: ErrorReply) -> type[CallFailed]:
-    """What a server means by an error.
+def kind_of(reply: ErrorReply) -> type[CallFailed]:
+    """The class of a server's error.
 
-    Servers agree on the shape of an error and on little else: some say with a status what others
-    say with a code or in words alone, and in a stream that has begun there is no status. So all of
-    it is looked at, the most telling first. An account without credit is a key that may not do
-    this, though servers say 429 or 402: no waiting mends it, and only the key's owner can.
+    Servers use statuses, codes or text for the same error, and an error within a stream has no
+    status. So all three are checked, the most specific first. An account without credit counts as
+    `WrongKey`, though servers send 429 or 402: waiting does not help.
     """
-    names = {name.lower() for name in said.names}
-    numbers = [int(name) for name in said.names if re.fullmatch(r"[45]\d\d", name)]
-    status = said.status if said.status >= 300 else next(iter(numbers), 0)
+    names = {name.lower() for name in reply.names}
+    numbers = [int(name) for name in reply.names if re.fullmatch(r"[45]\d\d", name)]
+    status = reply.status if reply.status >= 300 else next(iter(numbers), 0)
     if any(name.endswith("spend_limit_reached") for name in names):
         return WrongKey
     for kind, its_names in BY_NAME:
         if names & its_names:
             return kind
-    if status == 498 or BUSY.search(said.words):  # Groq's number for a lack of capacity
+    if status == 498 or BUSY.search(reply.words):  # Groq's status for a lack of capacity
         return Overloaded
     if status in BY_STATUS:
         return BY_STATUS[status]
-    if status < 500 and TOO_LONG.search(said.words):
+    if status < 500 and TOO_LONG.search(reply.words):
         return ContextOverflow
-    # So is a wrong address answered, by a server that speaks of no models.
-    if (MODEL_WORDS if status == 404 else NO_MODEL).search(said.words) and status in (0, 400, 404):
+    # A wrong address is also answered with 404, but without mentioning a model.
+    if (MODEL_WORDS if status == 404 else NO_MODEL).search(reply.words) and status in (0, 400, 404):
         return UnknownModel
-    if status == 400 and KEY_WORDS.search(said.words):  # Gemini's status for a wrong key
+    if status == 400 and KEY_WORDS.search(reply.words):  # Gemini's status for a wrong key
         return WrongKey
     if status == 0:
         return Rejected if "invalid_request_error" in names else ProviderDown
@@ -165,7 +164,7 @@ def kind_of(said: ErrorReply) -> type[CallFailed]:
 
 
 PLAIN_ENDS = ("", "stop", "length", "end_turn", "stop_sequence")
-"""Ends that need no reason."""
+"""Finish reasons that need no explanation."""
 
 
 NOTHING = Usage()
@@ -173,46 +172,46 @@ NOTHING = Usage()
 
 @dataclass
 class ReplyStream:
-    """What has come of an answer so far."""
+    """The received part of an answer."""
 
     finishes: Mapping[str, Finish]
-    """The server's words for an answer's end; every other one is of an answer that is not whole."""
+    """The server's finish reasons; any other reason marks an incomplete answer."""
     most: int = 0
-    """Tokens that were asked for."""
-    wishes: frozenset[str] = frozenset()
-    """What was sent with the question and can be left out."""
-    begun: float = field(default_factory=time.perf_counter)
+    """The maximum output tokens of the request."""
+    optional: frozenset[str] = frozenset()
+    """The optional parameters of the request."""
+    started_at: float = field(default_factory=time.perf_counter)
     accepted: bool = False
-    """The server has said 200: whatever comes now, the call may be paid for."""
+    """Whether the server has answered with status 200, from which on the call may be billed."""
     started: bool = False
-    """A piece of the stream has come."""
+    """Whether a piece of the stream has arrived."""
     end: str = ""
-    """The server's word for why it stopped; empty until it has."""
+    """The server's finish reason; empty before the end."""
     why: str = ""
-    """What it said of that."""
+    """The server's explanation of the finish reason."""
     refusal: str = ""
     counts: Usage = NOTHING
-    """As the server has counted."""
+    """The server's token counts."""
     pieces: list[str] = field(default_factory=list)
-    thoughts: list[str] = field(default_factory=list)
-    """They are paid for, and are no text."""
+    reasoning: list[str] = field(default_factory=list)
+    """Reasoning, which is billed but not part of the text."""
     first_s: float | None = None
     alternatives: list[TokenAlternative] = field(default_factory=list)
     scored: int = 0
-    """Characters of the tokens whose probabilities have come."""
+    """Characters of the tokens whose probabilities have arrived."""
 
     length: int = 0
-    """Characters of its text. Some servers do not bound thoughts."""
+    """Characters of the text. Reasoning is not counted, since some servers do not limit it."""
 
     def add(self, text: str) -> str:
-        """Takes a piece of the answer's text in."""
+        """Appends a piece of the answer's text."""
         text = sayable(text)
         self.started = True
         if text:
             self.pieces.append(text)
             self.length += len(text)
             if self.first_s is None:
-                self.first_s = time.perf_counter() - self.begun
+                self.first_s = time.perf_counter() - self.started_at
         return text
 
     @property
@@ -220,42 +219,41 @@ class ReplyStream:
         return "refusal" if self.refusal else self.finishes.get(self.end.lower(), "cut")
 
     def usage(self, sent: str) -> Usage:
-        """The server's count; our own estimate where it has not counted, or not to the end, or says
-        one token of what cannot be one, as an SDK reads `true` for 1. Nobody is charged for more by
-        our estimate than was asked for."""
+        """The server's token counts, or our estimate if they are missing, partial or implausible
+        (an SDK reads `true` as 1). An estimate never exceeds the request's token limit."""
         asked, output = replace(self.counts, output=0), self.counts.output
         text = "".join((*self.pieces, self.refusal))
-        thoughts = "".join(self.thoughts)
+        reasoning = "".join(self.reasoning)
         counted = is_count(asked.total, sent)
-        if counted and self.end and is_count(output, text) and (output or not thoughts):
+        if counted and self.end and is_count(output, text) and (output or not reasoning):
             return self.counts
         if not counted:
             asked = Usage(max(estimated_tokens(sent), asked.total))
-        said = min(estimated_tokens(text + thoughts), self.most)
-        return replace(asked, output=max(said, output), estimated=True)
+        estimate = min(estimated_tokens(text + reasoning), self.most)
+        return replace(asked, output=max(estimate, output), estimated=True)
 
 
 Pieces = AsyncIterator[Any]
-"""What an SDK makes of a stream; each has types of its own, or none."""
+"""The stream of an SDK; each SDK has its own types, or none."""
 
 
 class HttpProvider(ABC):
-    """A model behind a server, asked by its SDK. See `Provider`."""
+    """A model behind a server, accessed through an SDK. See `Provider`."""
 
     finishes: ClassVar[Mapping[str, Finish]]
-    sdk_faults: ClassVar[Faults]
-    """What the SDK lets through: its own exceptions, and its transport's."""
+    sdk_errors: ClassVar[Faults]
+    """The exceptions of the SDK and of its transport."""
     wrapping: ClassVar[Faults] = ()
-    """Those of them that stand around one of the transport."""
+    """SDK exceptions that wrap a transport exception."""
     unreachable: ClassVar[Faults]
     silent: ClassVar[Faults]
     listing_s: ClassVar[float] = 20.0
-    """The most seconds for a question that spends nothing, as for the models."""
+    """The time-out in seconds of requests that are not billed, such as the list of models."""
 
     exact = False
     window: int | None = None
     parameters_b: float | None = None
-    """As the server tells with its models."""
+    """Billions of parameters, if the server lists them."""
 
     def __init__(self, connection: Connection) -> None:
         self.name = connection.provider
@@ -263,44 +261,44 @@ class HttpProvider(ABC):
         self.row = connection.row
         self.model = connection.model or self.row.model
         self.thinks = self.row.thinking(self.model)
-        self.away = AWAY
-        """What is said of a server that cannot be reached."""
+        self.unreachable_step = UNREACHABLE
+        """The message for a server that cannot be reached."""
         self.steps: Mapping[type[CallFailed], str] = {}
         """Next steps that replace those of `NEXT_STEP`."""
         self.refused: set[str] = set()
-        """The wishes that this server has refused."""
+        """The optional parameters that this server has refused."""
         self.key = connection.key
         if self.key or self.row.needs_key:
             sendable_key(self.key, self.name, self.row.key)
         self.url = checked_url(connection.base_url or self.row.base_url, self.name)
         self.place = f"{self.name} at {place(self.url)}"
-        self._faults: Faults = (*self.sdk_faults, TimeoutError, Unreadable)
+        self._faults: Faults = (*self.sdk_errors, TimeoutError, Unreadable)
 
     @abstractmethod
     async def opened(
         self, request: Request, answer: ReplyStream
     ) -> AbstractAsyncContextManager[Pieces]:
-        """Sends a question; notes on the answer that it is accepted once the server says so."""
+        """Sends a request and returns its stream; sets `answer.accepted` on status 200."""
 
     @abstractmethod
     def read(self, piece: Any, answer: ReplyStream) -> str:
-        """The text that a piece of the stream adds; all else that it tells goes to the answer."""
+        """The text that a piece of the stream adds; other data is stored in `answer`."""
 
     @abstractmethod
     def error_reply(self, error: BaseException) -> ErrorReply | None:
-        """What the server said by an exception; `None` for a fault of the transport."""
+        """The server's error in an exception; `None` for a transport error."""
 
     @abstractmethod
     async def listed(self) -> tuple[str, ...]:
-        """The models, as `Provider.models` gives them."""
+        """The models, in the form of `Provider.models`."""
 
     def ended(self, request: Request, answer: ReplyStream, usage: Usage) -> None:  # noqa: B027 - a hook
-        """Looks at an answer's end; raises for one that is none."""
+        """Checks a complete answer; raises `CallFailed` for an invalid one."""
 
     async def stream(self, request: Request) -> Stream:
         answer = ReplyStream(self.finishes, request.max_tokens)
         fault: CallFailed | None = None
-        if isinstance(request.output, Json) and not self.takes_form(request):
+        if isinstance(request.output, Json) and not self.takes_schema(request):
             request = replace(request, system=f"{request.system}{form_words(request.output)}")
         frame = request.frame if self.row.frames else None
         opening = before = "" if frame is None else frame.opening
@@ -318,9 +316,9 @@ class HttpProvider(ABC):
         except self._faults as error:
             if not answer.end:
                 fault = self._fault(error, answer, sent_text(request))
-            # Else the answer is whole, and what was lost is the count of its tokens.
+            # Otherwise the answer is complete, and only its token count is lost.
         if fault is not None:
-            raise fault  # out here, where no fault of the SDK, which may quote a key, hangs on it
+            raise fault  # outside of `except`: the SDK's exception may quote a key
         usage = answer.usage(sent_text(request))
         self.ended(request, answer, usage)
         closing = "" if frame is None or answer.finish != "stop" else frame.closing
@@ -331,7 +329,7 @@ class HttpProvider(ABC):
         yield Reply(
             whole, answer.finish, self.name, self.model, usage,
             note="; ".join(filter(None, (scrubbed(reason, self.key), self._unsent(request)))),
-            wall_s=time.perf_counter() - answer.begun, first_s=answer.first_s,
+            wall_s=time.perf_counter() - answer.started_at, first_s=answer.first_s,
             alternatives=tuple(
                 one._replace(at=one.at + len(opening)) for one in answer.alternatives
             ),
@@ -339,12 +337,11 @@ class HttpProvider(ABC):
         )
 
     def _text_of(self, piece: Any, answer: ReplyStream) -> str:
-        """The text that a piece adds. SDKs make their types of whatever comes, so that one of the
-        wrong form is found out here."""
+        """The text that a piece adds. SDKs do not validate pieces, so malformed ones fail here."""
         try:
             text = answer.add(self.read(piece, answer))
         except (AttributeError, TypeError) as error:
-            raise Unreadable(f"a piece of the wrong form: {error}") from None
+            raise Unreadable(f"malformed piece: {error}") from None
         if too_few(answer.most, answer.length + len(answer.refusal)):
             raise Overlong
         return text
@@ -353,7 +350,7 @@ class HttpProvider(ABC):
         return await self.unbilled(self.listed())
 
     async def unbilled(self, answer: Awaitable[T]) -> T:
-        """The answer to a question that spends nothing."""
+        """The response to a request that is not billed."""
         try:
             async with asyncio.timeout(self.listing_s):
                 return await readable(answer)
@@ -365,32 +362,32 @@ class HttpProvider(ABC):
         return estimated_tokens(text)
 
     def sampling(self, request: Request) -> dict[str, float]:
-        """The temperature, where the model takes one."""
-        takes = self.row.temperature
-        calm = takes == "always" or (
-            takes == "unless thinking" and not self.row.thinking(self.model)
+        """The temperature parameter, if the model takes one."""
+        mode = self.row.temperature
+        accepts = mode == "always" or (
+            mode == "unless thinking" and not self.row.thinking(self.model)
         )
-        wished = request.temperature
-        takes_it = calm and "temperature" not in self.refused
-        return {"temperature": wished} if wished is not None and takes_it else {}
+        value = request.temperature
+        sent = accepts and "temperature" not in self.refused
+        return {"temperature": value} if value is not None and sent else {}
 
-    def takes_form(self, request: Request) -> bool:
-        """Whether the form of an answer in JSON is sent beside the words."""
+    def takes_schema(self, request: Request) -> bool:
+        """Whether the JSON Schema is sent as a parameter, not only in the prompt."""
         return FORM not in self.refused
 
     def _unsent(self, request: Request) -> str:
-        """Words for a temperature that was wished and is not taken there: no wish is dropped in
-        silence. An effort may be: it is for models that think, whichever they are."""
+        """A note if the requested temperature is not sent. An effort may be dropped without a note,
+        since it only applies to reasoning models."""
         unsent = request.temperature is not None and not self.sampling(request)
-        return "asked without temperature, which it does not take" if unsent else ""
+        return "sent without temperature, which the model does not accept" if unsent else ""
 
     def loading_s(self, request: Request) -> float:
-        """The longest wait for a first piece."""
+        """The longest wait for the first piece."""
         return min(max(LOADING_S, self.connection.stall_s), request.deadline_s)
 
     def _silence_s(self, request: Request, answer: ReplyStream) -> float | None:
-        """Seconds to wait for a piece. A far server's signs of life are no pieces, so there bytes
-        are waited for, by the client's own patience."""
+        """Seconds to wait for a piece; `None` for remote servers, whose keep-alive messages are not
+        pieces. There the client's read time-out applies."""
         if answer.end:
             return CLOSING_S
         if not self.row.local:
@@ -398,23 +395,23 @@ class HttpProvider(ABC):
         return self.connection.stall_s if answer.started else self.loading_s(request)
 
     def _fault(self, error: BaseException, answer: ReplyStream, sent: str = "") -> CallFailed:
-        """Our own error for one of the SDK or its transport."""
-        started = answer.accepted  # whatever came of it may be paid for
+        """The `CallFailed` for an exception of the SDK or its transport."""
+        started = answer.accepted  # the call may be billed from here on
         usage = answer.usage(sent) if answer.started else None
-        said = self.error_reply(error)
-        if said is not None:
-            kind = kind_of(said)
+        reply = self.error_reply(error)
+        if reply is not None:
+            kind = kind_of(reply)
             step = self.steps.get(kind, NEXT_STEP[kind])
-            if kind is Rejected and said.status in (400, 422) and not started:
-                wish = refused_wish(said, answer.wishes)
-                if wish:
-                    return self._without(wish, said)
-                # A server that judges a question is at the right address.
+            if kind is Rejected and reply.status in (400, 422) and not started:
+                option = refused_option(reply, answer.optional)
+                if option:
+                    return self._without(option, reply)
+                # A server that validates a request is at the right address.
                 step = step.partition(";")[0]
-            message = f"{self.place} {step} ({scrubbed(said.line, self.key)})"
+            message = f"{self.place} {step} ({scrubbed(reply.line, self.key)})"
             if issubclass(kind, RateLimited):
                 return kind(
-                    message, retry_after_s=said.retry_after_s, started=started, usage=usage
+                    message, retry_after_s=reply.retry_after_s, started=started, usage=usage
                 )
             return kind(message, started=started, usage=usage)
         cause = error.__cause__ if isinstance(error, self.wrapping) else None
@@ -422,40 +419,42 @@ class HttpProvider(ABC):
         name = type(fault).__name__.strip("_")
         what = scrubbed(f"{name}: {fault}".removesuffix(": "), self.key)
         if isinstance(fault, self.unreachable) and not started:
-            return ProviderDown(f"{self.place} {self.away} ({what})")
+            return ProviderDown(f"{self.place} {self.unreachable_step} ({what})")
         if isinstance(fault, (*self.silent, TimeoutError)):
             return TimedOut(
-                f"{self.place} sent nothing for too long ({what}); come again later",
+                f"{self.place} sent nothing for too long ({what}); try again later",
                 started=started, usage=usage,
             )
         if isinstance(fault, Overlong):
-            what = f"{self.place} {overlong(answer.most)}"
-            return Misspoken(what, started=started, usage=usage)
+            what = f"{self.place} {overlong_message(answer.most)}"
+            return InvalidResponse(what, started=started, usage=usage)
         garbled = isinstance(fault, Unreadable)
-        words = "broke off its answer" if started and not garbled else "does not speak as it must"
-        kind = Misspoken if garbled and started else ProviderDown
+        words = "interrupted its answer" if started and not garbled else "sent an invalid response"
+        kind = InvalidResponse if garbled and started else ProviderDown
         return kind(f"{self.place} {words} ({what})", started=started, usage=usage)
 
-    def _without(self, wish: str, said: ErrorReply) -> WishRefused:
-        """The refusal of a wish, which is not sent again."""
-        self.refused.add(wish)
-        complaint = scrubbed(said.line, self.key)
-        what, next_ = ("a schema", "put in words") if wish == FORM else (wish, "asked without it")
-        return WishRefused(
-            f"{self.place} refused a question with {what} ({complaint}); from here on it is {next_}"
+    def _without(self, option: str, reply: ErrorReply) -> OptionRefused:
+        """Marks an optional parameter as refused, so that it is not sent again."""
+        self.refused.add(option)
+        complaint = scrubbed(reply.line, self.key)
+        what, next_ = (
+            ("a schema", "described in the prompt") if option == FORM else (option, "omitted")
+        )
+        return OptionRefused(
+            f"{self.place} refused a request with {what} ({complaint}); from now on it is {next_}"
         )
 
 
-def refused_wish(said: ErrorReply, wishes: Set[str]) -> str:
-    """The wish to which it is laid that a question was found wrong: one that the server names, else
-    its form, which servers call by many names; empty where there is none."""
-    words = said.words.lower()
-    named = sorted(one for one in wishes if one != FORM and one in words)
-    return next((one for one in (*named, FORM) if one in wishes), "")
+def refused_option(reply: ErrorReply, optional: Set[str]) -> str:
+    """The optional parameter that made the server reject a request: the one that its error names,
+    else the schema, which servers name differently; empty if neither was sent."""
+    words = reply.words.lower()
+    named = sorted(one for one in optional if one != FORM and one in words)
+    return next((one for one in (*named, FORM) if one in optional), "")
 
 
 def form_words(output: Json) -> str:
-    """The schema of an answer, for a server that takes none."""
+    """The schema of an answer as prompt text, for a server without a schema mode."""
     return (
         "\n\nAnswer with one JSON value, without a fence or other words, "
         f"valid under this JSON Schema:\n{json.dumps(output.schema, ensure_ascii=False)}"
@@ -463,7 +462,7 @@ def form_words(output: Json) -> str:
 
 
 def turns(request: Request) -> list[dict[str, str]]:
-    """The messages as most servers take them."""
+    """The messages in the common wire format."""
     return [{"role": turn.speaker, "content": sayable(turn.text)} for turn in request.messages]
 
 
@@ -472,22 +471,21 @@ def sent_text(request: Request) -> str:
 
 
 def is_count(tokens: int, text: str) -> bool:
-    """Whether a server has counted a text; a real count may be low, but not 1."""
+    """Whether a token count is plausible for a text; a real count may be low, but not 1."""
     return tokens > 1 or not too_few(tokens, len(text))
 
 
 class Unreadable(Exception):
-    """What came is not what the SDK takes for granted."""
+    """The response does not have the form that the SDK expects."""
 
 
 class Overlong(Unreadable):
-    """An answer that is longer than it may be."""
+    """The answer exceeds its token limit."""
 
 
 async def readable(answer: Awaitable[T]) -> T:
-    """What an SDK makes of what came. Each takes a server's JSON for what it should be: one that
-    is nested too deeply, has an endless number or is no object comes through as Python's faults.
-    """
+    """Awaits an SDK call and converts Python errors into `Unreadable`. SDKs do not validate a
+    server's JSON: deep nesting, huge numbers or missing objects raise built-in exceptions."""
     try:
         return await answer
     except (ValueError, AttributeError, TypeError, RecursionError) as fault:
@@ -495,39 +493,39 @@ async def readable(answer: Awaitable[T]) -> T:
 
 
 def token_count(count: object) -> int | None:
-    """A server's count of tokens, at most `MAX_TOKENS`; `None` for what is no count."""
+    """A server's token count, at most `MAX_TOKENS`; `None` for an invalid value."""
     if type(count) is not int or count < 0:
         return None
     return min(count, MAX_TOKENS)
 
 
 def sendable_key(key: Secret, provider: str, key_name: str) -> str:
-    """The key's text. Raises `NeedsKey` where there is none, and `WrongKey` for one that no header
-    can carry: clients quote such a value in full when they refuse it."""
+    """The key's text. Raises `NeedsKey` for an empty key, and `WrongKey` for one with characters
+    that a header cannot carry, since clients quote such a value in their error messages."""
     text = key.reveal()
     if not text:
         raise NeedsKey(f"{provider} needs a key: set {key_name}, or enter one", key_name)
     if not re.fullmatch(r"[!-~]+", text):
-        raise WrongKey(f"the key of {provider} holds characters that no key has: copy it again")
+        raise WrongKey(f"the key of {provider} contains invalid characters: copy it again")
     return text
 
 
 def place(url: str) -> str:
-    """Where an address leads, without what may be secret in it."""
+    """A URL without credentials and query, for messages."""
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
 
 
 def on_this_machine(url: str) -> bool:
-    """Whether an address leads to loopback, where no proxy of the environment has a place."""
+    """Whether a URL points to loopback, for which proxies are ignored."""
     host = urlsplit(url).hostname or ""
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def scrubbed(text: str, key: Secret) -> str:
-    """A provider's words, on one line and of bounded length, with this key, however short, and
-    whatever looks like a key as stars."""
+    """A provider's error text on one line of bounded length, with this key and everything that
+    looks like a key replaced by stars."""
     text = Redactor([key]).text(text)
     if key:
         text = text.replace(key.reveal(), MARK)
@@ -536,8 +534,8 @@ def scrubbed(text: str, key: Secret) -> str:
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds to wait by `retry-after-ms` or `Retry-After`, which is in seconds or a date; `None`
-    where neither says anything. `headers` finds names in lower case."""
+    """Seconds to wait by `retry-after-ms` or `Retry-After` (seconds or a date); `None` without
+    either. `headers` must accept lower-case names."""
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) * unit_s

@@ -91,10 +91,10 @@ async def gauntlet(
 ) -> Gauntlet:
     """Runs attacks against a sandbox, in the surroundings planted for them."""
     isolation = await sandbox.isolation()
-    return Gauntlet(isolation, tuple(await assail(sandbox, world, attacks, isolation.level)))
+    return Gauntlet(isolation, tuple(await run_attacks(sandbox, world, attacks, isolation.level)))
 
 
-async def assail(
+async def run_attacks(
     sandbox: Sandbox, world: World, attacks: Sequence[Attack], level: str
 ) -> list[AttackResult]:
     """Tries every attack, each beside its control; results in the order of the attacks."""
@@ -119,23 +119,23 @@ async def _one(sandbox: Sandbox, world: World, attack: Attack, level: str) -> At
         met = control or "nothing: it did not run to its end"
         why = f"its control met {met}, so nothing can be learned from it here"
         return AttackResult(attack.name, "skipped", control=control, why=why)
-    started, met, last_words = await _in_jail(sandbox, world, attack)
+    started, met, stderr_tail = await _in_jail(sandbox, world, attack)
     promised = attack.refusals.get(level, "")
     if not started:
-        return AttackResult(attack.name, "skipped", met, control, f"it did not start: {last_words}")
+        return AttackResult(attack.name, "skipped", met, control, why=f"did not start: {stderr_tail}")
     # Where nothing is promised, what the kernel itself found fault with was held by nobody.
     held = met in promised.split(" or ") if promised else met not in (*attack.control, "")
     if held:
         return AttackResult(attack.name, "blocked", met, control)
     why = f"promised: {promised or 'nothing at this level'}"
     return AttackResult(
-        attack.name, "breached", met, control, why if met else f"{why}; {last_words}"
+        attack.name, "breached", met, control, why if met else f"{why}; {stderr_tail}"
     )
 
 
 async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool, str, str]:
     """Whether it started, what it met, and the end of what it complained of."""
-    started, met, last_words = False, "", ""
+    started, met, stderr_tail = False, "", ""
     for number, text in enumerate(attack.texts()):
         job = script(
             text, limits=attack.limits, arguments=(world.facts(),),
@@ -146,14 +146,14 @@ async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool
         if killed_by == "killed":
             killed_by = outcome.signal or killed_by
         report = read(outcome.stdout.encode(), killed_by)
-        last_words = outcome.stderr[-300:] or f"ended {outcome.ended}"
+        stderr_tail = outcome.stderr[-300:] or f"ended {outcome.ended}"
         started = started or report.starts > 0
         if number and not report.starts:
-            return started, THROUGH, f"the next job did not run: {last_words}"
+            return started, THROUGH, f"the next job did not run: {stderr_tail}"
         met = report.answer
         if met in errno.errorcode.values():
             break  # refused already, so there is nothing for the next job to find
-    return started, met, last_words
+    return started, met, stderr_tail
 
 
 def _in_naive_harness(attack: Attack, world: World) -> str:

@@ -1,4 +1,4 @@
-"""What every backend must hold, and the programs that it is tried with."""
+"""The contract of every backend: claims, and the programs that test them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What every backend must hold, as checks that a test or a self-test can run.
+"""The claims that every backend must fulfil, as checks for tests and the self-test.
 
-A check runs jobs and says what it saw wrong, or nothing. A hostile script prints a line when
-its attack really ran, wherever "nothing happened" could also mean that it never started.
+A check runs jobs and returns what was wrong, or nothing. A hostile script prints a line when its
+attack has run, so that a script that never started is not taken for a blocked attack.
 """
 
 from __future__ import annotations
@@ -33,39 +33,39 @@ ECHO = """\
 while (item := jail.receive()) is not None:
     jail.send(item)
 """
-"""Answers each value with itself."""
+"""A batch program that echoes each value."""
 
 EXECUTE = """\
 while (item := jail.receive()) is not None:
     exec(item, {"jail": jail})
     jail.send(item)
 """
-"""Executes each item, a piece of source, and answers with it."""
+"""A batch program that executes each item as source and echoes it."""
 
-EVERY: frozenset[Level] = frozenset(get_args(Level))
-WITH_FILES = EVERY - {"L2"}
+ALL_LEVELS: frozenset[Level] = frozenset(get_args(Level))
+WITH_FILES = ALL_LEVELS - {"L2"}
 WITH_PROCESSES: frozenset[Level] = frozenset({"L1", "R"})
 GRANTING: frozenset[Level] = frozenset({"L4", "L1", "R"})
-"""Levels at which a job may be granted processes, and a network of its own."""
+"""Levels at which a job may be granted processes and a private network."""
 
 
 @dataclass(frozen=True)
 class ContractCheck:
-    """One claim about a backend; `seen_wrong` returns an empty text when it holds."""
+    """One claim about a backend; `seen_wrong` returns an empty text if it holds."""
 
     claim: str
     seen_wrong: Callable[[Sandbox], Awaitable[str]]
-    levels: frozenset[Level] = EVERY
+    levels: frozenset[Level] = ALL_LEVELS
     """The levels at which it is claimed."""
     needs_own_user: bool = False
-    """Rests on jobs running as another user than the host, or on something as strong."""
+    """Whether jobs must run as another user than the host, or be isolated as strongly."""
     needs_modes: bool = False
-    """Not claimed at L3 where jobs run as the host's user; see `ContractProgram`."""
+    """Not claimed at L3 if jobs run as the host's user; see `ContractProgram`."""
     missing: Callable[[], str] = str
-    """What this machine lacks to try it; empty when nothing."""
+    """The missing requirement of the check on this machine; empty if none."""
 
     def claimed(self, level: Level) -> bool:
-        """Whether a backend of that level, run by this user, makes the claim."""
+        """Whether a backend of that level, run by this user, must fulfil the claim."""
         if self.needs_modes and level == "L3" and not workspaces().has_spare_users:
             return False
         return level in self.levels
@@ -78,8 +78,8 @@ def _seen(outcome: Outcome) -> str:
     if outcome.messages:
         parts.append(f"sent {str(outcome.messages)[:300]}")
     if outcome.denied:
-        parts.append(f"met the rules on {', '.join(outcome.denied)}")
-    parts += [f"printed {outcome.stdout[-500:]!r}", f"complained {outcome.stderr[-500:]!r}"]
+        parts.append(f"was denied {', '.join(outcome.denied)}")
+    parts += [f"stdout {outcome.stdout[-500:]!r}", f"stderr {outcome.stderr[-500:]!r}"]
     return ", ".join(part for part in parts if part)
 
 
@@ -92,7 +92,7 @@ def _exists(path: str) -> bool:
 
 
 async def _emptied(path: str) -> bool:
-    """Whether a folder is gone or empty within five seconds; what is full is removed aside."""
+    """Whether a folder is removed or empty within five seconds; large ones are removed later."""
     for _ in range(100):
         if not _exists(path) or not os.listdir(path):
             return True
@@ -151,7 +151,7 @@ async def _bytes(sandbox: Sandbox) -> str:
 
 
 async def _sites(sandbox: Sandbox) -> str:
-    with tempfile.TemporaryDirectory() as site:  # a folder that only this user may read
+    with tempfile.TemporaryDirectory() as site:  # only readable by this user
         _write(f"{site}/of_a_site.py", "VALUE = 4")
         outcome = await sandbox.run(
             Job("import of_a_site\njail.send(of_a_site.VALUE)", sites=(site,), limits=ROOMY)
@@ -217,7 +217,7 @@ async def _batch(sandbox: Sandbox) -> str:
                 seen.append(f"{index} {reply.ended if isinstance(reply, LostItem) else reply}")
     expected = [
         "0 1", "1 timeout", "2 2", "3 exited", "4 3", "5 exited", "6 4", "7 killed", "8 5",
-        "9 0", "10 6", "0 7", "1 8",  # the first answer counts, a second meets nobody
+        "9 0", "10 6", "0 7", "1 8",  # the first answer counts, a second one is dropped
     ]
     return "" if seen == expected else f"saw {seen}"
 
@@ -234,7 +234,7 @@ async def _abandoned_batch(sandbox: Sandbox) -> str:
 
 
 async def _close(replies: object) -> None:
-    """An `AsyncIterator` need not have `aclose`; that of an async generator does."""
+    """Closes an async generator; other `AsyncIterator`s may have no `aclose`."""
     close = getattr(replies, "aclose", None)
     if close is not None:
         await close()
@@ -257,17 +257,17 @@ async def _many_at_once(sandbox: Sandbox) -> str:
 async def _cancelled(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
-        sign = f"{folder}/alive"
-        task = asyncio.create_task(sandbox.run(script(text("goes_on"), arguments=(sign,))))
-        while not _exists(sign):
+        marker = f"{folder}/alive"
+        task = asyncio.create_task(sandbox.run(script(text("goes_on"), arguments=(marker,))))
+        while not _exists(marker):
             if task.done():
                 return _seen(task.result())
             await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.wait([task])
-        size = _size(sign)
+        size = _size(marker)
         await asyncio.sleep(0.2)
-        return "" if task.cancelled() and _size(sign) == size else "it went on running"
+        return "" if task.cancelled() and _size(marker) == size else "it went on running"
 
 
 async def _cancelled_at_once(sandbox: Sandbox) -> str:
@@ -287,7 +287,7 @@ async def _environment(sandbox: Sandbox) -> str:
 
 
 async def _host_signal(sandbox: Sandbox) -> str:
-    # Signal 0 asks for the same permission as SIGKILL and spares the host when it is granted.
+    # Signal 0 needs the same permission as SIGKILL but does not harm the host.
     host_pid = (str(os.getpid()),)
     outcome = await sandbox.run(script(text("signals_its_host"), arguments=host_pid))
     return _unless(outcome.ended == "completed" and "allowed" not in outcome.stdout, outcome)
@@ -308,7 +308,7 @@ async def _fork_bomb(sandbox: Sandbox) -> str:
     outcome = await sandbox.run(script(text("breeds"), limits=Limits(wall_s=30, processes=32)))
     if outcome.ended != "exited" or not outcome.stdout.strip().isdigit():
         return _seen(outcome)
-    # An ordinary user's other processes count too, so the bound may lie lower or higher.
+    # An ordinary user's other processes count too, so the actual limit differs.
     most = 32 if os.geteuid() == 0 else 4000
     return _unless(int(outcome.stdout) <= most, outcome)
 
@@ -316,13 +316,13 @@ async def _fork_bomb(sandbox: Sandbox) -> str:
 async def _daemon(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
-        sign = f"{folder}/alive"
-        outcome = await sandbox.run(script(text("leaves_a_daemon"), arguments=(sign,)))
+        marker = f"{folder}/alive"
+        outcome = await sandbox.run(script(text("leaves_a_daemon"), arguments=(marker,)))
         if outcome.stdout != "away\n":
             return _seen(outcome)
-        size = _size(sign)
+        size = _size(marker)
         await asyncio.sleep(0.2)
-        return "" if _size(sign) == size else "the daemon went on running"
+        return "" if _size(marker) == size else "the daemon went on running"
 
 
 async def _huge_message(sandbox: Sandbox) -> str:
@@ -375,7 +375,7 @@ def _levels(program: ContractProgram) -> frozenset[Level]:
         return frozenset(program.levels)
     if program.processes or program.loopback:
         return GRANTING
-    return WITH_FILES if program.needs_files else EVERY
+    return WITH_FILES if program.needs_files else ALL_LEVELS
 
 
 def _checks(programs: tuple[ContractProgram, ...]) -> tuple[ContractCheck, ...]:
@@ -394,26 +394,26 @@ CHECKS: tuple[ContractCheck, ...] = (
     *_checks(HOSTILE),
     ContractCheck("an uncaught error is shown as Python shows it", _error),
     ContractCheck("files and modules given to a job can be imported", _imports),
-    ContractCheck("a file of data has every byte it came with", _bytes, WITH_FILES),
+    ContractCheck("a binary file keeps all its bytes", _bytes, WITH_FILES),
     ContractCheck("packages of a folder in `sites` can be imported", _sites, WITH_FILES),
-    ContractCheck("values come back as they were sent, surrogates included", _values),
-    ContractCheck("after the last message comes the outcome, again and again", _end_of_talk),
-    ContractCheck("messages nobody received are in the outcome", _kept_messages),
+    ContractCheck("values come back as they were sent, including surrogates", _values),
+    ContractCheck("after the last message every receive returns the outcome", _end_of_talk),
+    ContractCheck("unreceived messages are in the outcome", _kept_messages),
     ContractCheck("a job that answers too late is killed", _late_answer),
     ContractCheck("a batch loses only the items that end their process", _batch),
-    ContractCheck("a batch that was left half-way restarts for its next list", _abandoned_batch),
+    ContractCheck("a batch that was left early restarts for its next list", _abandoned_batch),
     ContractCheck("a batch whose program always dies loses every item", _stillborn_batch),
     ContractCheck("eight jobs run at once", _many_at_once),
-    ContractCheck("a cancelled run is over at once", _cancelled_at_once),
-    ContractCheck("nothing of a cancelled run goes on", _cancelled, WITH_PROCESSES),
+    ContractCheck("a cancelled run ends at once", _cancelled_at_once),
+    ContractCheck("no process of a cancelled run survives", _cancelled, WITH_PROCESSES),
     ContractCheck("the host's environment does not reach a job", _environment),
     ContractCheck("a job cannot signal its host", _host_signal, needs_own_user=True),
-    ContractCheck("a flood of output is cut and ended", _flood),
+    ContractCheck("a flood of output is cut and its job is killed", _flood),
     ContractCheck("processes are limited", _fork_bomb, WITH_PROCESSES),
     ContractCheck("a daemon dies with its job", _daemon, WITH_PROCESSES),
     ContractCheck("a huge message is refused", _huge_message),
     ContractCheck("a message nested too deep is refused", _deep_message),
-    ContractCheck("nothing a job leaves behind stays", _left_behind, WITH_FILES),
+    ContractCheck("the files of a job are removed", _left_behind, WITH_FILES),
     ContractCheck(
         "a private file of the host is not readable", _confined_files, needs_own_user=True
     ),
@@ -423,7 +423,7 @@ CHECKS: tuple[ContractCheck, ...] = (
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check of the contract showed; `seen_wrong` is empty where the claim holds."""
+    """The result of one check; `seen_wrong` is empty if the claim holds."""
 
     claim: str
     seen_wrong: str
@@ -436,7 +436,7 @@ class Finding:
 async def findings(
     sandbox: Sandbox, level: Level, checks: Sequence[ContractCheck] = CHECKS
 ) -> AsyncIterator[Finding]:
-    """Tries each claim that the contract makes at this level, in order."""
+    """Tests each claim of the contract at this level, in order."""
     for check in checks:
         if check.claimed(level) and not check.missing():
             yield Finding(check.claim, await check.seen_wrong(sandbox))

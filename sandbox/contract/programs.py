@@ -1,7 +1,7 @@
-"""Programs that a backend is tried with, and what must be seen of each.
+"""Test programs for backends, with their expected outcomes.
 
-They lie in `cases/`, as files that are read and never imported: `honest/`, what people really
-write, and `hostile/`, what a backend must hold back. Tables beside them say what is expected.
+The files in `cases/` are read and never imported: `honest/` has typical programs, `hostile/` has
+programs that a backend must contain. Tables next to them have the expected outcomes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ except BaseException as error:
     sys.excepthook(type(error), error.with_traceback(shown), shown)
     raise SystemExit(1) from None
 """
-"""Runs a file of the job as `python FILE` would; the payload is its name and its arguments."""
+"""Runs a file of the job like `python FILE`; the payload is its name and arguments."""
 
 ROOMY = Limits(wall_s=30, cpu_s=30)
 KEY_NAME = "SANDBOX_CANARY_KEY"
@@ -51,7 +51,7 @@ def script(
     files: Mapping[str, str] | None = None,
     sites: tuple[str, ...] = (),
 ) -> Job:
-    """A job that runs `text` as a script, with more `files` beside it."""
+    """A job that runs `text` as a script, with additional `files`."""
     return Job(
         RUN_AS_MAIN,
         payload=["main.py", [*arguments]],
@@ -64,38 +64,38 @@ def script(
 
 @dataclass(frozen=True)
 class ContractProgram:
-    """A script and what is to be seen of it."""
+    """A script and its expected outcome."""
 
     claim: str
     text: str
     prints: str = ""
     ends: tuple[str, ...] = ("completed",)
-    """How it may end; one that completes must complain of nothing."""
+    """How it may end; if it completes, its standard error must be empty."""
     seen: Mapping[str, Any] = field(default_factory=dict)
-    """Further fields of the outcome. Any: each has a type of its own."""
+    """Further expected fields of the outcome. Any: their types differ."""
     stdin: str = ""
     arguments: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
-    """Further files of the job, beside the script."""
+    """Additional files of the job."""
     limits: Limits = ROOMY
     levels: tuple[Level, ...] | None = None
-    """The levels at which it is claimed, where what follows does not say it."""
+    """The levels at which it is claimed; `None` derives them from the other fields."""
     needs_files: bool = False
-    """Reads or writes files by their names, so it asks for a level that has files."""
+    """Reads or writes files by name, which needs a level with files."""
     needs_modes: bool = False
-    """Changes the modes of its files, which Landlock cannot keep to the job's own: refused at
-    L3 where the jail runs as its host's user."""
+    """Changes the modes of files, which Landlock cannot restrict to the job's own files: refused at
+    L3 if the jail runs as its host's user."""
     package: str = ""
-    """A package that must be installed; the job is given the folder it lies in."""
+    """A required package, whose folder the job gets."""
     path: str = ""
-    """A file of the system that must be there."""
+    """A required file of the system."""
     processes: bool = False
-    """Starts processes, so it asks to be granted them."""
+    """Starts processes, which must be granted."""
     loopback: bool = False
-    """Talks to itself over a network, likewise."""
+    """Uses a private network, which must be granted."""
 
     def missing(self) -> str:
-        """What this machine lacks to run it; empty when nothing."""
+        """The missing requirement on this machine; empty if none."""
         if self.package and importlib.util.find_spec(self.package) is None:
             return f"{self.package} is not installed"
         if self.path and not os.path.exists(self.path):
@@ -103,7 +103,7 @@ class ContractProgram:
         return ""
 
     def job(self) -> Job:
-        """It as a job."""
+        """The job that runs the script."""
         spec = importlib.util.find_spec(self.package) if self.package else None
         origin = None if spec is None else spec.origin
         sites = () if origin is None else (str(Path(origin).parents[1]),)
@@ -111,7 +111,7 @@ class ContractProgram:
         return replace(job, processes=self.processes, loopback=self.loopback)
 
     def as_expected(self, outcome: Outcome) -> bool:
-        """Whether the outcome is the one that stands in the table."""
+        """Whether the outcome is the expected one."""
         quiet = outcome.ended != "completed" or not outcome.stderr
         return (
             outcome.ended in self.ends and outcome.stdout == self.prints and quiet
@@ -120,14 +120,14 @@ class ContractProgram:
 
 
 def programs(kind: str) -> tuple[ContractProgram, ...]:
-    """Those of one table: `honest` or `hostile`."""
+    """The programs of one table: `honest` or `hostile`."""
     folder = _CASES / kind
     table = tomllib.loads((_CASES / f"{kind}.toml").read_text("utf-8"))
     return tuple(_program(claim, row, folder) for claim, row in table.items())
 
 
 def _program(claim: str, row: dict[str, Any], folder: Path) -> ContractProgram:
-    """A row as a program; of texts that begin with @ the rest is a file's name."""
+    """The program of a row; a text that begins with @ names a file."""
     name = row.pop("text", None) or "".join(
         letter if letter.isascii() and letter.isalnum() else " " for letter in claim.lower()
     )
@@ -136,7 +136,7 @@ def _program(claim: str, row: dict[str, Any], folder: Path) -> ContractProgram:
         path: (folder / inner[1:]).read_text("utf-8") if inner.startswith("@") else inner
         for path, inner in row.pop("files", {}).items()
     }
-    # The escapes in it are Python's: TOML has none for a lone surrogate.
+    # With Python's escapes: TOML has none for a lone surrogate.
     stdin = row.pop("stdin", "").encode("ascii").decode("unicode_escape")
     limits = replace(ROOMY, **row.pop("limits", {}))
     for key in {"arguments", "ends", "levels"} & row.keys():
@@ -150,7 +150,7 @@ def _program(claim: str, row: dict[str, Any], folder: Path) -> ContractProgram:
 
 @contextmanager
 def planted_key(value: str) -> Iterator[None]:
-    """Has the host's environment hold a key that no program may find."""
+    """Sets a key in the host's environment that no program may find."""
     before = os.environ.get(KEY_NAME)
     os.environ[KEY_NAME] = value
     try:
@@ -163,7 +163,7 @@ def planted_key(value: str) -> Iterator[None]:
 
 
 def text(name: str) -> str:
-    """One of the hostile programs of which more is expected than a table can say."""
+    """A hostile program without a row, whose check is written in Python."""
     return (_CASES / "hostile" / f"{name}.py").read_text("utf-8")
 
 

@@ -1,2 +1,3 @@
-"""What runs inside a jail, around untrusted code: each file needs the standard library and files
-of this folder, no more. A fork server imports them; a plain job runs `guest.py` by itself."""
+"""Code that runs inside a jail. It imports only the standard library and modules of this folder.
+
+A fork server imports these modules; a job of the backend `subprocess` runs `guest.py` alone."""

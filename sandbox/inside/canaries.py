@@ -1,7 +1,7 @@
-"""A few attacks that show, on every start, which layers of the jail really hold.
+"""A few attacks that test at every start which layers of the jail are effective.
 
-Each is tried twice by the same code: before anything is held back, where it must get through
-(the control), and inside a jailed child, where it must not. Runs in the jail's processes.
+Each runs twice: before any restriction, where it must succeed (the control), and inside a jailed
+child, where it must fail. Runs in the jail's processes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _see_the_file_system() -> None:
 
 def _see_the_parent() -> None:
     if os.getppid() == 0:
-        raise OSError(errno.ESRCH, "no parent is to be seen")
+        raise OSError(errno.ESRCH, "the parent process is not visible")
 
 
 def _syscall(numbers: dict[str, int], *arguments: int) -> None:
@@ -88,7 +88,7 @@ CANARIES: dict[str, Callable[[], None]] = {
     "enter a namespace": _enter_a_namespace,
     "read a file": _read_a_file,
     "list a folder": _list_a_folder,
-    # A job may have a `/tmp` of its own.
+    # A job may have a private `/tmp`.
     "write a file": lambda: _write(f"/var/tmp/jail-canary-{os.getpid()}"),
     "write beside the own folder": lambda: _write("../canary"),
     "see the file system": _see_the_file_system,
@@ -97,7 +97,7 @@ CANARIES: dict[str, Callable[[], None]] = {
 
 
 def tried() -> dict[str, str]:
-    """Each canary and the name of the error it met, empty where it got through."""
+    """Each canary with the name of its error, empty if it succeeded."""
     met: dict[str, str] = {}
     for name, attack in CANARIES.items():
         try:

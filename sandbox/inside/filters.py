@@ -1,18 +1,18 @@
-"""The seccomp filters of the jail, as programs of classic BPF; pure, no system call is made here.
+"""Builds the seccomp filters of the jail as classic BPF programs; pure, without system calls.
 
-Two filters hold at once, and the kernel obeys the stricter answer:
+Two filters apply at once, and the kernel uses the stricter answer:
 
-*stage one* is loaded by the fork server and inherited by every child. It is a list of what
-may be called at all: whatever is not on it fails with EPERM, and a call by another
-architecture's numbers (`int 0x80`, x32) kills the process.
+*stage one* is loaded by the fork server and inherited by every child. It lists the allowed system
+calls: any other fails with EPERM, and a call with another architecture's numbers (`int 0x80`, x32)
+kills the process.
 
-*stage two* is loaded by each child before any foreign code runs. It takes away what only the
-fork server needed: new processes, other programs, signals to others, descriptors by message.
+*stage two* is loaded by each child before untrusted code runs. It removes what only the fork server
+needs: new processes, other programs, signals to others, descriptors in messages.
 
-Both know variants for what a job may be granted, see `types.Job`: processes of its own, and
-sockets in a network of its own.
+Both have variants for the grants of a job (see `types.Job`): processes, and sockets in a private
+network.
 
-A program is a balanced search over the call's number, so that a common call costs about ten
+A program is a balanced search over the system call's number, so that a common call takes about ten
 steps. Instructions are (code, jump if true, jump if false, constant), as in linux/filter.h.
 """
 
@@ -38,11 +38,11 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     name: (None if x86 == "-" else int(x86), None if arm == "-" else int(arm))
     for name, x86, arm, *_ in _ROWS
 }
-"""Name to number on x86_64 and aarch64, `None` where the architecture has none."""
+"""Name to number on x86_64 and aarch64; `None` if the architecture lacks the call."""
 
 
 def _listed(kind: str) -> list[str]:
-    """The calls on one of the lists."""
+    """The calls of a list in `syscalls.txt`."""
     return [name for name, _, _, *kinds in _ROWS if kind in kinds]
 
 
@@ -56,7 +56,7 @@ ARCHITECTURES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
 _X32_BIT = 0x4000_0000
 
 OWN_PID = 0x7EAD_BEEF
-"""Stands in a stage two program where the child's own number belongs."""
+"""The placeholder for the child's pid in a stage two program."""
 
 _CLONE_THREAD = 0x0001_0000
 _CLONE_NAMESPACES = 0x7E02_0000
@@ -64,52 +64,51 @@ _AT_EMPTY_PATH = 0x1000
 _O_ASYNC = 0x2000
 _AF_UNIX = 1
 _MSG_OOB = 1
-"""A corner of local sockets that few use and that has let programs out of sandboxes before."""
+"""A rarely used feature of local sockets that has allowed sandbox escapes before."""
 _SOCKET_OPTIONS = (3, 4, 7, 8, 18, 19, 20, 21, 30, 38, 39)
-"""Kind, error, sizes and times of a socket; not who made its other end, of whom newer kernels
-would even hand out a descriptor."""
+"""Kind, error, sizes and times of a socket; not its peer, of which newer kernels would even return
+a descriptor."""
 _PR_NAMES = (15, 16, 0x5356_4D41)
 _TERMINAL_SIZE, _READABLE_BYTES = (0x5401, 0x5413), (0x541B,)
 _DESCRIPTOR_FLAGS = (0x5421, 0x5450, 0x5451)
 _FCNTL = (0, 1, 2, 3, 5, 36, 1030, 1032, 1034)
-"""Duplicates, flags, asking after locks, sizes and seals; not owners, signals, leases or
-notices."""
+"""Duplicates, flags, reading locks, sizes and seals; not owners, signals, leases or notices."""
 _F_SETFL = 4
 _SET_LOCKS = (6, 7, 37, 38)
 _ANOTHERS_CLOCK, _OF_A_THREAD = 0x8000_0000, 4
-"""Bits of a clock's number: the processor time of the process that it names, or of a thread,
-which the kernel gives to the same process alone."""
+"""Bits of a clock's number: the processor time of another process, or of a thread, which only its
+own process can read."""
 
 _CLONE_NEWUSER, _CLONE_NEWPID = 0x1000_0000, 0x2000_0000
 _CLONE_NEWNS, _CLONE_NEWIPC, _CLONE_NEWNET = 0x0002_0000, 0x0800_0000, 0x4000_0000
 APART = _CLONE_NEWUSER | _CLONE_NEWPID | _CLONE_NEWNS | _CLONE_NEWIPC | _CLONE_NEWNET
-"""Name spaces of a job that is granted more than one process, or sockets."""
+"""The namespaces of a job that is granted processes or sockets."""
 _LOOPBACK_FAMILIES = (1, 2, 10)
 _LOOPBACK_KINDS = (*(kind | flags for kind in (1, 2) for flags in (0, 0x800, 0x80000, 0x80800)),)
 _LOOPBACK_PROTOCOLS = (0, 6, 17)
-"""Streams and datagrams of this machine, TCP and UDP: the ways into the kernel that tests use."""
+"""Streams and datagrams, local, TCP and UDP, as far as tests use them."""
 _LOOPBACK_LEVELS = (1, 6, 41)
 _SET_INTERFACE = 0x8914
 
 PLAIN = _listed("plain")
-"""Calls that touch nothing but the process itself and descriptors it holds."""
+"""Calls that only affect the process and its descriptors."""
 READING, WRITING = _listed("reading"), _listed("writing")
-"""Allowed only where Landlock says which files are meant."""
+"""Allowed only if Landlock restricts the files."""
 BY_PATH = _listed("by_path")
-"""Landlock does not guard these: a job would reach the folders of all that run beside it."""
+"""Not restricted by Landlock: with these a job could change the folders of other jobs."""
 BY_DESCRIPTOR = _listed("by_descriptor")
-"""The same for what the job could open; for a user that owns nothing else it may read."""
+"""The same for opened files; allowed if the job's user owns no other readable file."""
 CLOCKS = _listed("clock")
 OF_THE_FORK_SERVER = _listed("fork_server")
 TO_SET_APART = _listed("set_apart")
-"""For the first process of a job's own name spaces, and for nobody after it."""
+"""Only for the init process of a job's namespaces."""
 OF_PROCESSES = _listed("processes")
 OF_SOCKETS = _listed("sockets")
-"""Not `recvmsg`: no job is sent a descriptor."""
+"""Without `recvmsg`, since no job receives a descriptor."""
 
 
 def stage_one(machine: str, files: Files, grants: Collection[str] = ()) -> bytes:
-    """The list of what may be called, for the fork server and all its children."""
+    """The filter of allowed calls, for the fork server and all its children."""
     allowed = [*PLAIN, *OF_THE_FORK_SERVER]
     if grants:
         allowed += TO_SET_APART
@@ -126,7 +125,7 @@ def stage_one(machine: str, files: Files, grants: Collection[str] = ()) -> bytes
         "prctl": _ALLOW,
         "prlimit64": _first_is(0),
         "clone": _without(0, _CLONE_NAMESPACES & ~APART if grants else _CLONE_NAMESPACES),
-        # So that a C library falls back to `clone`, whose flags can be seen.
+        # So that the C library falls back to `clone`, whose flags a filter can check.
         "clone3": _refuse(errno.ENOSYS),
         "ioctl": _one_of(
             1,
@@ -136,7 +135,7 @@ def stage_one(machine: str, files: Files, grants: Collection[str] = ()) -> bytes
         ),
         "fcntl": _fcntl(locks="processes" in grants),
         "socketpair": _one_of(0, (_AF_UNIX,), _refuse(errno.EACCES)),
-        # With an address it would reach sockets that were never opened.
+        # With an address it would reach sockets that the job has not opened.
         "sendto": _without(3, _MSG_OOB)[:-1] + _null(4, errno.EACCES),
         "recvfrom": _without(3, _MSG_OOB),
         "getsockopt": _one_of(2, _SOCKET_OPTIONS, _EPERM),
@@ -146,8 +145,8 @@ def stage_one(machine: str, files: Files, grants: Collection[str] = ()) -> bytes
     }
     policy |= dict.fromkeys(CLOCKS, _own_clock())
     if files == "guarded":
-        # A lock on a file that all jobs may read is seen by all of them, and which file is meant
-        # cannot be seen from here. One process alone is never kept out by a lock of its own.
+        # A lock on a file that all jobs can read affects all of them, and a filter cannot tell the
+        # file. A single process is never excluded by its own lock.
         policy["flock"] = _ALLOW if "processes" in grants else _NOTHING_DONE
     if "loopback" in grants:
         policy |= {
@@ -159,13 +158,13 @@ def stage_one(machine: str, files: Files, grants: Collection[str] = ()) -> bytes
             "sendto": _without(3, _MSG_OOB),
         }
     if files == "none":
-        # `fstat` of a descriptor is spelt so by newer C libraries.
+        # Newer C libraries use it for `fstat`.
         policy["newfstatat"] = _with_bit(3, _AT_EMPTY_PATH)
     return _program(machine, policy, _refuse(errno.EPERM))
 
 
 def stage_two(machine: str, metadata: bool, grants: Collection[str] = ()) -> bytes:
-    """What a child gives up on top; `OWN_PID` stands where its number belongs."""
+    """The additional filter of a child; `OWN_PID` is the placeholder for its pid."""
     refused = {*OF_THE_FORK_SERVER, *OF_PROCESSES, "execveat", *BY_PATH}
     if grants:
         refused |= {*TO_SET_APART}
@@ -179,7 +178,7 @@ def stage_two(machine: str, metadata: bool, grants: Collection[str] = ()) -> byt
         "ioctl": _none_of(1, (_SET_INTERFACE,), _refuse(errno.ENOTTY)),
     }
     if "processes" in grants:
-        # Every process that it can name is its own: its pid namespace has no other.
+        # Its pid namespace only has its own processes.
         refused -= {*OF_PROCESSES}
         policy["clone"] = _without(0, _CLONE_NAMESPACES)
     else:
@@ -190,7 +189,7 @@ def stage_two(machine: str, metadata: bool, grants: Collection[str] = ()) -> byt
             "tgkill": _first_is(OWN_PID),
             **dict.fromkeys(("getpgid", "getsid", "sched_getparam", "sched_getscheduler"), own),
             "getpriority": _each_one_of(((0,), (0, OWN_PID)), _EPERM),
-            # Asked after a thread; a C library takes this answer for an older kernel's.
+            # For another thread the C library handles this error like an older kernel's.
             "sched_getaffinity": _one_of(0, (0, OWN_PID), _refuse(errno.ENOSYS)),
         }
     policy |= {name: _EPERM for name in refused}
@@ -198,7 +197,7 @@ def stage_two(machine: str, metadata: bool, grants: Collection[str] = ()) -> byt
 
 
 def places(program: bytes, word: int) -> list[int]:
-    """The offsets in bytes of the instructions' constants that are `word`."""
+    """The byte offsets of the instructions' constants that equal `word`."""
     return [
         offset + 4
         for offset in range(0, len(program), 8)
@@ -213,7 +212,7 @@ def _refuse(number: int) -> Action:
 _ALLOW: Action = ((RETURN, 0, 0, ALLOWED),)
 _EPERM = _refuse(errno.EPERM)
 _NOTHING_DONE = _refuse(0)
-"""The call is not made, and its caller is informed that it succeeded."""
+"""The call is not made but reported as successful."""
 
 
 def _load(argument: int, high: bool = False) -> Instruction:
@@ -234,10 +233,10 @@ def _none_of(argument: int, values: Iterable[int], otherwise: Action) -> Action:
 
 
 def _each_one_of(values: Sequence[Sequence[int]], otherwise: Action) -> Action:
-    """The first arguments are each one of those given for them."""
+    """Allows a call if each of its first arguments is one of the values given for it."""
     checks: list[Instruction] = []
     for argument, known in reversed(tuple(enumerate(values))):
-        # Past the last value, on to the refusal behind all the checks that follow.
+        # After the last value comes a jump to the refusal behind all further checks.
         tests = [(EQUAL, len(known) - place, 0, value) for place, value in enumerate(known)]
         checks = [_load(argument), *tests, (JUMP, 0, 0, len(checks) + 1), *checks]
     return (*checks, *_ALLOW, *otherwise)

@@ -1,22 +1,21 @@
-"""Runs inside the jail: gives up what the job may not have, then runs the job's program.
+"""The guest: drops privileges inside the jail, then runs the job's program.
 
-One self-contained file: it needs nothing of ours, and what it imports is kept small because each
-job pays for it. The plain backend runs it by itself, in a fresh interpreter (`main`); the fork
-server imports it once, and its children use the same parts in an order of their own (`zygote`).
-The order of `main` is the theory of operation:
+This file is self-contained and imports little, since each job pays for the imports. The backend
+`subprocess` runs it in a new interpreter (`main`). The fork server imports it once, and its
+children use the parts in their own order (`zygote`). The steps of `main` are:
 
-1. The first frame on `CHANNEL` is the job. It comes from the host, so it is `marshal`, which
-   needs no import; everything that leaves the jail is JSON, because the host trusts none of it.
-2. The user is changed, the job's files are written, limits are set, and the kernel enforces
-   them from here on. Until here no untrusted code has run, which the guest reports to the host.
-3. The program runs in a module `__jail__` whose one global is `jail`. `__main__` is an empty
-   module, so code that is run as a script finds a place of its own.
-4. The last frame says that the program came to its end.
+1. The first frame on `CHANNEL` is the job. It comes from the trusted host, so it is `marshal`,
+   which needs no import. All data that leaves the jail is JSON, since the host does not trust it.
+2. The user is changed, the job's files are written, and limits are set, which the kernel enforces
+   from then on. No untrusted code has run so far, which the guest reports to the host.
+3. The program runs in a module `__jail__` with one global, `jail`. `__main__` is an empty module
+   for code that runs as a script.
+4. The last frame reports the end of the program.
 
-Lone surrogates never stop a program: printed, they become an escape (`\\ud800`); in messages
-and on standard input they travel unchanged.
+Lone surrogates never stop a program: in output they become an escape (`\\ud800`); in messages and
+on standard input they are unchanged.
 
-    ChannelError                the channel cannot be used so, or the host has ended
+    ChannelError                the channel was misused, or the host has ended
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ import marshal
 import os
 import sys
 
-# `import json` costs as much as the rest of the start (it imports re); its core does not.
+# `import json` takes as long as the rest of the start (it imports re); its core does not.
 from _frozen_importlib import ModuleSpec
 from _json import encode_basestring, make_encoder
 from types import CodeType, ModuleType
@@ -47,9 +46,9 @@ RULE = 4
 BEGUN = 5
 
 PROGRAM_NAME = "<frozen runpy>"
-"""As in the tracebacks of what `python -m` starts."""
+"""The name in tracebacks of programs that `python -m` starts."""
 
-_STANDING = """
+_CORE_MODULES = """
     __future__ _abc _ast _codecs _collections _collections_abc _ctypes _frozen_importlib
     _frozen_importlib_external _functools _imp _io _json _operator _signal _sitebuiltins _sre _stat
     _thread _warnings _weakref _weakrefset abc ast builtins codecs collections contextlib copyreg
@@ -57,8 +56,8 @@ _STANDING = """
     operator os posix posixpath re reprlib resource signal stat sys threading time types warnings
     zipimport
 """
-STANDING = sys.stdlib_module_names & {*_STANDING.split(), *sys.builtin_module_names}
-"""Modules of Python that no program of a jail runs without: no file of a job comes before them."""
+CORE_MODULES = sys.stdlib_module_names & {*_CORE_MODULES.split(), *sys.builtin_module_names}
+"""Modules of Python that every program in a jail needs; no file of a job can shadow them."""
 
 _USUAL_BYTES = 1 << 14
 
@@ -69,11 +68,11 @@ _SIGKILL = 9
 
 
 class ChannelError(Exception):
-    """The channel was used in a way it does not allow, or its other end is gone."""
+    """The channel was misused, or its other end is closed."""
 
 
 class Jail:
-    """What a program sees of its jail."""
+    """The interface of a program to its jail."""
 
     def __init__(
         self, payload: Any, files: dict[str, str], folder: str, channel: HostChannel
@@ -81,25 +80,25 @@ class Jail:
         self.payload = payload
         """The job's payload."""
         self.files = files
-        """The job's files, path to text: for where none can be opened."""
+        """The job's files, path to text, for levels at which no file can be opened."""
         self.folder = folder
-        """The private folder, also the current directory at the start."""
+        """The private folder, which is also the initial current directory."""
         self._channel = channel
         self.undisturbed = Undisturbed(folder, files)
-        """While it is entered, the job's own files are not imported."""
+        """A context in which the job's files are not imported."""
 
     def send(self, value: Any) -> None:
         """Sends a JSON value to the host."""
         self._channel.send(value)
 
     def receive(self) -> Any:
-        """The host's next value; `None` when there is no more."""
+        """The host's next value; `None` after the last one."""
         return self._channel.receive()
 
 
 class Undisturbed:
-    """While it is entered, what is imported comes from Python, from packages or from us: none of it
-    is one of the job's own files, which come first again afterwards."""
+    """A context in which only Python's, packages' and trusted modules are imported, not the job's
+    files. Afterwards the job's files take precedence again."""
 
     def __init__(self, folder: str, files: Iterable[str]) -> None:
         self._folder = folder
@@ -124,29 +123,27 @@ class Undisturbed:
         while self._left_out:
             entries, place, one = self._left_out.pop()
             entries.insert(place, one)
-        give_way(self._names)
+        forget_modules(self._names)
 
 
 def shadowed(files: Iterable[str]) -> set[str]:
-    """Modules of Python that a job's files, by path, have the names of and come before."""
+    """Modules of Python that are shadowed by a job's files, given by path."""
     roots = {path.partition("/")[0].removesuffix(".py") for path in files}
-    return (roots & sys.stdlib_module_names) - STANDING
+    return (roots & sys.stdlib_module_names) - CORE_MODULES
 
 
-def give_way(names: Iterable[str]) -> None:
-    """Forgets loaded modules of these names, so that a job's own are found."""
+def forget_modules(names: Iterable[str]) -> None:
+    """Removes loaded modules of these names, so that a job's own are imported."""
     for root in names:
         for name in [one for one in sys.modules if one.partition(".")[0] == root]:
             del sys.modules[name]
 
 
 class HostChannel:
-    """The private channel to the host: marshal comes in, JSON goes out.
+    """The private channel to the host: receives marshal and sends JSON.
 
-    A frame that comes in is four bytes of length and a body.
-
-    Each message carries the number of values received so far, so that the host can tell an
-    answer to one item from an answer to the next.
+    A received frame is four bytes of length and a body. Each sent message has the number of values
+    received so far, so that the host can assign answers to items.
     """
 
     def __init__(self) -> None:
@@ -156,8 +153,8 @@ class HostChannel:
         self._owner = os.getpid()
         self._encode: Callable[[Any], bytes] | None = None
 
-    def belong(self, owner: int) -> None:
-        """Makes the copy of this channel that a fork made the copy's own."""
+    def set_owner(self, owner: int) -> None:
+        """Sets the process that may send, after a fork."""
         self._owner = owner
 
     def send(self, value: Any) -> None:
@@ -175,7 +172,7 @@ class HostChannel:
     def value(self) -> Any:
         """The next value without counting it; `None` at end of file."""
         if not self._buffer:
-            # The usual case, a whole value at once, is worth a path without copies.
+            # Fast path without copies for a complete value.
             part = _read(CHANNEL, _USUAL_BYTES)
             size = int.from_bytes(part[:4], "big")
             if len(part) == 4 + size and size:
@@ -191,20 +188,20 @@ class HostChannel:
         return marshal.loads(body)
 
     def _fill(self, size: int) -> None:
-        """Reads until `size` bytes are there."""
+        """Reads until the buffer has `size` bytes."""
         while len(self._buffer) < size:
             part = _read(CHANNEL, max(1 << 16, size - len(self._buffer)))
             if not part:
-                raise ChannelError("the host is gone within a message")
+                raise ChannelError("the host ended within a message")
             self._buffer += part
 
     def end(self) -> None:
-        """Says that the program came to its end; a forked copy of the job says nothing."""
+        """Reports the end of the program; does nothing in a forked copy of the job."""
         if os.getpid() == self._owner:
             self._frame(END, b"")
 
-    def tell(self, rule: str) -> bool:
-        """Names a rule that the program met; false when the channel is in use just now."""
+    def report_rule(self, rule: str) -> bool:
+        """Reports a violated rule; false if the channel is in use."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -213,18 +210,18 @@ class HostChannel:
             self._lock.release()
         return True
 
-    def begin(self) -> None:
-        """Says that the job was taken up; from here on foreign code may run."""
+    def report_begin(self) -> None:
+        """Reports the start of the job; untrusted code may run from now on."""
         self._frame(BEGUN, b"")
 
     def rehearse(self) -> None:
-        """Goes through the motions of a first and a last word, and says nothing."""
+        """Executes the code of sending without sending anything, to copy its memory pages."""
         with self._lock:
             _write(CHANNEL, self._packed(END, b"")[:0])
 
     def _frame(self, kind: int, body: bytes) -> None:
         if os.getpid() != self._owner:
-            raise ChannelError("a forked process cannot speak for the job")
+            raise ChannelError("a forked process cannot send messages of the job")
         with self._lock:
             _write(CHANNEL, self._packed(kind, body))
 
@@ -238,8 +235,7 @@ class HostChannel:
 
 
 class Modules:
-    """Imports a job's modules from memory; they were compiled by the host, if by the same Python.
-    """
+    """Imports a job's modules from memory. The host has compiled them if it has the same Python."""
 
     def __init__(
         self, sources: dict[str, tuple[str, CodeType | None]],
@@ -271,31 +267,31 @@ class Modules:
 
 
 def module_name(name: str) -> str:
-    """What stands for a file where a module of a job was compiled."""
+    """The file name with which a module of a job is compiled."""
     return f"<frozen {name}>"
 
 
 def main() -> None:
-    """Becomes the jail and runs the job's program."""
+    """Enters the jail and runs the job's program."""
     host = HostChannel()
     job = host.value()
     if job is None:
         raise SystemExit("the host ended before it sent a job")
     os.chdir(job["folder"])
     if sys.platform == "linux":
-        prefer_in_memory_shortage()
+        prefer_to_be_killed()
     if job["user"] is not None:
-        become(job["user"])
+        change_user(job["user"])
     os.umask(0o022)
-    lay(job["folder"], job["files"])
+    write_files(job["folder"], job["files"])
     limit(job["limits"])
     if sys.platform == "linux":
-        _close_doors(job["host"])
+        _restrict_process(job["host"])
     limit_processes(job["limits"]["processes"], exact=job["user"] is not None)
     _prepare_interpreter(job)
     jail = Jail(job["payload"], job["files"], job["folder"], host)
-    import_own(job["modules"], jail)
-    host.begin()
+    import_job_modules(job["modules"], jail)
+    host.report_begin()
     run_program(job["program"], job["source"], jail)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -303,8 +299,8 @@ def main() -> None:
 
 
 def run_program(program: CodeType | None, source: str, jail: Jail) -> None:
-    """Runs a job's program, which comes compiled where the host has the same Python; an uncaught
-    error is printed on standard error and becomes an exit."""
+    """Runs a job's program, which is compiled here if the host's Python differs. An uncaught error
+    is printed to standard error and ends the process."""
     module = ModuleType("__jail__")
     module.__dict__["jail"] = jail
     sys.modules["__jail__"] = module
@@ -325,8 +321,8 @@ def run_program(program: CodeType | None, source: str, jail: Jail) -> None:
         raise SystemExit(1) from None
 
 
-def lay(folder: str, files: dict[str, str]) -> None:
-    """Writes a job's files into its folder, by its own hand."""
+def write_files(folder: str, files: dict[str, str]) -> None:
+    """Writes a job's files into its folder, as the job's user."""
     for path, text in files.items():
         if "/" in path:
             os.makedirs(f"{folder}/{os.path.dirname(path)}", exist_ok=True)
@@ -337,22 +333,22 @@ def lay(folder: str, files: dict[str, str]) -> None:
 def _in_bytes(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # a program that was pasted with lone surrogates of its own
+    except UnicodeEncodeError:  # the text has lone surrogates that are not escaped bytes
         return text.encode("utf-8", "surrogatepass")
 
 
-def prefer_in_memory_shortage() -> None:
-    """Where the whole machine runs out of memory, a job is to die before its host."""
+def prefer_to_be_killed() -> None:
+    """Makes the kernel kill a job before its host if the machine runs out of memory."""
     try:
         descriptor = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-    except FileNotFoundError:  # no /proc here: nothing to prefer
+    except FileNotFoundError:  # no /proc
         return
     os.write(descriptor, b"1000")
     os.close(descriptor)
 
 
 def limit(limits: dict[str, int]) -> None:
-    """Sets the limits that the system enforces, for good."""
+    """Sets the limits that the system enforces, permanently."""
     import resource
 
     kinds = {
@@ -364,12 +360,12 @@ def limit(limits: dict[str, int]) -> None:
     for name, kind in kinds.items():
         lower(kind, limits[name], limits[name])
     if limits["cpu"]:
-        # The soft limit raises SIGXCPU; a program that ignores it meets SIGKILL a second later.
+        # The soft limit raises SIGXCPU; a program that ignores it is killed a second later.
         lower(resource.RLIMIT_CPU, limits["cpu"], limits["cpu"] + 1)
 
 
 def lower(kind: int, soft: int, hard: int) -> None:
-    """Sets a limit, or keeps what is already lower."""
+    """Sets a limit unless it is already lower."""
     import resource
 
     ceiling = resource.getrlimit(kind)[1]
@@ -378,25 +374,25 @@ def lower(kind: int, soft: int, hard: int) -> None:
     try:
         resource.setrlimit(kind, (soft, hard))
     except (ValueError, OSError):
-        # macOS knows RLIMIT_AS but refuses to set it.
+        # macOS has RLIMIT_AS but does not set it.
         if sys.platform == "linux":
             raise
 
 
-def become(user: int) -> None:
-    """Changes from root to another user, for good."""
+def change_user(user: int) -> None:
+    """Changes from root to another user, permanently."""
     os.setgroups([])
-    # Called by root, these set the saved identity too: there is no way back.
+    # Called by root, these also set the saved identity, so the change is irreversible.
     os.setgid(user)
     os.setuid(user)
 
 
 def limit_processes(processes: int, exact: bool) -> None:
-    """Bounds processes and threads together.
+    """Limits processes and threads together.
 
-    The kernel counts all of a user's, not this job's. A spare user starts at none. An ordinary
-    user may have many, some of them out of sight in other containers, so the limit is raised
-    until one more thread fits and the job's share is added to that.
+    The kernel counts all processes of a user, not of this job. A spare user has none. An ordinary
+    user may have many, some of them in other containers, so the limit is raised until one more
+    thread fits, and the job's share is added.
     """
     import resource
 
@@ -416,13 +412,13 @@ def limit_processes(processes: int, exact: bool) -> None:
     lower(kind, count, count)
 
 
-def _close_doors(host: int) -> None:
-    """No way back to privileges, no looking in from a process of the same user, no life
-    after the host."""
-    # ctypes.CDLL costs a millisecond of imports more than these two calls need.
+def _restrict_process(host: int) -> None:
+    """Forbids new privileges, denies inspection by processes of the same user, and ends this
+    process with the host."""
+    # ctypes.CDLL would cost a millisecond of imports.
     import _ctypes
 
-    # `None` is the running program itself, as ctypes.CDLL(None) passes it.
+    # `None` is the running program itself, as in ctypes.CDLL(None).
     library = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
     prctl = _ctypes.dlsym(library, "prctl")
     for option, value in (
@@ -437,33 +433,33 @@ def _close_doors(host: int) -> None:
 
 
 def _prepare_interpreter(job: dict[str, Any]) -> None:
-    """Makes the interpreter look as a fresh `python` would to the code that runs in it."""
+    """Makes the interpreter look like a new `python` to the code that runs in it."""
     os.set_inheritable(CHANNEL, False)
     for name in os.listdir("/dev/fd"):
-        # A library of the host may have opened files that a new program inherits.
+        # The process may have inherited files that libraries of the host opened.
         if int(name) > CHANNEL:
             try:
                 os.close(int(name))
             except OSError as error:
-                if error.errno != errno.EBADF:  # the listing's own descriptor is closed by now
+                if error.errno != errno.EBADF:  # the listing's own descriptor is closed already
                     raise
-    look_fresh()
-    sys.path[0] = job["folder"]  # in place of the one that this file lies in
+    reset_interpreter()
+    sys.path[0] = job["folder"]  # instead of the folder of this file
     sys.path.extend(job["sites"])
 
 
-def import_own(modules: dict[str, tuple[str, CodeType | None]], jail: Jail) -> None:
-    """Has the modules that came with a job imported from memory."""
+def import_job_modules(modules: dict[str, tuple[str, CodeType | None]], jail: Jail) -> None:
+    """Makes a job's modules importable from memory."""
     if modules:
         sys.meta_path.insert(0, Modules(modules, jail.undisturbed))
 
 
-def look_fresh() -> None:
-    """Builtins, streams, arguments and a main module as `python FILE` has them."""
+def reset_interpreter() -> None:
+    """Sets builtins, streams, arguments and a main module as in `python FILE`."""
     import site
 
     sys.argv[:] = [""]
-    # `-S` leaves these out, and scripts use them.
+    # `-S` omits these builtins, which scripts use.
     site.setquit()
     site.setcopyright()
     site.sethelper()
@@ -473,25 +469,25 @@ def look_fresh() -> None:
 
 
 def _streams() -> None:
-    # Whole lines leave at once, so that what was printed before a kill is seen.
+    # Line buffering, so that output before a kill is not lost.
     for stream, errors, lines in (
         (sys.stdin, "surrogatepass", False),
         (sys.stdout, "backslashreplace", True),
         (sys.stderr, "backslashreplace", True),
     ):
-        # Text streams of the interpreter have it; their declared type, TextIO, does not.
+        # The declared type, TextIO, lacks this method of the actual streams.
         stream.reconfigure(  # type: ignore[union-attr]
             encoding="utf-8", errors=errors, line_buffering=lines
         )
 
 
 def _encoder() -> Callable[[Any], bytes]:
-    """JSON text as bytes; anything that is no JSON value raises `TypeError`."""
+    """An encoder of JSON as bytes, which raises `TypeError` for other values."""
     def refuse(value: object) -> NoReturn:
-        raise TypeError(f"a {type(value).__name__} is no JSON value")
+        raise TypeError(f"a {type(value).__name__} is not a JSON value")
 
     def encode(value: Any) -> bytes:
-        # A new one each time: `markers` must not keep what a failed call left there.
+        # A new one each time: a failed call leaves entries in `markers`.
         parts = make_encoder({}, refuse, encode_basestring, None, ":", ",", False, False, True)
         if isinstance(value, str):
             return encode_basestring(value).encode("utf-8", "surrogatepass")
@@ -501,7 +497,7 @@ def _encoder() -> Callable[[Any], bytes]:
 
 
 def _read(descriptor: int, size: int) -> bytes:
-    """The next bytes; none at the end, which is also how the host's death looks."""
+    """The next bytes; empty at end of file and after the host's death."""
     try:
         return os.read(descriptor, size)
     except ConnectionResetError:
@@ -515,7 +511,7 @@ def _write(descriptor: int, frame: bytes) -> None:
             view = view[os.write(descriptor, view) :]
     except OSError as error:
         if error.errno in (errno.EPIPE, errno.ECONNRESET):
-            raise ChannelError("the other end is gone") from error
+            raise ChannelError("the host has closed the channel") from error
         raise
 
 

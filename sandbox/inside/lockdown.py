@@ -1,9 +1,9 @@
-"""What the fork server asks of the kernel: identity, namespaces, Landlock, seccomp.
+"""The isolation layers of the kernel: privileges, namespaces, Landlock, seccomp.
 
-Runs inside the jail's processes before any foreign code. The order matters: a user namespace
-needs `/proc`, Landlock needs paths that can still be opened, and the filter ends all of that.
+Runs in the jail's processes before untrusted code. The order matters: a user namespace needs
+`/proc`, Landlock needs paths that can still be opened, and the seccomp filter forbids both.
 
-    Refused       the kernel refused a layer; the message names it and the error
+    LayerRefused       the kernel refused a layer; the message names it and the error
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _SIGKILL = 9
 _SECCOMP_SET_MODE_FILTER = 1
 _SPEC_ALLOW = 4
-"""Without it each filtered process pays for a defence that this jail does not rest on."""
+"""Disables a speculation mitigation that slows down filtered processes and that this jail does not
+rely on."""
 
 _CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -45,7 +46,7 @@ _FILE_RIGHTS = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE
 MAX_ENTRIES = 4096
 """Files and folders that a job may have at once."""
 _HANDLED = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""Landlock's version to how many rights on files it knows; later ones know no more."""
+"""Landlock's version to its number of file rights; later versions add none."""
 _TCP_SINCE, _SCOPES_SINCE = 4, 6
 
 
@@ -73,36 +74,36 @@ class Filter:
         )
 
     def put(self, offsets: Iterable[int], word: int) -> None:
-        """Writes a constant over instructions."""
+        """Overwrites constants of instructions."""
         for offset in offsets:
             struct.pack_into("=I", self._memory, offset, word)
 
     def load(self) -> None:
-        """Holds this process and its children to the program, for good."""
+        """Applies the program to this process and its children, permanently."""
         if _SYSCALL(*self._call) != 0:
             raise LayerRefused("seccomp", ctypes.get_errno())
 
 
 def harden() -> None:
-    """No new privileges, no looking in from outside, no core dump, no capability."""
+    """Forbids new privileges, inspection from outside and core dumps; drops capabilities."""
     _prctl("no new privileges", _PR_SET_NO_NEW_PRIVS, 1)
     _prctl("not dumpable", _PR_SET_DUMPABLE, 0)
     drop_capabilities()
 
 
 def die_with_parent() -> None:
-    """The kernel kills this process when the one that made it ends."""
+    """Makes the kernel kill this process when its parent ends."""
     _SYSCALL(*_DIE)
 
 
 def drop_capabilities() -> None:
-    """Gives up every power of root, also within a namespace."""
+    """Drops all capabilities, also within a namespace."""
     header = struct.pack("=Ii", 0x2008_0522, 0)
     _call("capabilities", "capset", header, bytes(24))
 
 
 def seccomp_works() -> bool:
-    """Whether the kernel offers filters here; asks without loading one."""
+    """Whether the kernel supports filters; loads none."""
     if MACHINE not in ARCHITECTURES:
         return False
     action_available = 2
@@ -120,7 +121,7 @@ def seccomp_works() -> bool:
 
 
 def landlock_version() -> int:
-    """The version of Landlock that the kernel offers; 0 for none."""
+    """The kernel's version of Landlock; 0 for none."""
     version: int = _SYSCALL(
         ctypes.c_long(_number("landlock_create_ruleset")), ctypes.c_long(0), ctypes.c_long(0),
         ctypes.c_long(1),
@@ -136,11 +137,18 @@ def ruleset(
     listable: Iterable[str] = (),
     grants: Collection[str] = (),
 ) -> int:
-    """A descriptor of rules: what may be read, folders that may be changed, files that may be
-    written, folders whose names may be listed. Everything else that Landlock knows is refused:
-    files, TCP, signals and abstract sockets. Paths that do not exist are left out. With `processes`
-    granted, what may be read may be run; with `loopback`, TCP is left to the network that the job
-    has."""
+    """Creates Landlock rules and returns their descriptor.
+
+    Args:
+        readable: Files and folders that can be read, and run if `processes` are granted.
+        writable: Folders that can be changed.
+        devices: Files that can be written.
+        listable: Folders that can be listed.
+        grants: With `loopback`, TCP is not restricted, since the job has a private network.
+
+    Everything else that Landlock controls is refused: files, TCP, signals and abstract sockets.
+    Missing paths are ignored.
+    """
     known = (1 << _HANDLED.get(version, 16)) - 1
     attributes = struct.pack("=Q", known)
     if version >= _TCP_SINCE:
@@ -175,7 +183,7 @@ def _add_rule(rules: int, path: str, rights: int) -> None:
 
 
 def restrict(rules: int) -> None:
-    """Holds this process and its children to a ruleset, for good."""
+    """Applies a ruleset to this process and its children, permanently."""
     if _SYSCALL(_RESTRICT, ctypes.c_long(rules), _ZERO) != 0:
         raise LayerRefused("Landlock", ctypes.get_errno())
 
@@ -184,10 +192,8 @@ def restrict(rules: int) -> None:
 
 
 def enter_namespaces(user: int, group: int, pids: bool = True) -> None:
-    """New user, mount, pid, network, ipc and host name spaces; children live in the pid space,
-    unless each is to have one of its own.
-
-    The user keeps its number, so that files keep their owner.
+    """Enters new user, mount, network, IPC and UTS namespaces, and with `pids` a pid namespace for
+    the children. The user keeps its number, so that files keep their owner.
     """
     # Only a dumpable process may write its own maps.
     _prctl("dumpable", _PR_SET_DUMPABLE, 1)
@@ -209,21 +215,21 @@ def enter_namespaces(user: int, group: int, pids: bool = True) -> None:
 
 
 def fork_apart() -> int:
-    """A fork into new user, mount, pid, network and ipc name spaces, whose first process the child
-    is; with every power there until it gives them up. Raises `LayerRefused`."""
+    """Forks into new user, mount, pid, network and IPC namespaces. The child is their init process
+    and has all capabilities there until it drops them. Raises `LayerRefused`."""
     child: int = _FORKING_SYSCALL(*_APART)
     if child < 0:
-        raise LayerRefused("name spaces of a job's own", ctypes.get_errno())
+        raise LayerRefused("namespaces of a job", ctypes.get_errno())
     return child
 
 
-def show_at(folder: str, place: str) -> None:
-    """Has a folder appear at another place too, in this process's own mounts."""
+def bind_mount(folder: str, place: str) -> None:
+    """Mounts a folder at another place in this process's mount namespace."""
     _mount(folder, place, None, _MS_BIND, None)
 
 
 def raise_loopback() -> None:
-    """Switches on the one interface of a new network."""
+    """Activates the loopback interface of a new network namespace."""
     import fcntl
     import socket
 
@@ -236,9 +242,13 @@ def build_root(
     root: str, readable: Sequence[str], folders: Sequence[str], bytes_each: int,
     made: Mapping[str, str | bytes | None],
 ) -> None:
-    """Makes `root`, an empty folder, the whole file system: `readable` and nothing else, read
-    only, and `folders`, each a file system in memory of its own size. `made` are links and where
-    they lead, files and what they hold, and with `None` empty folders."""
+    """Makes `root`, an empty folder, the root of the file system.
+
+    Args:
+        readable: Files and folders that are mounted read-only.
+        folders: Folders that each get a file system in memory of `bytes_each`.
+        made: Path to the target of a link, the content of a file, or `None` for an empty folder.
+    """
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE, None)
     _mount("tmpfs", root, "tmpfs", _MS_NOSUID, "size=1m,mode=755")
     for path in readable:
@@ -318,7 +328,7 @@ _ZERO = ctypes.c_long(0)
 _SET_INTERFACE_FLAGS = 0x8914
 _SIGCHLD = 17
 _FORKING_SYSCALL = ctypes.PyDLL(None, use_errno=True).syscall
-"""With the interpreter's lock held throughout, so that the copy holds it too."""
+"""Keeps the interpreter's lock, so that the forked child holds it too."""
 _FORKING_SYSCALL.restype = ctypes.c_long
 _APART = (
     ctypes.c_long(_number("clone")), ctypes.c_long(APART | _SIGCHLD), _ZERO, _ZERO, _ZERO, _ZERO,
@@ -326,4 +336,4 @@ _APART = (
 _DIE = (
     ctypes.c_long(_number("prctl")), ctypes.c_long(_PR_SET_PDEATHSIG), ctypes.c_long(_SIGKILL),
 )
-"""Made once: each call from a fresh child pays for every page it touches."""
+"""Created once, since a new child pays for every memory page that it touches."""

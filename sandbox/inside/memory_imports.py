@@ -1,7 +1,7 @@
-"""Imports where no file may be opened: the standard library and a job's own files, from memory.
+"""Imports the standard library and a job's files from memory, where no file may be opened.
 
-At level L2 the filter refuses every `open`. What could be imported is read before that, and held
-by the fork server for all its children. Runs inside the jail.
+At level L2 the filter refuses every `open`. The fork server reads all importable modules before
+that, for all its children. Runs inside the jail.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class OwnFiles:
-    """Imports a job's own files where no file may be opened."""
+    """Imports a job's files from memory."""
 
     is_own = True
-    """Left out while a job is not to be disturbed by its files."""
+    """Marks the finder of a job's files for `guest.Undisturbed`."""
 
     def __init__(self, files: dict[str, str], folder: str) -> None:
         self._files = files
@@ -77,7 +77,7 @@ class _Library:
         exec(marshal.loads(self._code[module.__name__][1]), module.__dict__)
 
 
-def hold_library(root: str) -> None:
+def load_library(root: str) -> None:
     """Reads the standard library into memory and loads its compiled parts."""
     left_out = (
         "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3",
@@ -95,9 +95,9 @@ def hold_library(root: str) -> None:
             name = ".".join(parts[:-1] if package else parts)
             try:
                 held[name] = (path, _compiled(path), package)
-            except SyntaxError:  # a few files of the library are broken on purpose
+            except SyntaxError:  # some files of the library are invalid on purpose
                 continue
-    # Its compiled part imports it half-way, and would be made twice, with two lists of tasks.
+    # Its compiled part imports it partly and would create two lists of tasks.
     __import__("asyncio")
     dynamic = os.path.join(root, "lib-dynload")
     for file in sorted(os.listdir(dynamic)):
@@ -106,7 +106,7 @@ def hold_library(root: str) -> None:
             continue
         try:
             __import__(name)
-        except ImportError:  # a library of the system that this part needs is missing
+        except ImportError:  # a required system library is missing
             continue
     sys.meta_path.append(_Library(held))
 
@@ -122,8 +122,8 @@ def _compiled(path: str) -> bytes:
             return marshal.dumps(compile(file.read(), path, "exec", dont_inherit=True))
 
 
-def show_lines(files: dict[str, str], folder: str) -> None:
-    """Gives tracebacks and `inspect` the lines of files that cannot be opened."""
+def register_source_lines(files: dict[str, str], folder: str) -> None:
+    """Provides tracebacks and `inspect` with the lines of files that cannot be opened."""
     import linecache
 
     for path, text in files.items():

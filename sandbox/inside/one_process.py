@@ -1,14 +1,13 @@
-"""What stands in for locks and shared memory between processes, where a job is one process.
+"""Replaces locks and shared memory between processes for jobs that are one process.
 
-`flock`: a lock on a file that every job may read would be seen by every job, so the filter lets no
-lock be set: it answers that it was. For record locks that is all there is to it, since a process is
-never kept out by its own. `flock` belongs to an open file, and keeps out another opening of the
-same file in the same process: that is done here, for what calls it by Python. A copy of a
-descriptor counts as an opening of its own.
+`flock`: a lock on a file that all jobs can read would be visible to all jobs. So the filter sets no
+locks and reports success. For record locks this is correct, since they never exclude their own
+process. `flock` excludes other openings of the same file in the same process, which is emulated
+here for Python callers. A duplicated descriptor counts as a separate opening.
 
-`multiprocessing`: programs make its locks also where they start no process. The system's
-semaphores are files in a folder that all jobs would share; those of one process need none. Memory
-that would be shared lies in the job's own folder for temporary files.
+`multiprocessing`: programs create its locks even without starting processes. The system's
+semaphores are files in a folder that all jobs would share, so locks within the process replace
+them. Shared memory is put into the job's folder for temporary files.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ _RECURSIVE = 0
 
 
 class FileLocks:
-    """Who holds which file."""
+    """Emulates `fcntl.flock` within one process."""
 
     def __init__(self) -> None:
         self._guard = allocate_lock()
         self._held: dict[tuple[int, int], dict[int, int]] = {}
-        """File to descriptors and how they hold it."""
+        """File to descriptors and their kind of lock."""
 
     def flock(self, fd: Any, operation: int, /) -> None:  # Any: what `fcntl.flock` takes
         """Performs the lock operation on a file as `fcntl.flock` does."""
@@ -56,7 +55,7 @@ class FileLocks:
 
     def _done(self, descriptor: int, file: tuple[int, int], wanted: int) -> bool:
         with self._guard:
-            # Closing the file has released it.
+            # Closing the file releases the lock.
             holders = {
                 holder: kind for holder, kind in self._held.get(file, {}).items()
                 if holder != descriptor and _file(holder) == file
@@ -79,7 +78,7 @@ def _file(descriptor: int) -> tuple[int, int] | None:
 
 
 class SemLock:
-    """What `_multiprocessing.SemLock` is, for the threads of one process."""
+    """Replaces `_multiprocessing.SemLock` for the threads of one process."""
 
     SEM_VALUE_MAX = 2**31 - 1
 
@@ -90,7 +89,7 @@ class SemLock:
         self.maxvalue = maxvalue
         self.handle = id(self)
         self.name = None
-        """None, as of one that no other process could find by its name."""
+        """`None`: no other process can find it."""
         self._value = value
         self._held = 0
         self._holder = 0
@@ -147,42 +146,42 @@ class SemLock:
         self._held = 0
 
 
-def _own_locks(module: ModuleType) -> None:
+def _patch_locks(module: ModuleType) -> None:
     module.__dict__["SemLock"] = SemLock
 
 
-def _own_memory(module: ModuleType) -> None:
+def _patch_memory(module: ModuleType) -> None:
     module.__dict__["Arena"]._dir_candidates = []
 
 
-_REPAIRED: dict[str, Callable[[ModuleType], None]] = {
-    "_multiprocessing": _own_locks, "multiprocessing.heap": _own_memory,
+_PATCHES: dict[str, Callable[[ModuleType], None]] = {
+    "_multiprocessing": _patch_locks, "multiprocessing.heap": _patch_memory,
 }
 
 
 class OneProcess:
-    """A finder that mends those modules once they are loaded."""
+    """A finder that patches the modules of `_PATCHES` after loading."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name not in _REPAIRED:
+        if name not in _PATCHES:
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None:
                 # typeshed wants a whole Loader; importlib asks for these methods only.
-                spec.loader = _Mending(spec.loader, _REPAIRED[name])  # type: ignore[assignment]
+                spec.loader = _PatchingLoader(spec.loader, _PATCHES[name])  # type: ignore[assignment]
                 return spec
         return None
 
 
-class _Mending:
-    """A loader around another."""
+class _PatchingLoader:
+    """Wraps a loader and patches the loaded module."""
 
-    def __init__(self, loader: Any, mend: Callable[[ModuleType], None]) -> None:
+    def __init__(self, loader: Any, patch: Callable[[ModuleType], None]) -> None:
         self._loader = loader
-        self._mend = mend
+        self._patch = patch
 
     def __getattr__(self, name: str) -> Any:  # Any: whatever the loader has
         return getattr(self._loader, name)
@@ -193,4 +192,4 @@ class _Mending:
 
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
-        self._mend(module)
+        self._patch(module)

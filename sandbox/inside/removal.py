@@ -1,22 +1,22 @@
-"""Removes what jobs leave behind, however deep, closed or many; runs in hosts and in jails."""
+"""Removes the files of jobs of any depth, mode and number; runs in hosts and in jails."""
 
 from __future__ import annotations
 
 import os
 
 _chmod = os.chmod
-"""The system's own: for its jobs the fork server puts another in its place."""
+"""The original function, which the fork server replaces for jobs."""
 
 
 def remove(folder: str, most: int | None = None, keep: bool = False) -> bool:
-    """Removes a folder with whatever a job left in it, however deep; links are not followed.
+    """Removes a folder of a job; links are not followed.
 
-    To `keep` the folder itself is to empty it. With `most`, gives up after that many entries and
-    returns false. Folders are moved up to the top before they are emptied, so a nesting deeper
-    than any path may be is no trouble.
+    With `keep` the folder itself is only emptied. With `most`, stops after that many entries and
+    returns false. Folders are moved to the top before they are emptied, so the nesting may be
+    deeper than the maximum path length.
     """
     seen = 0
-    # A name that is chosen now: one that a job could know it could have put in the way.
+    # A random name, which a job cannot have created in advance.
     token = os.urandom(8).hex()
     waiting = [folder]
     while waiting:
@@ -30,7 +30,7 @@ def remove(folder: str, most: int | None = None, keep: bool = False) -> bool:
                     if not entry.is_dir(follow_symlinks=False):
                         os.unlink(entry.path)
                         continue
-                    _chmod(entry.path, 0o700)  # a job may have closed its folders even to itself
+                    _chmod(entry.path, 0o700)  # a job may have removed its own permissions
                     place = entry.path
                     if inner != folder:
                         place = f"{folder}/moved-{token}-{seen}"

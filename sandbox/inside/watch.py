@@ -1,9 +1,8 @@
-"""Notes which rules of the jail a program runs against; it enforces none.
+"""Records which rules of the jail a program violates; enforces none.
 
-The kernel refuses without telling the host, so the interpreter's audit events are watched
-instead. What they say is the program's own word: good for an explanation, for no verdict. The
-rules it tells of are those of `types.DENIAL_MEANINGS`.
-See https://docs.python.org/3/library/audit_events.html.
+The kernel does not report refused calls to the host, so the interpreter's audit events are used.
+The program can forge them, so they are only good for explanations. The rules are those of
+`types.DENIAL_MEANINGS`. See https://docs.python.org/3/library/audit_events.html.
 """
 
 from __future__ import annotations
@@ -34,55 +33,55 @@ _AF_UNIX = 1
 
 
 class RuleWatch:
-    """Calls `tell` once for each rule that is met."""
+    """Reports each violated rule once."""
 
     def __init__(self, readable: tuple[str, ...]) -> None:
         self._readable = readable
-        self._tell: Callable[[str], bool] | None = None
+        self._report: Callable[[str], bool] | None = None
         self._own: tuple[str, ...] = ()
         self._relative = False
-        self._told: dict[str, object] = {}
+        self._reported: dict[str, object] = {}
         self._handlers: dict[str, Callable[[Any], str]] = {
             **dict.fromkeys(_PROCESSES, lambda _: "processes"),
             **dict.fromkeys(_NETWORK, lambda _: "network"),
             **dict.fromkeys(_FILES, self._file),
-            "os.symlink": lambda arguments: self._file(arguments[1:]),  # where, not whereto
+            "os.symlink": lambda arguments: self._file(arguments[1:]),  # the link, not its target
             **dict.fromkeys(_SIGNALS, _signal),
             _SOCKET: _socket,
         }
-        sys.addaudithook(self._note)
+        sys.addaudithook(self._on_event)
 
     def begin(
         self, tell: Callable[[str], bool], own: tuple[str, ...], relative: bool,
         granted: tuple[str, ...] = (),
     ) -> None:
-        """Reports rules from now on, except those `granted`. `own` folders belong to the job; so,
-        with `relative`, does every path that is not absolute. Paths under `own` are not reported:
-        where files are closed altogether, a traceback looks there for lines all the same."""
+        """Starts to report rules, except those `granted`. Paths in `own` folders are allowed, and
+        with `relative` all relative paths. `own` also applies where no file can be opened, since a
+        traceback looks for source lines there."""
         for rule in granted:
-            self._told[rule] = None
+            self._reported[rule] = None
         self._own = own
         self._relative = relative
-        self._tell = tell
+        self._report = tell
 
-    def _note(self, event: str, arguments: Any) -> None:
+    def _on_event(self, event: str, arguments: Any) -> None:
         handler = self._handlers.get(event)
-        if handler is None or self._tell is None:
+        if handler is None or self._report is None:
             return
         rule = handler(arguments)
         if not rule:
             return
-        # Of threads that meet a rule at once, one is the first, and it alone tells.
+        # If several threads violate a rule at once, only the first one reports it.
         mine = object()
-        if self._told.setdefault(rule, mine) is mine and not self._tell(rule):
-            del self._told[rule]
+        if self._reported.setdefault(rule, mine) is mine and not self._report(rule):
+            del self._reported[rule]
 
     def _file(self, arguments: Any) -> str:
         path = arguments[0]
         if isinstance(path, bytes):
             path = os.fsdecode(path)
         if not isinstance(path, str):
-            return ""  # a descriptor, which the job holds already
+            return ""  # an open descriptor
         if not path.startswith("/"):
             return "" if self._relative else "files"
         return "" if path.startswith((*self._own, *self._readable)) else "files"

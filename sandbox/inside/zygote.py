@@ -1,25 +1,23 @@
-"""The fork server: a jailed interpreter that only makes copies of itself, one for each job.
+"""The fork server: a jailed interpreter that forks a child for each job.
 
-It is started with nothing but a fixed environment, its orders on standard input and one socket
-to the host. Before it makes the first copy it has given up its user, its capabilities, the
-file system but what programs need to read, and every system call that is not on the list. What
-it imports, it imports once for all its copies.
+It starts with a fixed environment, its orders on standard input, and a socket to the host. Before
+the first fork it has dropped its user, its capabilities, access to most of the file system, and all
+system calls that are not on a list. Imports are done once for all children.
 
 The host sends `FORK` with a number and the descriptors of a worker: standard input, output and
-errors, and a channel. The copy takes those descriptors, gives up what only the fork server
-needed, and waits on its channel for a job, so that a job meets a process that is ready. No job
-and no secret ever passes through here.
+error, and a channel. The child takes the descriptors, drops what only the fork server needs, and
+waits on its channel for a job. No job and no secret passes through the fork server.
 
-It answers `READY` once, then `ENDED` for each worker with what the kernel says of its end, and
-`FREE` for each folder once it is empty again. Anything unexpected from the host ends it, and
-the kernel ends its copies with it.
+It answers `READY` once, then `ENDED` with the wait status of each worker, and `FREE` for each slot
+whose folder is empty again. Any unexpected message of the host ends it, and the kernel then ends
+its children.
 
-Where jobs are granted more than one process, or sockets, a copy is not a child of this process
-but of the first process of name spaces of its own (`_become_init`): that process does nothing but
-wait, and when it ends the kernel ends all others there.
+If jobs are granted processes or sockets, a worker is not a child of this process but of the init
+process of its own namespaces (`_become_init`). The init process only waits, and when it ends the
+kernel ends all other processes in its namespaces.
 
-The copies are made by `fork` of the C library and not by `os.fork`: that runs hooks for
-threads and locks that do not exist here, at half a millisecond each.
+Children are made with `fork` of the C library. `os.fork` would run hooks for threads and locks that
+do not exist here, which takes half a millisecond.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ import sys
 
 from sandbox.inside import canaries, guest, lockdown
 from sandbox.inside.filters import OWN_PID, places, stage_one, stage_two
-from sandbox.inside.memory_imports import OwnFiles, hold_library, show_lines
+from sandbox.inside.memory_imports import OwnFiles, load_library, register_source_lines
 from sandbox.inside.one_process import FileLocks, OneProcess
 from sandbox.inside.removal import remove
 from sandbox.inside.watch import RuleWatch
@@ -54,18 +52,18 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 FORK, KILL = 1, 2
-"""Requests: `REQUEST` packs kind, worker, slot, and whether it is to wait for its job."""
+"""Requests: `REQUEST` packs kind, worker, slot, and whether the worker is started in advance."""
 READY, ENDED, FREE = 1, 2, 3
 REQUEST = struct.Struct("=BIH?")
 ANSWER = struct.Struct("=BIid")
-"""Answers but `READY`: kind, worker or slot, wait status, seconds of cpu time."""
+"""Answers except `READY`: kind, worker or slot, wait status, seconds of CPU time."""
 
 NOT_TAKEN_UP = 97
-"""The exit code of a child that failed us."""
+"""The exit code of a child that failed before or around its job."""
 
 _HIGH = 200
-"""The control socket lives up here, out of the way of a child's descriptors."""
-_KEPT_FOR_FORKS = 128
+"""The descriptor of the control socket, above those of a child."""
+_RESERVED_FOR_FORKS = 128
 _FIRST_FREE = guest.CHANNEL + 1
 _MAX_DESCRIPTORS = 1024
 _MAX_PENDING = 4096
@@ -74,16 +72,16 @@ abc ast bisect collections collections.abc contextlib copy dataclasses datetime 
 fractions functools heapq inspect io itertools json linecache math operator pathlib random re
 statistics string textwrap threading time traceback types typing warnings weakref
 """.split()
-"""What programs import most, loaded once. Each compiled module that is loaded makes every fork
-a little dearer, so those used less are left to the programs that use them."""
+"""Frequently imported modules, which are preloaded. Each compiled module makes every fork a little
+slower, so rarer ones are not preloaded."""
 
 NAMES = ("app", "code", "project", "python", "scripts", "src")
 WORK = NAMES[os.urandom(1)[0] % len(NAMES)]
-"""The name of the folder that a job runs in; each fork server has one as users may have."""
+"""The name of a job's folder, one of several names that are usual among users."""
 
 
 class _JobFolders:
-    """What a job in a slot finds as its own; made before there is a child."""
+    """The folders and rules of a slot, created before its first child."""
 
     def __init__(self, base: str, rules: int) -> None:
         self.work = f"{base}/{WORK}"
@@ -96,7 +94,7 @@ class _JobFolders:
 
 
 class Zygote:
-    """The fork server's state: its folders, its rules and who is alive."""
+    """The state of the fork server: folders, rules and living children."""
 
     def __init__(self, orders: dict[str, Any], control: socket.socket) -> None:
         self._orders = orders
@@ -105,47 +103,46 @@ class Zygote:
         self._files = self._level != "L2"
         shown = [orders["library"], *orders["readable"], sys.executable]
         self._temporary = () if any(one.startswith("/tmp/") for one in shown) else ("/tmp",)
-        """Where a job with processes of its own finds its folder for temporary files too: nothing
-        else that it needs may lie there."""
+        """Mount points of the temporary folder of a job with processes; empty if files that the job
+        needs are there."""
         self._base: str = orders["base"]
         self._grants: tuple[str, ...] = tuple(orders["grants"])
         self._letter = "b" if self._grants else "a"
-        """Names the folders of a job, otherwise where it has grants: no program knows both."""
+        """A part of the folder names, which differs for jobs with grants."""
         self._slots: list[str] = orders["slots"]
         self._fork = ctypes.PyDLL(None).fork
         self._warm_ups: list[Callable[[], None]] = []
-        """What our modules offer to run while a child waits."""
+        """The `warm_up` functions of trusted modules."""
         self._poll = select.poll()
         self._alive: dict[int, tuple[int, int, int, int]] = {}
-        """Descriptor of a child to its process, worker and slot, and where the word on the job's
-        own end comes from."""
+        """Pidfd of a child to its process, worker, slot, and the pipe with its job's status."""
         self._pids: dict[int, int] = {}
         self._job_folders: list[_JobFolders] = []
         """By slot."""
         self._channel = guest.HostChannel()
-        """What each child will speak through; a child's copy is its own."""
+        """Copied into each child."""
         self._recvmsg = control.recvmsg
 
     def settle(self) -> dict[str, Any]:
-        """Gives up everything, in order, and says how the canaries fared before that."""
+        """Drops all privileges in order; returns the base folder and the canaries' controls."""
         orders = self._orders
         os.chdir(orders["control"])
         controls = canaries.tried()
         os.chdir("/")
         for name in _USUAL:
             __import__(name)
-        guest.prefer_in_memory_shortage()
+        guest.prefer_to_be_killed()
         if orders["user"] is not None:
-            guest.become(orders["user"])
+            guest.change_user(orders["user"])
         user, group = os.getuid(), os.getgid()
         readable = [*orders["readable"], *_libraries(), *_SOURCES]
         if "processes" in self._grants:
             readable.append(sys.executable)
         if not self._files:
             self._preload()
-            hold_library(orders["library"])
+            load_library(orders["library"])
         if self._level == "L4":
-            # A name that tells no program where it runs, and is another in each fork server.
+            # A random name that does not reveal the sandbox.
             self._base = f"/home/{os.urandom(4).hex()}"
             lockdown.enter_namespaces(user, group, pids=not self._grants)
             slots = [f"{self._base}/{slot}" for slot in self._slots]
@@ -157,14 +154,14 @@ class Zygote:
                 readable += _NAMES
         guest.lower(resource.RLIMIT_CORE, 0, 0)
         guest.lower(resource.RLIMIT_MEMLOCK, 0, 0)
-        # Counted for all of a user: jobs are to run out of timers before anyone else does.
+        # Counted per user: jobs must run out of timers before other processes do.
         guest.lower(resource.RLIMIT_SIGPENDING, _MAX_PENDING, _MAX_PENDING)
         guest.lower(resource.RLIMIT_NOFILE, _MAX_DESCRIPTORS, _MAX_DESCRIPTORS)
         guest.limit_processes(orders["threads"], exact=orders["user"] is not None)
-        # The kernel counts the threads of all children together: those are refused theirs while
-        # the fork server still has room for another child.
-        room, _ = resource.getrlimit(resource.RLIMIT_NPROC)
-        self._threads = (room - _KEPT_FOR_FORKS,) * 2
+        # The kernel counts the threads of all children together. Their limit is lower, so that
+        # the fork server can still fork.
+        most, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+        self._threads = (most - _RESERVED_FOR_FORKS,) * 2
         null = os.open("/dev/null", os.O_RDWR)
         for number in range(_FIRST_FREE):
             if number not in (2, null):
@@ -189,7 +186,7 @@ class Zygote:
         return {"base": self._base, "controls": controls}
 
     def serve(self) -> NoReturn:
-        """Makes copies as the host asks until it is gone."""
+        """Handles the host's requests until the host ends."""
         self._poll.register(self._control, select.POLLIN)
         control = self._control.fileno()
         gc.collect()
@@ -198,14 +195,14 @@ class Zygote:
         while True:
             for descriptor, _ in self._poll.poll():
                 if descriptor == control:
-                    self._obey()
+                    self._handle_request()
                 else:
                     self._reap(descriptor)
 
-    def _obey(self) -> None:
+    def _handle_request(self) -> None:
         message, ancillary, _, _ = self._recvmsg(64, _ROOM_FOR_DESCRIPTORS)
         if not message:
-            os._exit(0)  # the host is gone, and with this process all its children
+            os._exit(0)  # the host has ended; the kernel ends all children
         kind, worker, slot, waits = REQUEST.unpack(message)
         if kind == KILL:
             if worker in self._pids:
@@ -242,25 +239,24 @@ class Zygote:
         del self._pids[worker]
         self._control.send(ANSWER.pack(ENDED, worker, status, usage.ru_utime + usage.ru_stime))
         if self._files:
-            # Empties the slot of what its job left.
             for folder in self._folders(self._slots[slot]):
-                _chmod(folder, 0o700)  # a job may have closed it even to itself
+                _chmod(folder, 0o700)  # a job may have removed its own permissions
                 remove(folder, keep=True)
         self._control.send(ANSWER.pack(FREE, slot, 0, 0.0))
 
     def _become_init(self, folders: _JobFolders, status_sender: int) -> None:
-        """In the first process of a job's name spaces: makes the job's process and returns in it.
+        """Runs in the init process of a job's namespaces; forks the job's process, returns in it.
 
-        The first waits for it, says how it ended, and ends; it runs nothing foreign, heeds no
-        signal from within, and whatever is left there ends with it.
+        The init process waits for the job's process, reports its wait status, and ends, which ends
+        all remaining processes. It runs no untrusted code and ignores signals from within.
         """
         try:
             lockdown.die_with_parent()
             os.setsid()
             if "processes" in self._grants:
-                lockdown.show_at(folders.memory, _MEMORY)
+                lockdown.bind_mount(folders.memory, _MEMORY)
                 if self._temporary:
-                    lockdown.show_at(os.fsdecode(folders.tmp), *self._temporary)
+                    lockdown.bind_mount(os.fsdecode(folders.tmp), *self._temporary)
             if "loopback" in self._grants:
                 lockdown.raise_loopback()
             lockdown.drop_capabilities()
@@ -276,7 +272,7 @@ class Zygote:
                 if ended == worker:
                     os.write(status_sender, status.to_bytes(4, "little"))
                     os._exit(0)
-        except BaseException:  # noqa: BLE001 - nothing may leave this process by returning
+        except BaseException:  # noqa: BLE001 - the process must not return from here
             import traceback
 
             traceback.print_exc()
@@ -285,21 +281,21 @@ class Zygote:
     def _become_child(
         self, descriptors: array.array[int], folders: _JobFolders, waits: bool
     ) -> NoReturn:
-        """Runs in the copy: takes its worker, gives up the rest, does one job and ends.
+        """Runs in the child: takes its descriptors, drops the rest, runs one job and ends.
 
-        Each page that is touched here for the first time is copied by the kernel, and that is
-        most of what a job costs; so all that can be made before the fork has been made there.
+        The kernel copies each memory page that is written here for the first time, which is most of
+        the cost of a job. So everything possible is prepared before the fork.
         """
         try:
             for number, descriptor in enumerate(descriptors):
                 _dup2(descriptor, number)
             if self._grants:
                 os.set_inheritable(guest.CHANNEL, False)
-            if self._level != "L4":  # there the first process of the pid space sees to it
+            if self._level != "L4":  # at L4 the init process of the pid namespace does this
                 lockdown.die_with_parent()
             if folders.rules >= 0:
                 if self._grants:
-                    os.chdir(folders.work)  # the handle leads into the fork server's mounts
+                    os.chdir(folders.work)  # the descriptor refers to the fork server's mounts
                     lockdown.restrict(self._common)
                 else:
                     _fchdir(folders.folder)
@@ -307,21 +303,21 @@ class Zygote:
                 lockdown.restrict(folders.rules)
             _closerange(_FIRST_FREE, _MAX_DESCRIPTORS)
             pid = _getpid()
-            self._channel.belong(pid)
+            self._channel.set_owner(pid)
             self._stage_two.put(self._own_pid, pid)
             self._stage_two.load()
             gc.enable()
             if waits:
                 self._rehearse(folders)
             self._work(folders)
-        except BaseException:  # noqa: BLE001 - nothing may leave this process by returning
+        except BaseException:  # noqa: BLE001 - the process must not return from here
             import traceback
 
             traceback.print_exc()
         os._exit(NOT_TAKEN_UP)
 
     def _rehearse(self, folders: _JobFolders) -> None:
-        """Does a job of the host's own, so that the real one finds its pages copied."""
+        """Runs a warm-up job of the host, so that memory pages are copied before the real job."""
         for warm_up in self._warm_ups:
             warm_up()
         job = self._channel.value()
@@ -329,7 +325,6 @@ class Zygote:
         self._perform(job, folders, self._channel.rehearse)
         _flush(0)
         sys.path[:] = self._path
-        # Frees what it filled, for the real job.
         del sys.modules["__jail__"]
 
     def _work(self, folders: _JobFolders) -> NoReturn:
@@ -338,7 +333,7 @@ class Zygote:
             os._exit(0)
         status, completed = 0, True
         try:
-            self._perform(job, folders, self._channel.begin)
+            self._perform(job, folders, self._channel.report_begin)
         except SystemExit as end:
             status, completed = _status(end), False
         _finish(self._channel, status, completed)
@@ -351,17 +346,17 @@ class Zygote:
         _setrlimit(resource.RLIMIT_NPROC, job["processes"] if self._grants else self._threads)
         files = job["files"]
         if files:
-            guest.give_way(guest.shadowed(files))
+            guest.forget_modules(guest.shadowed(files))
             if self._files:
-                guest.lay(folders.work, files)
+                guest.write_files(folders.work, files)
             else:
                 sys.meta_path.insert(0, OwnFiles(files, folders.work))
-                show_lines(files, folders.work)
+                register_source_lines(files, folders.work)
         if self._files:
             sys.path.insert(0, folders.work)
         jail = guest.Jail(job["payload"], files, folders.work, self._channel)
-        guest.import_own(job["modules"], jail)
-        self._watch.begin(self._channel.tell, folders.own, self._files, self._allowed)
+        guest.import_job_modules(job["modules"], jail)
+        self._watch.begin(self._channel.report_rule, folders.own, self._files, self._allowed)
         begin()
         guest.run_program(job["program"], job["source"], jail)
 
@@ -372,7 +367,7 @@ class Zygote:
                 os.makedirs(folder, 0o700)
 
     def _folders(self, slot: str) -> list[str]:
-        """A job's own folders: its files, its temporary files, and memory where it has grants."""
+        """A job's folders: files, temporary files, and shared memory if it has grants."""
         names = (WORK, "tmp", "shm") if self._grants else (WORK, "tmp")
         return [f"{self._base}/{slot}/{self._letter}/{name}" for name in names]
 
@@ -381,33 +376,33 @@ class Zygote:
         if version == 0:
             raise lockdown.LayerRefused("Landlock", 38)
         library = self._orders["library"]
-        # For each child its own folders alone; what it may read is narrowed further below.
+        # Each child may only write its own folders; readable paths are restricted further below.
         for slot in self._slots:
             rules = lockdown.ruleset(
                 version, [library, *readable], self._folders(slot), _DEVICES, grants=self._grants
             )
             folder = f"{self._base}/{slot}/{self._letter}"
             self._job_folders.append(_JobFolders(folder, rules))
-        # Packages that were installed there are none of a job's unless its sites name them.
+        # Packages installed in the library are only readable if the job's sites include them.
         modules = [
             f"{library}/{name}" for name in os.listdir(library)
             if name not in ("site-packages", "dist-packages")
         ]
-        # What appears at another place too is no more found by the folder that it lies in.
+        # A bind mount at another place is not covered by the rule of its original folder.
         memories = [one for slot in self._slots if self._grants for one in self._folders(slot)[1:]]
         common = lockdown.ruleset(
             version, [*readable, *modules], (self._base, *memories), _DEVICES,
             listable=(library,), grants=self._grants,
         )
         if self._grants:
-            # Under rules for files nothing can be mounted, as each job's first process must.
+            # Landlock rules forbid mounts, which each job's init process needs.
             self._common = common
             return
         lockdown.restrict(common)
         os.close(common)
 
     def _made_for_grants(self) -> dict[str, str | bytes | None]:
-        """What programs that start others, or have a network, look for at fixed places."""
+        """Files and links at fixed paths for programs with processes or a network."""
         made: dict[str, str | bytes | None] = {}
         if "loopback" in self._grants:
             made |= _NAMES
@@ -419,7 +414,7 @@ class Zygote:
         }
         shared = self._orders["shared"]
         if shared:
-            # Found also by an interpreter that is given an environment of its own.
+            # Also found by an interpreter with another environment.
             made |= {
                 f"/lib/{name}": f"{shared}/{name}" for name in os.listdir(shared)
                 if name.startswith("libpython")
@@ -427,14 +422,14 @@ class Zygote:
         return made
 
     def _try_apart(self) -> None:
-        """Finds out now, and not with a job, whether the system grants name spaces for each."""
+        """Tests before any job that the system supports namespaces for each job."""
         child = lockdown.fork_apart()
         if child == 0:
             os._exit(0)
         os.waitpid(child, 0)
 
     def _start_init(self) -> None:
-        """The first process of a pid space: when it ends, all others in it do.
+        """Starts the init process of the pid namespace, whose end ends all others in it.
 
         It must be in the same Landlock domain, or the fork server's end could not signal it.
         """
@@ -448,14 +443,15 @@ class Zygote:
                 os._exit(96)
 
     def _may_change_metadata(self) -> bool:
-        """Whether a mode or a time of a file that is not the job's could not be changed anyway."""
+        """Whether modes and times of other files are protected without a filter."""
         return self._orders["user"] is not None or self._level == "L4"
 
     def _preload(self) -> None:
-        """Where files can be opened under guard, only under guard: packages are not ours."""
+        """Imports packages. They are untrusted, so where files are readable in the jail, this runs
+        after the restrictions."""
         sys.path += self._orders["sites"]
         for name in self._orders["preload"]:
-            # An import error is raised in the program that imports the module.
+            # The program that imports the module gets the error.
             with contextlib.suppress(ImportError):
                 __import__(name)
 
@@ -476,14 +472,14 @@ class Zygote:
                 __import__(name)
                 if hasattr(sys.modules[name], "warm_up"):
                     self._warm_ups.append(sys.modules[name].warm_up)
-        guest.look_fresh()
+        guest.reset_interpreter()
         _show_usual_flags()
-        ours = __name__.partition(".")[0]
-        for name in [name for name in sys.modules if name.partition(".")[0] == ours]:
+        package = __name__.partition(".")[0]
+        for name in [name for name in sys.modules if name.partition(".")[0] == package]:
             del sys.modules[name]
         for name in ("random", "numpy.random"):
             if name in sys.modules:
-                # All jobs of this server have its seed, so their copies need none of their own.
+                # All jobs of this server have the same seed.
                 sys.modules[name].seed(orders["seed"])
         self._path = list(sys.path)
         self._ceilings = [resource.getrlimit(kind) for kind in _LIMITED]
@@ -501,7 +497,7 @@ _MEMORY = "/dev/shm"
 _NAMES: dict[str, bytes] = {
     "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n", "/etc/nsswitch.conf": b"hosts: files\n",
 }
-"""The one name in a network of one's own."""
+"""The configuration of the only host name in a private network."""
 _DEVICES = ("/dev/null", "/dev/zero")
 _OWN_FLAGS = ("dont_write_bytecode", "no_user_site", "no_site", "hash_randomization")
 _LIMITED = (
@@ -509,7 +505,7 @@ _LIMITED = (
 )
 _ROOM_FOR_DESCRIPTORS = socket.CMSG_SPACE(_FIRST_FREE * 4)
 _ENVIRONMENT = os.environ._data  # type: ignore[attr-defined]
-"""Set directly: `os.environ` itself would touch a hundred pages to say the same."""
+"""Set directly, since `os.environ` would touch a hundred memory pages."""
 _dup2, _fchdir, _closerange, _getpid = os.dup2, os.fchdir, os.closerange, os.getpid
 _setrlimit = resource.setrlimit
 _chmod = os.chmod
@@ -528,11 +524,10 @@ def _libraries() -> list[str]:
 
 
 def _show_usual_flags() -> None:
-    """Has `sys.flags` say what it says where a user starts Python: how this interpreter was
-    started is its own affair."""
+    """Sets `sys.flags` to the values of an interpreter that a user starts."""
     for place, name in enumerate(type(sys.flags).__match_args__):
         if name in _OWN_FLAGS:
-            # The call takes over a reference to the new value, which is never given back.
+            # The call takes over a reference to the new value.
             value = ctypes.py_object(int(name == "hash_randomization"))
             ctypes.pythonapi.Py_IncRef(value)
             ctypes.pythonapi.PyStructSequence_SetItem(
@@ -541,8 +536,8 @@ def _show_usual_flags() -> None:
 
 
 def _by_descriptor(change: Callable[..., None]) -> Callable[..., None]:
-    """`os.chmod` or `os.utime` as a job may use it: of what it can open, since by a path it
-    would reach files that no rule guards."""
+    """`os.chmod` or `os.utime` for files that a job can open. By path it would also affect files
+    that Landlock does not protect."""
 
     def changed(
         path: Any, *args: Any, dir_fd: int | None = None, follow_symlinks: bool = True, **more: Any
@@ -578,7 +573,7 @@ def _status(end: SystemExit) -> int:
 
 
 def _finish(channel: guest.HostChannel, status: int, completed: bool) -> NoReturn:
-    """Ends as the interpreter would: threads, exit handlers, streams, and then the last word."""
+    """Ends like the interpreter: threads, exit handlers, streams; then reports the end."""
     if _thread._count():
         sys.modules["threading"]._shutdown()
     if atexit._ncallbacks():
@@ -590,7 +585,7 @@ def _finish(channel: guest.HostChannel, status: int, completed: bool) -> NoRetur
 
 
 def _flush(status: int) -> int:
-    """Empties the streams; the status is the interpreter's own where that fails."""
+    """Flushes the streams; returns the interpreter's status 120 if that fails."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -600,7 +595,7 @@ def _flush(status: int) -> int:
 
 
 def main() -> NoReturn:
-    """Becomes the fork server."""
+    """Runs the fork server."""
     with os.fdopen(os.dup(0), "rb") as file:
         orders = marshal.load(file)
     control = socket.socket(

@@ -1,8 +1,8 @@
-"""The jail: each job in a child of its own, forked from a jailed interpreter in a millisecond.
+"""The backend `jail`: runs each job in a child process that a jailed fork server forks.
 
-`forkserver` starts such an interpreter and asks it for workers, `servers` chooses one for a job,
-`running` is a job in its worker, and `backend` puts them behind the protocol of a sandbox. What
-runs on the other side is `sandbox.inside`.
+`forkserver` starts a fork server and requests workers, `servers` chooses one for a job, `running`
+is a job in its worker, and `backend` implements the sandbox interface. The code that runs in the
+jail is `sandbox.inside`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The backend `jail`: jobs in children of fork servers, behind the protocol of every sandbox."""
+"""The sandbox interface of the backend `jail`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sandbox.types import Job, SandboxUnavailable
 
 
 class JailSandbox(Sandbox):
-    """Runs each job in a fresh child of a fork server."""
+    """Runs each job in a new child of a fork server."""
 
     name = "jail"
 
     def __init__(self, at_most: JailLevel = "L4") -> None:
-        """`at_most` leaves stronger layers out."""
+        """`at_most` is the highest level to use."""
         if sys.platform != "linux" or not lockdown.seccomp_works():
             raise SandboxUnavailable(
                 "the jail needs Linux with seccomp on x86_64 or aarch64; "
@@ -30,7 +30,7 @@ class JailSandbox(Sandbox):
         self._at_most = at_most
 
     def describe(self) -> str:
-        """One line for people: the backend and what it holds back here."""
+        """See `Sandbox`."""
         level = SERVERS.level(self._at_most)
         if level is None:
             return f"jail: up to {self._at_most} ({LEVEL_MEANINGS[self._at_most]}), not tried yet"
@@ -38,12 +38,11 @@ class JailSandbox(Sandbox):
         return f"jail: {level} ({LEVEL_MEANINGS[level]}{granted})"
 
     async def isolation(self, coming: Job | None = None) -> Isolation:
-        """The level that canaries saw to hold; starts a fork server if none runs yet, or none
-        for the job that is `coming`."""
+        """The level that the canaries of a fork server showed; starts the fork server if needed."""
         return (await self._server(coming or Job(""))).isolation
 
     def batch(self, job: Job) -> RestartingBatch:
-        """A program kept running for many items."""
+        """See `Sandbox`."""
 
         async def start() -> RunningJob:
             order = ordered(job, endless=True)
@@ -54,7 +53,7 @@ class JailSandbox(Sandbox):
         return RestartingBatch(start, job)
 
     def start(self, job: Job) -> RetriedJob:
-        """A running job to talk with; leaving the context kills it."""
+        """See `Sandbox`."""
         order = ordered(job, endless=False)
 
         async def start() -> RunningJob:

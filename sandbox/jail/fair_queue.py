@@ -1,10 +1,9 @@
-"""Who gets the next slot, where the jobs of many wait for one.
+"""Distributes the slots of a fork server fairly among the owners of waiting jobs.
 
-A slot is what a fork server runs one job in. As long as there are plenty, each request gets one.
-When they are scarce, the next goes to the owner with the fewest jobs running, and among equals to
-the one that waited longest: fifty endless jobs of one run do not delay another. The last slots are
-kept, a few for owners that run nothing, more for jobs that will soon be over: a job that lasts
-and would wait for one of its owner's short ones could hold up everybody.
+A slot runs one job. When slots are scarce, the next one goes to the owner with the fewest running
+jobs, and among equals to the longest-waiting request, so fifty endless jobs of one run do not delay
+another run. The last slots are reserved: a few for owners without a running job, more for short
+jobs. Otherwise long jobs that wait for short jobs of their owner could block all slots.
 """
 
 from __future__ import annotations
@@ -14,21 +13,21 @@ from collections import Counter
 from dataclasses import dataclass
 
 FOR_NEWCOMERS = 2
-"""Slots that only owners get who run nothing."""
+"""Slots reserved for owners without a running job."""
 FOR_SHORT_JOBS = 8
-"""Slots that no job gets which lasts as long as a search does."""
+"""Slots reserved for short jobs."""
 
 
 @dataclass(frozen=True)
 class SlotRequest:
-    """What is asked for: a slot, for whom, and whether it is kept for long."""
+    """A request for a slot with its owner; `lasts` marks a long job, such as a search."""
 
     owner: str
     lasts: bool = False
 
 
 class FairQueue:
-    """The order of those who wait for a slot."""
+    """The queue of requests for a slot."""
 
     def __init__(self) -> None:
         self._taken: dict[int, str] = {}
@@ -36,30 +35,29 @@ class FairQueue:
         self._waiting: list[tuple[SlotRequest, asyncio.Future[None]]] = []
 
     def __len__(self) -> int:
-        """How many wait."""
         return len(self._waiting)
 
     def may_take(self, request: SlotRequest, free: int) -> bool:
-        """Whether this one may have one of so many free slots."""
+        """Whether a request may take one of `free` slots."""
         if request.lasts:
             return free > FOR_SHORT_JOBS
         is_newcomer = request.owner not in self._taken.values()
         return free > (0 if is_newcomer else FOR_NEWCOMERS)
 
     def take(self, slot: int, owner: str) -> None:
-        """Notes who has a slot."""
+        """Records the owner of a slot."""
         self._taken[slot] = owner
 
     def give_back(self, slot: int) -> None:
-        """Notes that nobody has it."""
+        """Records that a slot is free."""
         self._taken.pop(slot, None)
 
     def wait(self, request: SlotRequest, turn: asyncio.Future[None]) -> None:
-        """Puts one into the queue; `turn` is done when the request should check again."""
+        """Queues a request; `turn` resolves when it should check again."""
         self._waiting.append((request, turn))
 
     def next(self, free: int) -> None:
-        """Wakes the next request if there is a slot for one that waits."""
+        """Wakes the next request that may take one of `free` slots."""
         self._waiting = [one for one in self._waiting if not one[1].done()]
         running = Counter(self._taken.values())
         able = [one for one in self._waiting if self.may_take(one[0], free)]
@@ -69,12 +67,12 @@ class FairQueue:
             chosen[1].set_result(None)
 
     def end(self) -> None:
-        """Tells everyone to look again: there is nothing to wait for."""
+        """Wakes all requests, since the server has ended."""
         waiting, self._waiting = self._waiting, []
         for _, turn in waiting:
             if not turn.done():
                 turn.set_result(None)
 
     def forget(self) -> None:
-        """Drops all who wait, whose event loop is gone."""
+        """Drops all requests, since their event loop is closed."""
         self._waiting.clear()

@@ -1,11 +1,11 @@
-"""The host's side of one fork server: starts it, asks for workers, hears of their ends.
+"""The host's side of a fork server: starts it, requests workers, and handles their exits.
 
-A *worker* is a jailed child that waits for a job. The server keeps a few of them ready, so that
-a job meets a process that has started, been jailed and warmed up already. A worker serves one job
-and is then gone; its *slot*, which is its folder, is emptied by the server and given to another.
+A *worker* is a jailed child process that runs one job and ends. A few workers are started, jailed
+and warmed up in advance. A worker's *slot* is its folder, which the server empties for the next
+worker.
 
-The host believes the fork server, which no foreign code ever entered, and nobody else. All the
-same: an answer that is none ends the server, and the next job gets a new one.
+The host trusts the fork server, in which no untrusted code runs, but no other process. Still, an
+invalid answer closes the server, and the next job gets a new one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox import __name__ as OURS
+from sandbox import __name__ as PACKAGE
 from sandbox.inside.zygote import ANSWER, ENDED, FORK, FREE, KILL, REQUEST
 from sandbox.jail.fair_queue import FairQueue, SlotRequest
 from sandbox.levels import Isolation, JailLevel
@@ -37,14 +37,14 @@ from sandbox.workspaces import JailPython, Workspaces
 
 START_S = 30.0
 SLOTS = 24
-"""Jobs that one server runs at once; others take turns, see `fair_queue`."""
+"""The number of concurrent jobs of a server; others wait, see `fair_queue`."""
 SCRATCH_MIB = 64
-"""What a job may leave in its folders, all files together."""
+"""The maximum size of all files in a job's folders."""
 THREADS = 1024
-"""Processes and threads of all jobs of a server together."""
+"""The maximum processes and threads of all jobs of a server."""
 _RESTOCK_S = 0.002
 _READY = 2
-"""How many workers are kept ready."""
+"""The number of ready workers."""
 _REHEARSED = """\
 def passes(texts, *, most=3):
     found = {text: (place, float(place)) for place, text in enumerate(texts) if text}
@@ -54,16 +54,16 @@ def passes(texts, *, most=3):
         raise ValueError(f"{error!r} of {len(found)}") from None
 passes(jail.payload)
 """
-"""A program without effects, of the size and variety of the smaller ones of real jobs."""
+"""A program without effects that resembles a small job."""
 
 
 class NotGranted(Exception):
-    """The system does not grant this level; the text says which layer is missing."""
+    """The system does not support this level; the text names the missing layer."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What the children of one server have in common before any job."""
+    """The common properties of all workers of a server."""
 
     level: JailLevel
     seed: int = 0
@@ -71,14 +71,14 @@ class Profile:
     modules: tuple[tuple[str, str], ...] = ()
     preload: tuple[str, ...] = ()
     grants: tuple[str, ...] = ()
-    """What its jobs may do beyond one process without a network; at L4 alone."""
+    """The permissions of its jobs beyond one process without a network; only at L4."""
     python: str = ""
-    """The interpreter; empty is ours."""
+    """The interpreter's path; empty uses the host's."""
 
 
 @dataclass(eq=False)
 class Worker:
-    """A child that waits for its job, or works on it."""
+    """A child that waits for its job or runs it."""
 
     number: int
     slot: int
@@ -86,17 +86,17 @@ class Worker:
     stdin: int
     stdout: int
     stderr: int
-    """The host's ends; -1 for one that it does not need."""
+    """The host's descriptors; -1 if not needed."""
     end: tuple[int, float] | None = None
-    """Wait status and seconds of cpu time, once it has ended."""
+    """Wait status and seconds of CPU time after the end."""
     lost: bool = False
-    """Its server ended, and nobody can say how this child did."""
+    """Whether its server ended, so that its own end is unknown."""
     on_end: Callable[[], None] | None = None
     on_abandoned: Callable[[], None] | None = None
-    """Called in place of `on_end` where the loop that would hear of it is closed."""
+    """Called instead of `on_end` if the event loop of the job is closed."""
 
     def close(self, channel: bool = False) -> None:
-        """Closes the host's descriptors, and the channel too where it has no other user."""
+        """Closes the host's descriptors, optionally including the channel."""
         for descriptor in (self.stdin, self.stdout, self.stderr, self.channel if channel else -1):
             if descriptor >= 0:
                 os.close(descriptor)
@@ -106,25 +106,25 @@ class ForkServer:
     """One fork server; belongs to one event loop at a time."""
 
     isolation: Isolation
-    """What its canaries showed, set before it serves any job."""
+    """The result of its canaries, set before it serves any job."""
 
     def __init__(self, profile: Profile, workspaces: Workspaces) -> None:
         self.profile = profile
         self.base = ""
-        """Where the jobs' folders lie, in the file system that the server sees."""
+        """The path of the jobs' folders in the server's file system."""
         self.controls: dict[str, str] = {}
         self.started_s = 0.0
         self.broken = ""
         self._workspaces = workspaces
         self._stock: deque[Worker] = deque()
-        """Workers that are ready."""
+        """Ready workers."""
         self._wanted = False
-        """Whether some are to be ready."""
+        """Whether workers should be started in advance."""
         self._workers: dict[int, Worker] = {}
         self._count = 0
         self._restocking = False
         self._free = deque(range(SLOTS))
-        # No job may know where another lies: what cannot be opened can be asked after.
+        # Random names: a job could test the existence of paths that it cannot open.
         self._slots = [secrets.token_hex(8) for _ in range(SLOTS)]
         self._queue = FairQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -132,7 +132,7 @@ class ForkServer:
         self.used = time.monotonic()
         rehearsed = Job(_REHEARSED, payload=[_REHEARSED] * 4, python=profile.python)
         self._rehearsal = frame(orders(rehearsed) | {"modules": {}})
-        """What a worker does while it waits for its job, so that this finds its memory copied."""
+        """The warm-up job of a waiting worker, by which the kernel copies its memory pages."""
 
     def _begin(self) -> None:
         self._began = time.monotonic()
@@ -154,7 +154,10 @@ class ForkServer:
         self._control.setblocking(False)
 
     async def start(self) -> None:
-        """Starts the process and waits until it is jailed; raises `NotGranted`."""
+        """Starts the process and waits until it is jailed.
+
+        Raises `NotGranted` if the level is not supported.
+        """
         self._begin()
         loop = asyncio.get_running_loop()
         try:
@@ -167,7 +170,7 @@ class ForkServer:
         except BaseException:
             self.close("cancelled")
             raise
-        # The fork server is ours, and no other code has run in it yet.
+        # Trusted: no untrusted code has run in the fork server.
         report = json.loads(answer)
         if "refused" in report:
             self.close(report["refused"])
@@ -178,7 +181,7 @@ class ForkServer:
         self.adopt(loop)
 
     def folder(self, worker: Worker) -> str:
-        """Where a worker's folders lie, in the file system that the server sees."""
+        """The path of a worker's folders in the server's file system."""
         return f"{self.base}/{self._slots[worker.slot]}"
 
     def _spawn(self, theirs: socket.socket) -> int:
@@ -186,7 +189,7 @@ class ForkServer:
         interpreter = self._workspaces.interpreter(profile.python)
         code = self._workspaces.code(profile.python)
         start = (
-            f"import sys; sys.path[0] = {code!r}; from {OURS}.inside.zygote import main; "
+            f"import sys; sys.path[0] = {code!r}; from {PACKAGE}.inside.zygote import main; "
             f"sys.path.remove({code!r}); main()"
         )
         sites = self._workspaces.sites(profile.sites)
@@ -200,7 +203,7 @@ class ForkServer:
             return interpreter.start(["-c", start], environment(profile.seed) | own, descriptors)
 
     def _orders(self, sites: list[str], interpreter: JailPython) -> dict[str, Any]:
-        # Any: the values are marshalled, code objects among them.
+        # Any: the values are marshalled and include code objects.
         profile = self.profile
         return {
             "level": profile.level,
@@ -222,7 +225,7 @@ class ForkServer:
         }
 
     def adopt(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Makes `loop` the one that hears this server; false while another one does."""
+        """Attaches this server to `loop`; false if it is broken or another loop uses it."""
         if self.broken:
             return False
         if self._loop is not loop:
@@ -230,23 +233,23 @@ class ForkServer:
             if self._loop is not None and not self._loop.is_closed():
                 return False
             if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
-                self.close("it ended while nobody listened")
+                self.close("it ended between two event loops")
                 return False
             self._loop = loop
             self._queue.forget()
-            # What the closed loop left running belongs to nobody any more.
+            # Jobs of the closed loop have no owner any more.
             for worker in list(self._workers.values()):
                 if worker.on_end is not None:
                     worker.on_end = None
                     self.kill(worker)
                     if worker.on_abandoned is not None:
                         worker.on_abandoned()
-            loop.add_reader(self._control, self._hear)
+            loop.add_reader(self._control, self._read_control)
         self.used = time.monotonic()
         return True
 
     def may_retire(self) -> bool:
-        """Whether no job runs here, nor another event loop is at work with it."""
+        """Whether no job and no other event loop uses it."""
         if self._loop is not None and not self._loop.is_closed():
             try:
                 if asyncio.get_running_loop() is not self._loop:
@@ -259,8 +262,8 @@ class ForkServer:
         """Ends the server and all its children; idempotent."""
         if self.broken:
             return
-        said = os.pread(self._log, 4000, 0).decode("utf-8", "replace").strip()
-        self.broken = f"{why}\n{said}".strip()
+        log = os.pread(self._log, 4000, 0).decode("utf-8", "replace").strip()
+        self.broken = f"{why}\n{log}".strip()
         if self._loop is not None and not self._loop.is_closed():
             self._loop.remove_reader(self._control)
         self._control.close()
@@ -287,19 +290,22 @@ class ForkServer:
     ) -> Worker:
         """A worker for a job.
 
-        Where a job `reads`, there is standard input, else it is empty. Output of a `silent` one
-        goes nowhere, and its errors come by a pipe. One that `lasts` waits for those that do not.
+        Args:
+            owner: The owner of the job.
+            reads: Whether the job has standard input.
+            silent: Whether standard output is dropped and standard error is a pipe.
+            lasts: Whether the job is long; it then leaves some slots to short jobs.
         """
         request = SlotRequest(owner, lasts)
         if not silent:
             self._wanted = True
         if reads or silent:
-            while not await self._has_room(request):
+            while not await self._slot_available(request):
                 pass
             worker = self._fork(reads=reads, silent=silent)
         else:
             while not self._stock:
-                if await self._has_room(request):
+                if await self._slot_available(request):
                     self._stock.append(self._fork())
             worker = self._stock.popleft()
             self._restock()
@@ -307,13 +313,13 @@ class ForkServer:
         return worker
 
     def kill(self, worker: Worker) -> None:
-        """Has the server kill a worker's process; its end is heard like any other."""
+        """Makes the server kill a worker's process; its end is reported as usual."""
         if worker.end is None and not worker.lost and not self.broken:
-            # Where it does not listen any more, its workers have heard of that by now.
+            # If the server has ended, its workers have been notified.
             with suppress(SandboxDied):
-                self._tell(REQUEST.pack(KILL, worker.number, 0, False))
+                self._send(REQUEST.pack(KILL, worker.number, 0, False))
 
-    async def _has_room(self, request: SlotRequest) -> bool:
+    async def _slot_available(self, request: SlotRequest) -> bool:
         """Waits for a free slot; raises `SandboxError` when the server has ended."""
         if self.broken:
             raise SandboxDied(f"the fork server ended: {self.broken}")
@@ -325,18 +331,18 @@ class ForkServer:
             await waiter
         except asyncio.CancelledError:
             if not waiter.cancelled():
-                self._wake()  # it had its turn, which is now the next one's
+                self._wake()  # passes its turn to the next request
             raise
         return False
 
     def _restock(self) -> None:
-        """Has workers made ready a moment later, so that a short job has both processors."""
+        """Schedules the start of ready workers a little later, so as not to slow down a job."""
         if self._loop is not None and not self._restocking and not self.broken:
             self._restocking = True
             self._loop.call_later(_RESTOCK_S, self._fill)
 
     def _fill(self) -> None:
-        """Forks what is to be ready, once those who wait have been served."""
+        """Starts ready workers unless requests are waiting."""
         self._restocking = False
         if self.broken or self._queue or not self._wanted:
             return
@@ -350,13 +356,13 @@ class ForkServer:
         ours.setblocking(False)
         if waits:
             ours.send(self._rehearsal)
-        # One of its own: flags and locks stay with what was opened, for the next owner.
+        # Opened for each worker: flags and locks of a shared one would affect later jobs.
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         stdin = _memory("stdin") if reads else -1
         if silent:
             stdout = -1
             stderr, their_stderr = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-            # The program's end waits for room like any other.
+            # The program's end of the pipe blocks as usual.
             os.set_blocking(their_stderr, True)
         else:
             stdout, stderr = _memory("stdout"), _memory("stderr")
@@ -367,7 +373,7 @@ class ForkServer:
             their_stderr, theirs.fileno(),
         ]
         try:
-            self._tell(REQUEST.pack(FORK, worker.number, slot, waits), descriptors)
+            self._send(REQUEST.pack(FORK, worker.number, slot, waits), descriptors)
         except BaseException:
             worker.close(channel=True)
             raise
@@ -378,18 +384,18 @@ class ForkServer:
                 os.close(their_stderr)
         self._workers[worker.number] = worker
         if waits and self._loop is not None:
-            # The job that takes the worker changes the callback, which costs less than a new start.
-            # Nothing comes before that but the end of file.
+            # Changing this callback later is cheaper than adding one. Until then only end of file
+            # can arrive.
             self._loop.add_reader(worker.channel, self._loop.remove_reader, worker.channel)
         return worker
 
     def _drop(self, worker: Worker) -> None:
-        """Closes what belongs to a worker that nobody took."""
+        """Closes the descriptors of an unused worker."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.remove_reader(worker.channel)
         worker.close(channel=True)
 
-    def _tell(self, message: bytes, descriptors: list[int] | None = None) -> None:
+    def _send(self, message: bytes, descriptors: list[int] | None = None) -> None:
         rights = array.array("i", descriptors or ())
         try:
             if descriptors:
@@ -399,23 +405,23 @@ class ForkServer:
             else:
                 self._control.send(message)
         except OSError as error:
-            self.close(f"it does not listen: {error}")
+            self.close(f"it accepts no requests: {error}")
             raise SandboxDied(f"the fork server ended: {self.broken}") from error
 
-    def _hear(self) -> None:
+    def _read_control(self) -> None:
         while not self.broken:
             try:
                 message = self._control.recv(64)
             except BlockingIOError:
                 return
             except OSError as error:
-                self.close(f"it is gone: {error}")
+                self.close(f"the connection failed: {error}")
                 return
-            self._heard_message(message)
+            self._handle_message(message)
 
-    def _heard_message(self, message: bytes) -> None:
+    def _handle_message(self, message: bytes) -> None:
         if len(message) != ANSWER.size:
-            self.close("it ended" if not message else "it said what is no answer")
+            self.close("it ended" if not message else "it sent an invalid answer")
             return
         kind, number, status, cpu_s = ANSWER.unpack(message)
         if kind == ENDED and number in self._workers:
@@ -425,10 +431,10 @@ class ForkServer:
             self._queue.give_back(number)
             self._wake()
         else:
-            self.close("it said what is no answer")
+            self.close("it sent an invalid answer")
 
     def _is_taken(self, slot: int) -> bool:
-        """Whether a slot was given out and all who had it have ended."""
+        """Whether a slot is taken and all its workers have ended."""
         living = any(worker.slot == slot for worker in self._workers.values())
         return 0 <= slot < SLOTS and slot not in self._free and not living
 
@@ -437,12 +443,12 @@ class ForkServer:
         if worker.on_end is not None:
             worker.on_end()
             return
-        if worker in self._stock:  # it died while it waited for a job
+        if worker in self._stock:  # it died while waiting for a job
             self._stock.remove(worker)
             self._drop(worker)
 
     def _wake(self) -> None:
-        """Lets the next one who waits for a slot look again."""
+        """Wakes the next request for a slot."""
         self._queue.next(len(self._free))
         if not self._queue:
             self._restock()

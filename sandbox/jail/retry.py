@@ -1,8 +1,7 @@
-"""A job that is started once more where what held it was ended from outside.
+"""Restarts a job once if its fork server was killed from outside.
 
-A fork server can be killed by a person, or by a system short of memory, and its jobs are not at
-fault. As long as the caller has received nothing of a job, a second start looks like the first.
-After that the loss is raised.
+A fork server can be killed by a person or by the system when memory is low. If the caller has
+received nothing from the job yet, it is started again. Otherwise `SandboxDied` is raised.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ from sandbox.jail.running import RunningJob
 from sandbox.protocol.wire import frame
 from sandbox.types import Json, Outcome, SandboxDied
 
-Said = TypeVar("Said")
+Answer = TypeVar("Answer")
 
 
 class RetriedJob:
-    """A job, to its caller a running process."""
+    """A running job that is restarted once; implements `Process`."""
 
     running: RunningJob
-    """The process that runs it at this moment."""
+    """The current process."""
 
     def __init__(self, start: Callable[[], Awaitable[RunningJob]]) -> None:
         self._start = start
         self._starts = 0
         self._starting = asyncio.Lock()
         self._sent: list[Json] = []
-        """What it may have to be sent again."""
-        self._is_heard = False
-        """Whether the caller has received something of it."""
+        """Messages to repeat after a restart."""
+        self._has_received = False
+        """Whether the caller has received something from the job."""
 
     async def __aenter__(self) -> Self:
         try:
@@ -44,45 +43,45 @@ class RetriedJob:
         await self.kill()
 
     async def send(self, message: Json) -> None:
-        """Gives the program its next `jail.receive()`. A dead process is no error here."""
-        if not self._is_heard:
+        """See `Process`."""
+        if not self._has_received:
             self._sent.append(message)
         await self.running.send(message)
 
     async def receive(self, timeout_s: float | None = None) -> Json | Outcome:
-        """The program's next message, or its `Outcome`; see the protocol."""
-        return await self._heard(lambda running: running.receive(timeout_s))
+        """See `Process`."""
+        return await self._ask(lambda running: running.receive(timeout_s))
 
     async def finish(self) -> Outcome:
-        """Waits for the end and returns the outcome with all messages not received yet."""
-        return await self._heard(lambda running: running.finish())
+        """See `Process`."""
+        return await self._ask(lambda running: running.finish())
 
     async def kill(self) -> Outcome:
-        """Ends the process and everything it started; idempotent."""
+        """See `Process`."""
         return await self.running.kill()
 
     async def _launch(self) -> None:
         self._starts += 1
         self.running = await self._start()
 
-    async def _heard(self, ask: Callable[[RunningJob], Awaitable[Said]]) -> Said:
+    async def _ask(self, ask: Callable[[RunningJob], Awaitable[Answer]]) -> Answer:
         while True:
             running = self.running
             try:
-                said = await ask(running)
+                answer = await ask(running)
             except SandboxDied as loss:
-                await self._again(running, loss)
+                await self._restart(running, loss)
             else:
-                self._is_heard = True
+                self._has_received = True
                 self._sent.clear()
-                return said
+                return answer
 
-    async def _again(self, lost: RunningJob, loss: SandboxDied) -> None:
-        """Starts it again, unless another call did; raises the loss where that is too late."""
+    async def _restart(self, lost: RunningJob, loss: SandboxDied) -> None:
+        """Restarts the job unless another call did; raises the loss if it is too late."""
         async with self._starting:
             if self.running is not lost:
                 return
-            if self._is_heard or self._starts > 1:
+            if self._has_received or self._starts > 1:
                 raise loss
             await self._launch()
             for message in self._sent:

@@ -1,8 +1,8 @@
-"""A job in its worker, as the host sees it.
+"""The host's side of a job in its worker.
 
-The host hears of a job through its private channel, two files in memory that hold its output, and
-the fork server's word on its end. A job that says it came to its end is killed at once, so that
-nothing goes on behind an outcome.
+The host gets messages over the private channel, output from two files in memory, and the end of the
+process from the fork server. A job that reports its end is killed at once, so that nothing runs on
+after its outcome.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 
 from sandbox.inside import lockdown
 from sandbox.jail.forkserver import SCRATCH_MIB, ForkServer, Worker
-from sandbox.protocol.batch import STDERR_KEPT
+from sandbox.protocol.batch import STDERR_BYTES
 from sandbox.protocol.conversation import Conversation
 from sandbox.protocol.orders import cpu_limit_s, orders
 from sandbox.protocol.wire import frame
@@ -23,31 +23,32 @@ from sandbox.types import Job, SandboxDied, SandboxError
 _UNLIMITED = -1
 _PAST_THE_LIMIT = 1 << 16
 _DEATH_S = 10.0
-_WEIGH_S = 0.1
+_SIZE_CHECK_S = 0.1
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
 def ordered(job: Job, endless: bool) -> dict[str, object]:
-    """A job's orders; raises `SandboxError` for more files than a folder holds."""
+    """The orders of a job; raises `SandboxError` for too many or too large files."""
     size = sum(map(len, job.files.values()))
-    if 4 * size > SCRATCH_MIB << 19:  # as many bytes as characters may take
+    if 4 * size > SCRATCH_MIB << 19:  # a character takes up to four bytes
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in job.files.values())
     if size > SCRATCH_MIB << 19:
-        raise SandboxError(f"a job's files may hold {SCRATCH_MIB // 2} MiB, not {size >> 20} MiB")
+        raise SandboxError(
+            f"the files of a job are limited to {SCRATCH_MIB // 2} MiB, but have {size >> 20} MiB"
+        )
     most = lockdown.MAX_ENTRIES // 2
     if len(job.files) > most:
-        raise SandboxError(f"a job may bring {most} files, not {len(job.files)}")
+        raise SandboxError(f"a job is limited to {most} files, but has {len(job.files)}")
     order = orders(job)
     limits = job.limits
     memory, file = limits.memory_mib << 20, limits.file_mib << 20
-    # Past the soft limit of time comes a signal, which a program may ignore, and a second later
-    # the end.
+    # The soft limit sends a signal, which a program may ignore; the hard limit kills it.
     cpu_s = cpu_limit_s(limits, endless)
     cpu = (cpu_s, cpu_s + 1) if cpu_s else (_UNLIMITED, _UNLIMITED)
     order["modules"] = {}
-    # Soft and hard, as the guest hands them to the kernel.
+    # Soft and hard limits in the kernel's form.
     order["ceilings"] = ((memory, memory), (file, file), (limits.open_files,) * 2, cpu)
-    # The first process of its pid space is one more, and none of the job's.
+    # The init process of its pid namespace counts too.
     order["processes"] = (limits.processes + 1,) * 2
     return order
 
@@ -63,62 +64,62 @@ class RunningJob(Conversation):
         self._worker = worker
         self._silent = endless
         self._errors = bytearray()
-        self._weighing: asyncio.TimerHandle | None = None
+        self._size_timer: asyncio.TimerHandle | None = None
         self._death_timer: asyncio.TimerHandle | None = None
-        worker.on_end = self._left
+        worker.on_end = self._on_exit
         worker.on_abandoned = self._abandon
         if endless:
             self._loop.add_reader(worker.stderr, self._read_errors)
         else:
             for output in (worker.stdout, worker.stderr):
-                # More than is kept, since a write that would cross the end stops a page before.
+                # Larger than the limit, since a write across the end stops a page before it.
                 os.ftruncate(output, job.limits.output_bytes + _PAST_THE_LIMIT)
                 fcntl.fcntl(output, fcntl.F_ADD_SEALS, _SEALS)
         if job.stdin:
             os.pwrite(worker.stdin, job.stdin.encode("utf-8", "surrogatepass"), 0)
         if server.profile.level == "L3":
-            self._weighing = self._loop.call_later(_WEIGH_S, self._weigh)
+            self._size_timer = self._loop.call_later(_SIZE_CHECK_S, self._check_folder_size)
         self._open(worker.channel, frame(order), endless)
         if self._has_exited():
-            self._left()
+            self._on_exit()
 
     @property
     def server_pid(self) -> int:
-        """The process of its fork server."""
+        """The process id of its fork server."""
         return self._server.pid
 
     def _kill(self) -> None:
         self._server.kill(self._worker)
         if self._death_timer is None:
             self._death_timer = self._loop.call_later(
-                _DEATH_S, self._server.close, "it does not kill"
+                _DEATH_S, self._server.close, "it did not kill a worker"
             )
 
     def _has_exited(self) -> bool:
         return self._worker.end is not None or self._worker.lost or self._outcome is not None
 
-    def _heard(self) -> None:
+    def _on_data(self) -> None:
         if not self.inbox.ended or self._stopped is not None or self._outcome is not None:
             return
         if self._server.profile.grants:
-            # What it started may still be writing: the outcome waits until all of it has ended.
+            # Processes that it started may still write: wait until all have ended.
             if self._deadline is not None:
                 self._deadline.cancel()
             if self._death_timer is None:
                 self._kill()
         else:
-            # Its last word is said; whatever still runs in it is to run no longer.
+            # The program has ended; its threads must not run on.
             self._worker.on_end = None
             self._server.kill(self._worker)
             self._finish(0, 0.0)
 
-    def _left(self) -> None:
-        """The process has ended; what it said before that is still to be read."""
+    def _on_exit(self) -> None:
+        """Handles the end of the process after reading its remaining messages."""
         if self._outcome is not None:
             return
         end = self._worker.end
         if end is None:
-            self._give_up()
+            self._on_server_lost()
             return
         while self._channel >= 0 and self._outcome is None:
             before = self.inbox.received_bytes
@@ -126,25 +127,25 @@ class RunningJob(Conversation):
             if self.inbox.received_bytes == before:
                 break
         if self._outcome is None:
-            said_end = self.inbox.ended and self._stopped is None
-            self._finish(0 if said_end else end[0], end[1])
+            reported_end = self.inbox.ended and self._stopped is None
+            self._finish(0 if reported_end else end[0], end[1])
 
-    def _give_up(self) -> None:
-        """What became of the job cannot be known: that is no fault of its code."""
-        self._put_away()
+    def _on_server_lost(self) -> None:
+        """Settles a job whose outcome is unknown because its server ended."""
+        self._stop_timers()
         self._worker.close()
         self._settle(SandboxDied(f"the fork server ended: {self._server.broken}"))
 
     def _abandon(self) -> None:
-        """Its event loop is closed, so nobody waits: only descriptors are left to give back."""
+        """Closes the descriptors of a job whose event loop is closed."""
         channel, self._channel = self._channel, -1
         if channel >= 0:
             os.close(channel)
         self._worker.close()
         self._failure = SandboxError("the event loop of this job was closed")
 
-    def _put_away(self) -> None:
-        for timer in (self._weighing, self._death_timer):
+    def _stop_timers(self) -> None:
+        for timer in (self._size_timer, self._death_timer):
             if timer is not None:
                 timer.cancel()
         if self._silent:
@@ -152,7 +153,7 @@ class RunningJob(Conversation):
 
     def _finish(self, status: int, cpu_s: float) -> None:
         self.wall_s = time.monotonic() - self._started
-        self._put_away()
+        self._stop_timers()
         stdout, stderr, cut = b"", b"", False
         if self._silent:
             self._read_errors()
@@ -167,7 +168,7 @@ class RunningJob(Conversation):
         if cut and self._stopped is None:
             self._stopped = ("output", f"output of more than {self._limits.output_bytes} bytes")
         self._conclude(status, cpu_s, stdout, stderr)
-        # After the callbacks of those that wait for the outcome.
+        # After the callbacks of waiters for the outcome.
         self._loop.call_soon(self._worker.close)
 
     def _read_errors(self) -> None:
@@ -178,26 +179,26 @@ class RunningJob(Conversation):
         if not part:
             self._loop.remove_reader(self._worker.stderr)
         self._errors += part
-        del self._errors[:-STDERR_KEPT]
+        del self._errors[:-STDERR_BYTES]
 
-    def _weigh(self) -> None:
-        """Without a file system of its own, a job's folder is weighed now and then."""
+    def _check_folder_size(self) -> None:
+        """Checks the size of the folder of a job without its own file system."""
         folder = self._server.folder(self._worker)
-        if _heavier(folder, SCRATCH_MIB << 20, lockdown.MAX_ENTRIES):
-            self._condemn(
+        if _exceeds(folder, SCRATCH_MIB << 20, lockdown.MAX_ENTRIES):
+            self._abort(
                 "killed", f"files of more than {SCRATCH_MIB} MiB, or {lockdown.MAX_ENTRIES} files"
             )
         else:
-            self._weighing = self._loop.call_later(_WEIGH_S, self._weigh)
+            self._size_timer = self._loop.call_later(_SIZE_CHECK_S, self._check_folder_size)
 
 
 def _written(output: int, most: int) -> bytes:
-    """What a job wrote, and one byte more where it wrote too much."""
+    """The output of a job, with one byte more than `most` if it wrote too much."""
     size = min(os.lseek(output, 0, os.SEEK_CUR), most + 1)
     return os.pread(output, size, 0) if size else b""
 
 
-def _heavier(folder: str, most_bytes: int, most_entries: int) -> bool:
+def _exceeds(folder: str, most_bytes: int, most_entries: int) -> bool:
     size, entries = 0, 0
     waiting = [folder]
     while waiting:
@@ -211,8 +212,8 @@ def _heavier(folder: str, most_bytes: int, most_entries: int) -> bool:
                         size += entry.stat(follow_symlinks=False).st_blocks * 512
                     if size > most_bytes or entries > most_entries:
                         return True
-        except FileNotFoundError:  # it vanished meanwhile
+        except FileNotFoundError:  # removed meanwhile
             continue
-        except OSError:  # closed to its own user, or nested deeper than a path may be
+        except OSError:  # unreadable, or nested too deep for a path
             return True
     return False

@@ -1,9 +1,8 @@
-"""The fork servers of this process, and which one serves a job.
+"""The fork servers of this process, and the choice of one for a job.
 
-A server is chosen by what its children must have in common before any job: hash seed, folders
-of packages, our own modules, preloaded packages, grants. The strongest level the system grants is
-tried first, and a server is used only after canaries in one of its children have been refused
-as that level promises.
+A server is chosen by the common properties of its workers: hash seed, package folders, trusted
+modules, preloaded packages and grants. Levels are tried from the strongest on. A server is used
+only after the canaries in one of its workers were refused as the level requires.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from importlib.resources import files
 from typing import get_args
 from weakref import WeakValueDictionary
 
-from sandbox import __name__ as OURS
+from sandbox import __name__ as PACKAGE
 from sandbox.jail.forkserver import ForkServer, NotGranted, Profile
 from sandbox.jail.running import RunningJob, ordered
 from sandbox.levels import Isolation, JailLevel, isolation_shown
@@ -36,10 +35,10 @@ class Servers:
         self._lock = threading.Lock()
         self._all: dict[Profile, list[ForkServer]] = {}
         self._levels: dict[JailLevel, JailLevel] = {}
-        """The level asked for at most, to the level the system granted."""
+        """Highest requested level to the supported level."""
         self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
         self._ungranted: set[tuple[str, ...]] = set()
-        """What was tried to be granted to jobs, and could not be."""
+        """Grants that this system does not support."""
         self._host = os.getpid()
 
     def close(self) -> None:
@@ -49,24 +48,24 @@ class Servers:
                 server.close("the host ended")
 
     def level(self, at_most: JailLevel) -> JailLevel | None:
-        """The level seen to hold; `None` before the first start."""
+        """The tested level; `None` before the first start."""
         return self._levels.get(at_most)
 
     async def get(self, wanted: Profile) -> ForkServer:
-        """A server that fits, running in this event loop; the level wanted is one at most."""
+        """A matching server in this event loop; `wanted.level` is the highest level."""
         if os.getpid() != self._host:
-            # A forked copy of the host: the servers are its parent's.
+            # In a forked copy of the host: the servers belong to its parent.
             self.__dict__.update(Servers().__dict__)
         server = self._running(wanted)
         if server is not None:
             return server
-        # Concurrent requests for a server that is missing wait for the same start.
+        # Concurrent requests for the same server wait for one start.
         asked = asyncio.get_running_loop(), wanted
         async with self._starting.setdefault(asked, asyncio.Lock()):
             return self._running(wanted) or await self._new(wanted)
 
     def _running(self, wanted: Profile) -> ForkServer | None:
-        """A server that fits and was started before; `None` where there is none."""
+        """A matching server that runs already; `None` if there is none."""
         known = self._levels.get(wanted.level)
         if known is None:
             return None
@@ -79,9 +78,9 @@ class Servers:
             try:
                 return await self._started_for(replace(wanted, level=known))
             except NotGranted as refusal:
-                # Not tried one level below: what was said to hold here is what jobs must get.
+                # No fallback to a lower level: jobs must get the level that was reported.
                 raise SandboxError(
-                    f"{known} of the jail was granted before, and now it is not: {refusal}"
+                    f"level {known} of the jail worked before and is unavailable now: {refusal}"
                 ) from refusal
         refusals = []
         for level in reversed(get_args(JailLevel)[: get_args(JailLevel).index(wanted.level) + 1]):
@@ -93,12 +92,12 @@ class Servers:
             self._levels[wanted.level] = level
             return server
         raise SandboxUnavailable(
-            "the system grants no level of the jail (" + "; ".join(refusals) + "); "
+            "the system supports no level of the jail (" + "; ".join(refusals) + "); "
             "the backend `subprocess` works here, with limits only"
         )
 
     def _granted(self, profile: Profile) -> Profile:
-        """What is wanted, less what this system does not grant a job."""
+        """The profile without grants that this system does not support."""
         if not profile.grants:
             return profile
         if profile.level == "L4" and profile.grants not in self._ungranted:
@@ -112,7 +111,7 @@ class Servers:
         except NotGranted:
             if not profile.grants:
                 raise
-        # One process without a network is less for the job, and no weaker jail.
+        # A jail without the grants is not weaker; only the job can do less.
         self._ungranted.add(profile.grants)
         return await self._started(self._granted(wanted))
 
@@ -129,24 +128,24 @@ class Servers:
         try:
             isolation = await canaries(server)
         except BaseException:
-            server.close("its canaries were not heard")
+            server.close("its canaries failed")
             raise
         if isolation.level != profile.level:
-            server.close("its canaries got through")
+            server.close("its canaries were not refused")
             seen = "; ".join(f"{one.name}: {one.seen}" for one in isolation.layers if not one.holds)
-            raise NotGranted(f"seen to hold is only {isolation.level}: {seen}")
+            raise NotGranted(f"the tests only confirm {isolation.level}: {seen}")
         with self._lock:
             server.isolation = isolation
             self._all.setdefault(profile, []).append(server)
         return server
 
     def _ends_with_the_host(self) -> None:
-        # What is registered last is done first: before the workspaces remove their folder.
+        # Runs before the workspaces remove their folder: exit handlers run in reverse order.
         atexit.unregister(self.close)
         atexit.register(self.close)
 
     def _retire(self) -> None:
-        """Ends the servers that were used longest ago, so that few are kept."""
+        """Ends the least recently used servers above `_MAX_SERVERS`."""
         with self._lock:
             idle = [one for some in self._all.values() for one in some if one.may_retire()]
             idle.sort(key=lambda server: server.used)
@@ -160,7 +159,7 @@ SERVERS = Servers()
 
 
 def profile_of(job: Job, level: JailLevel) -> Profile:
-    """What a server must have for a job."""
+    """The profile of a server for a job."""
     preload = tuple(
         name for name in PRELOADABLE
         if name in job.preload and any(os.path.isdir(f"{site}/{name}") for site in job.sites)
@@ -171,11 +170,11 @@ def profile_of(job: Job, level: JailLevel) -> Profile:
 
 
 async def canaries(server: ForkServer) -> Isolation:
-    """Tries the canaries in one child of the server."""
+    """Runs the canaries in a worker of the server."""
     python = server.profile.python
     job = Job("from jail_canaries import tried\njail.send(tried())", python=python)
-    source = files(f"{OURS}.inside").joinpath("canaries.py").read_text("utf-8")
-    # Not as modules of the job, which would ask for a fork server with them.
+    source = files(f"{PACKAGE}.inside").joinpath("canaries.py").read_text("utf-8")
+    # Not as `Job.modules`, which would need another fork server.
     order = ordered(job, endless=False) | {
         "modules": loaded({"jail_canaries": source}, python)
     }
@@ -187,7 +186,7 @@ async def canaries(server: ForkServer) -> Isolation:
         await process.kill()
     met = outcome.messages[0] if outcome.messages else None
     if not isinstance(met, dict):
-        raise SandboxError(f"the canaries of the jail said nothing: {outcome}")
+        raise SandboxError(f"the canaries of the jail reported nothing: {outcome}")
     return isolation_shown(
         server.controls, {name: str(error) for name, error in met.items()}, server.profile.grants
     )

@@ -1,1 +1,1 @@
-"""A job from its orders to its outcome, whatever started its process."""
+"""The protocol between the host and a job's process, shared by the local backends."""

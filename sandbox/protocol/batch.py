@@ -1,4 +1,4 @@
-"""One program for many items: the part of a batch that is the same for all local backends."""
+"""The batch of the local backends: one program that answers many items."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sandbox.protocol.wire import frame
 from sandbox.types import Job, Json, LostItem, Outcome, SandboxDied, SandboxError
 
 _ITEMS_AHEAD = 128
-STDERR_KEPT = 2000
+STDERR_BYTES = 2000
 
 
 class RestartingBatch:
-    """One program for many items; an item without an answer is lost, and the program restarts."""
+    """A batch that restarts its program after a lost item; implements `Batch`."""
 
     def __init__(self, start: Callable[[], Awaitable[Conversation]], job: Job) -> None:
         self._start = start
@@ -28,41 +28,41 @@ class RestartingBatch:
     async def replies(
         self, items: Sequence[Json], item_wall_s: float
     ) -> AsyncIterator[tuple[int, Json | LostItem]]:
-        """Yields (index, reply) for each item, in order; see the protocol."""
+        """See `Batch`."""
         if self._busy:
             raise SandboxError("a batch answers one list of items at a time")
         self._busy = True
         done = 0
-        stillborn = 0
+        failed_starts = 0
         lost_at = -1
         try:
             while done < len(items):
                 try:
                     process = await self._running()
                     if await process.until_ready(self._start_s):
-                        stillborn = 0
+                        failed_starts = 0
                         async for reply in self._exchange(process, items, done, item_wall_s):
                             done += 1
                             yield done - 1, reply
                         continue
                     lost = _lost(await process.kill())
                 except SandboxDied:
-                    # No item is at fault, and no answer of the remaining ones was received.
+                    # No item caused this, and no reply to the remaining ones was received.
                     await self.close()
                     if lost_at == done:
                         raise
                     lost_at = done
                     continue
-                # It died before it asked for an item, so no item is at fault. Twice in a row
-                # is no accident, and the rest would meet the same.
-                stillborn += 1
-                for index in range(done, done + 1 if stillborn == 1 else len(items)):
+                # It died before it received an item. After two such starts in a row all remaining
+                # items are lost, since further starts would fail too.
+                failed_starts += 1
+                for index in range(done, done + 1 if failed_starts == 1 else len(items)):
                     done = index + 1
                     yield index, lost
         finally:
             self._busy = False
             if done < len(items):
-                # The reader went away; answers to items in flight must not meet the next list.
+                # The caller stopped; pending replies must not be mixed with the next list.
                 await self.close()
 
     async def __aenter__(self) -> Self:
@@ -75,7 +75,7 @@ class RestartingBatch:
         """Ends the program."""
         if self._process is not None:
             process, self._process = self._process, None
-            with suppress(SandboxDied):  # what it was asked is answered, or asked again
+            with suppress(SandboxDied):  # its items are answered or will be sent again
                 await process.kill()
 
     async def _running(self) -> Conversation:
@@ -88,8 +88,8 @@ class RestartingBatch:
     async def _exchange(
         self, process: Conversation, items: Sequence[Json], first: int, item_wall_s: float
     ) -> AsyncIterator[Json | LostItem]:
-        """Replies from this process until one is lost. Items are sent ahead, so that it is
-        never idle; it takes them in order, so the first without a reply is the one at fault."""
+        """Replies from this process until one is lost. Items are sent in advance, so that it is
+        never idle. It handles them in order, so the first without a reply is the lost one."""
         ahead: deque[int] = deque()
         ahead_bytes = 0
         for index in range(first, len(items)):
@@ -112,8 +112,8 @@ class RestartingBatch:
             if reply.count != self._answered + 1:
                 process.stop("garbled", "not one reply to one item")
                 lost = _lost(await process.kill())
-                # One reply too many came from the item before, so this one is tried again;
-                # where there is none before, the program speaks unasked and always will.
+                # The previous item sent a second reply, so this item is tried again. Without a
+                # previous item the program itself sends too many.
                 if reply.count != self._answered or self._answered == 0:
                     yield lost
                 return
@@ -124,4 +124,4 @@ class RestartingBatch:
 
 
 def _lost(outcome: Outcome) -> LostItem:
-    return LostItem(outcome.ended, outcome.limit, outcome.stderr[-STDERR_KEPT:])
+    return LostItem(outcome.ended, outcome.limit, outcome.stderr[-STDERR_BYTES:])

@@ -1,6 +1,6 @@
-"""A running job as its host talks with it: messages, deadlines and the one outcome.
+"""The messages, deadlines and outcome of a running job, shared by the local backends.
 
-What starts and ends the process is the backend's; all backends on this machine share the talk.
+The backends start and end the process.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ READ_BYTES = 1 << 16
 
 
 class Conversation(ABC):
-    """A job's process, seen from the host; driven by callbacks of the loop that started it.
+    """The host's side of a job's process, driven by callbacks of the event loop that started it.
 
-    A backend calls `_open` with its end of the private channel and `_settle` once, at the end.
+    A backend calls `_open` with its end of the private channel, and `_settle` once at the end.
     """
 
     def __init__(self, job: Job) -> None:
@@ -43,14 +43,14 @@ class Conversation(ABC):
 
     @abstractmethod
     def _kill(self) -> None:
-        """Has the process and what belongs to it ended; called once it is condemned."""
+        """Kills the process and everything that it started."""
 
     @abstractmethod
     def _has_exited(self) -> bool:
-        """Whether the process is known to be gone."""
+        """Whether the process is known to have ended."""
 
     def _open(self, channel: int, orders: bytes, endless: bool) -> None:
-        """Begins: sends the orders, and starts the clock unless the job is `endless`."""
+        """Sends the orders, and starts the deadline unless the job is `endless`."""
         self._channel = channel
         self._loop.add_reader(channel, self._read_channel)
         self._started = time.monotonic()
@@ -60,7 +60,7 @@ class Conversation(ABC):
         self.write(orders)
 
     def _settle(self, outcome: Outcome | SandboxError) -> None:
-        """The end: nothing changes after it."""
+        """Sets the final outcome or error."""
         if self._deadline is not None:
             self._deadline.cancel()
         if isinstance(outcome, Outcome):
@@ -73,20 +73,20 @@ class Conversation(ABC):
     def _conclude(
         self, status: int, cpu_s: float, stdout: bytes | bytearray, stderr: bytes | bytearray
     ) -> None:
-        """Settles what becomes of a process that has ended, from what the kernel says of it."""
+        """Settles a process that has ended, from its wait status."""
         ended, name, limit = how_it_ended(
             status, self.inbox.ended, cpu_s, self._limits, self._stopped
         )
         code = os.waitstatus_to_exitcode(status)
-        said = stderr.decode("utf-8", "backslashreplace")
+        errors = stderr.decode("utf-8", "backslashreplace")
         if code > 0 and not self.inbox.begun and self._stopped is None:
-            # No foreign code ran, so it is not to blame.
-            self._settle(SandboxError(f"a child could not take up its job: {said.strip()}"))
+            # No untrusted code has run, so this is an error of the sandbox.
+            self._settle(SandboxError(f"a child could not start its job: {errors.strip()}"))
             return
         self._settle(Outcome(
             ended=ended,
             stdout=stdout.decode("utf-8", "backslashreplace"),
-            stderr=said,
+            stderr=errors,
             exit_code=code if code >= 0 else None,
             signal=name,
             limit=limit,
@@ -94,22 +94,22 @@ class Conversation(ABC):
             wall_s=self.wall_s,
         ))
 
-    def _heard(self) -> None:  # noqa: B027 - most backends need no more than the messages
-        """Something came over the channel."""
+    def _on_data(self) -> None:  # noqa: B027 - a hook
+        """Called after data arrived on the channel."""
 
     async def send(self, message: Json) -> None:
-        """Gives the program its next `jail.receive()`. A dead process is no error here."""
+        """See `Process`."""
         self.write(frame(message))
         while len(self._outbox) > BYTES_AHEAD and self._outcome is None:
             await self._change()
 
     async def receive(self, timeout_s: float | None = None) -> Json | Outcome:
-        """The program's next message, or its `Outcome`; see the protocol."""
+        """See `Process`."""
         message = await self.message(timeout_s)
         return message if isinstance(message, Outcome) else message.value
 
     async def message(self, timeout_s: float | None) -> JailMessage | Outcome:
-        """As `receive`, with what the host knows of the message."""
+        """Like `receive`, but returns the `JailMessage` with its count."""
         if not self.inbox.messages and self._outcome is None:
             await self._until(lambda: bool(self.inbox.messages), timeout_s)
         if self.inbox.messages and not self._answered_late:
@@ -117,7 +117,7 @@ class Conversation(ABC):
         return await self.finish()
 
     async def finish(self) -> Outcome:
-        """Waits for the end and returns the outcome with all messages not received yet."""
+        """See `Process`."""
         while self._outcome is None:
             if self._failure is not None:
                 raise self._failure
@@ -129,28 +129,28 @@ class Conversation(ABC):
         return self._outcome
 
     async def kill(self) -> Outcome:
-        """Ends the process and everything it started; idempotent."""
+        """See `Process`."""
         self.stop("killed", "stopped by the host")
         return await self.finish()
 
     async def until_ready(self, timeout_s: float) -> bool:
-        """Waits for the program's first `receive`; false when it ended or was too late."""
+        """Waits for the program's first `receive`; false if it ended or timed out."""
         if not self.inbox.ready and self._outcome is None:
             await self._until(lambda: self.inbox.ready, timeout_s)
         return self.inbox.ready and self._stopped is None
 
     def stop(self, ended: Ended, why: str) -> None:
-        """Kills the process unless it has ended; the first reason stands."""
+        """Kills the process unless it has ended; the first reason is kept."""
         if not self._has_exited():
-            self._condemn(ended, why)
+            self._abort(ended, why)
 
     @property
     def over(self) -> bool:
-        """The process has ended or is about to."""
+        """Whether the process has ended or is being killed."""
         return self._stopped is not None or self._has_exited()
 
-    def _condemn(self, ended: Ended, why: str) -> None:
-        """Says how the job ended, also of one that is dead before it is found out."""
+    def _abort(self, ended: Ended, why: str) -> None:
+        """Records how the job ended, even if its process has ended already, and kills it."""
         if self._stopped is None:
             self._stopped = (ended, why)
             self._kill()
@@ -187,17 +187,17 @@ class Conversation(ABC):
                 waiter.set_result(None)
 
     def _expire(self, why: str, ready: Callable[[], bool] | None = None) -> None:
-        """The time is over, unless the answer lies here unread: the host may have been busy."""
+        """Handles a time-out, unless the answer has arrived but was not read yet."""
         self._read_channel()
         if self._has_exited():
             return
         if ready is None or not ready():
-            # What arrives after an answer was given up is not taken for that answer.
+            # A message that arrives later is not the answer.
             self._answered_late = ready is not None
-            self._condemn("timeout", why)
+            self._abort("timeout", why)
 
     def write(self, part: bytes | bytearray) -> None:
-        """Gives frames without waiting for the process to take them."""
+        """Sends frames without waiting for the process to read them."""
         if self._channel < 0:
             return
         if not self._outbox:
@@ -213,11 +213,11 @@ class Conversation(ABC):
         except BlockingIOError:
             return 0
         except (BrokenPipeError, ConnectionResetError):
-            return len(part)  # the process is dead; its end is on the way
+            return len(part)  # the process has ended, which is reported separately
 
     def _flush(self) -> None:
         if self._channel < 0:
-            return  # closed in the same round of the loop, which had called this already
+            return  # closed in the same iteration of the event loop
         del self._outbox[: self._send_now(self._outbox)]
         if not self._outbox:
             self._loop.remove_writer(self._channel)
@@ -236,15 +236,15 @@ class Conversation(ABC):
                 self._close_channel()
                 self.inbox.close()
         except InvalidMessage as error:
-            self._condemn("garbled", str(error))
+            self._abort("garbled", str(error))
             self._close_channel()
-        self._heard()
+        self._on_data()
         self._changed()
 
     def _close_channel(self) -> None:
         if self._channel >= 0:
             channel, self._channel = self._channel, -1
-            # After the callbacks of those that wait for its messages.
+            # After the callbacks of waiters for its messages.
             self._loop.call_soon(_closed, self._loop, channel, bool(self._outbox))
             self._outbox.clear()
 
@@ -257,7 +257,7 @@ def _closed(loop: asyncio.AbstractEventLoop, channel: int, was_writing: bool) ->
 
 
 def read_some(descriptor: int, size: int) -> bytes | None:
-    """The bytes that are there; `None` when there are none yet, empty at the end."""
+    """The available bytes; `None` if there are none yet, empty at the end of file."""
     try:
         return os.read(descriptor, size)
     except BlockingIOError:

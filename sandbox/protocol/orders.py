@@ -1,4 +1,4 @@
-"""What a job becomes on its way to the guest, and what an exit status becomes on its way back."""
+"""Converts a job into the orders of a guest, and a wait status into the end of an outcome."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sandbox.types import Ended, Job, Limits, SandboxError
 
 _NAME_BYTES = 255
 _PATH_BYTES = 3_000
-"""What Linux and macOS take, less what a job's folder itself needs."""
+"""The limit of Linux and macOS, less the length of a job's folder."""
 
 
 def orders(job: Job) -> dict[str, Any]:
-    """What every local guest receives of a job; a backend adds its own. Raises `SandboxError` for
-    a job that cannot be.
+    """The orders of a job for a local guest, to which a backend adds its own. Raises `SandboxError`
+    for an invalid job.
 
-    Any: the values are marshalled, code objects among them.
+    Any: the values are marshalled and include code objects.
     """
     if not 0 <= job.seed < 1 << 32:
         raise SandboxError(f"a job's seed must be 0 to 4294967295, not {job.seed}")
@@ -32,17 +32,17 @@ def orders(job: Job) -> dict[str, Any]:
         "program": None if job.python else compiled(job.program, PROGRAM_NAME),
         "source": job.program,
         "payload": job.payload,
-        "files": _layable(job.files) if job.files else {},
+        "files": _checked_files(job.files) if job.files else {},
     }
 
 
 def cpu_limit_s(limits: Limits, endless: bool) -> int:
-    """Whole seconds of processor time, as the kernel counts them, at least one; 0 for no limit."""
+    """Whole seconds of processor time for the kernel, at least one; 0 for no limit."""
     return 0 if endless else max(1, math.ceil(limits.cpu_s))
 
 
 def environment(seed: int) -> dict[str, str]:
-    """What every interpreter that runs jobs finds in its environment: nothing of the host's."""
+    """The environment of an interpreter that runs jobs; contains nothing of the host's."""
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "USER": "project",
@@ -53,36 +53,36 @@ def environment(seed: int) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
-        # A C library's arenas reserve 64 MiB of address space for each thread.
+        # Each arena of the C library reserves 64 MiB of address space per thread.
         "MALLOC_ARENA_MAX": "1",
-        # The locale says as much where there is one of that name.
+        # On Linux the locale has the same effect.
         **({} if sys.platform == "linux" else {"PYTHONUTF8": "1"}),
     }
 
 
-def _layable(files: Mapping[str, str]) -> dict[str, str]:
-    """The files by their paths in one spelling; raises `SandboxError` where no folder could hold
-    them. So a job is refused alike where files are laid and where they stay in memory."""
-    laid: dict[str, str] = {}
+def _checked_files(files: Mapping[str, str]) -> dict[str, str]:
+    """The files by normalised paths; raises `SandboxError` if they could not be written. This also
+    applies where files stay in memory, so that all backends reject the same jobs."""
+    checked: dict[str, str] = {}
     for path, text in files.items():
         relative = PurePosixPath(path)
         if relative.is_absolute() or ".." in relative.parts or not relative.parts or "\0" in path:
             raise SandboxError(
                 f"a job's file needs a relative path within its folder, not {path!r}"
             )
-        if str(relative) in laid:
+        if str(relative) in checked:
             raise SandboxError(f"two of a job's files have the path {str(relative)!r}")
-        laid[str(relative)] = text
-    for path in laid:
-        why = _obstacle(PurePosixPath(path), laid)
+        checked[str(relative)] = text
+    for path in checked:
+        why = _obstacle(PurePosixPath(path), checked)
         if why:
             raise SandboxError(f"the job's file {path!r} cannot be written: {why}")
-    return laid
+    return checked
 
 
 def _obstacle(path: PurePosixPath, files: Mapping[str, str]) -> str:
     try:
-        # As the system decodes names that are no text.
+        # The system's encoding of names.
         names = [name.encode("utf-8", "surrogateescape") for name in path.parts]
     except UnicodeEncodeError as error:
         return str(error)
@@ -95,7 +95,7 @@ def _obstacle(path: PurePosixPath, files: Mapping[str, str]) -> str:
 def loaded(
     modules: Mapping[str, str], python: str = ""
 ) -> dict[str, tuple[str, CodeType | None]]:
-    """Modules as the guest takes them: name to text and code, where that is for our own Python."""
+    """Modules in the guest's form: name to text and code; no code for another Python."""
     return {
         name: (text, None if python else compiled(text, module_name(name)))
         for name, text in modules.items()
@@ -104,7 +104,7 @@ def loaded(
 
 @functools.lru_cache(maxsize=64)
 def compiled(source: str, name: str) -> CodeType:
-    """The code of one of our programs; raises `SandboxError` where it is not Python."""
+    """The compiled code of a trusted program; raises `SandboxError` for invalid Python."""
     try:
         return compile(source, name, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
@@ -116,15 +116,15 @@ def how_it_ended(
 ) -> tuple[Ended, str, str]:
     """How a process ended, the signal's name and the limit, from its wait status.
 
-    `stopped` is what the host did about it before that, if anything.
+    `stopped` is the reason for which the host killed it, if it did.
     """
     code = os.waitstatus_to_exitcode(status)
     name = _signal_name(-code) if code < 0 else ""
     if stopped is not None:
         return stopped[0], name, stopped[1]
     if code < 0:
-        # Past SIGXCPU comes SIGKILL, which says nothing; the time used does. The kernel
-        # enforces by ticks and reports by a finer clock, so the two do not agree.
+        # A SIGKILL that follows SIGXCPU is recognised by the used time. The kernel enforces the
+        # limit by ticks and reports a finer clock, so the two differ slightly.
         late = -code == signal.SIGKILL and cpu_s >= 0.75 * limits.cpu_s
         cpu = -code == signal.SIGXCPU or late
         return "killed", name, f"cpu time {limits.cpu_s:g} s" if cpu else ""

@@ -1,7 +1,7 @@
-"""The host's end of the private channel: trusts nothing that comes out of a jail.
+"""The host's side of the private channel, which trusts nothing that comes out of a jail.
 
 Frames to the jail are a length and `marshal`; frames from it are kind, length, count and JSON.
-`Inbox` refuses before it stores: a frame is never buffered beyond what its job may still say.
+`Inbox` checks limits before it stores data, so it never buffers more than a job may send.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from sandbox.inside.guest import BEGUN, END, MESSAGE, READY, RULE
 from sandbox.types import DENIAL_MEANINGS, Json, SandboxError
 
 _HEADER = struct.Struct(">BII")
+_NO_MESSAGE = "invalid data on the private channel"
 _MAX_NESTING = 200
 _MAX_VALUES = 4_000_000
 _MESSAGE_COST = 100
 _VALUE_COST = 24
-"""A value of a few bytes on the wire can take a hundred in memory, so each is charged against the
-bytes that a job may send at what it takes, near enough."""
+"""The approximate memory of a value, which is charged against the bytes that a job may send: a
+value of a few bytes on the wire can take a hundred in memory."""
 
 
 class InvalidMessage(Exception):
-    """What came was no message; the text says why."""
+    """Invalid data arrived; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,8 @@ class JailMessage:
 
 
 def frame(value: Any) -> bytes:
-    """A frame for the jail; raises `SandboxError` for what is no JSON value."""
-    # Any: a job's orders hold code objects beside JSON, and typeshed's name for that is private.
+    """A frame for the jail; raises `SandboxError` for a value that is not JSON."""
+    # Any: orders also contain code objects, and typeshed's type for that is private.
     try:
         body = marshal.dumps(value)
     except ValueError as error:
@@ -48,19 +49,19 @@ def frame(value: Any) -> bytes:
 
 
 class Inbox:
-    """Takes bytes in, gives messages out."""
+    """Parses bytes from the jail into messages."""
 
     def __init__(self, most_bytes: int) -> None:
         self.messages: deque[JailMessage] = deque()
         self.ready = False
-        """The program has asked for its first value."""
+        """Whether the program has called `receive`."""
         self.begun = False
-        """The job was taken up; what ends before that is no fault of its code."""
+        """Whether the job was started; an earlier failure is not caused by its code."""
         self.ended = False
-        """The program said that it came to its end."""
+        """Whether the program reported its end."""
         self.received_bytes = 0
         self.rules: set[str] = set()
-        """The rules of the jail that the program met, by its own word."""
+        """The rules that the program violated, as reported by itself."""
         self._most_bytes = most_bytes
         self._left = most_bytes
         self._buffer = bytearray()
@@ -77,7 +78,7 @@ class Inbox:
         while len(self._buffer) - start >= _HEADER.size:
             kind, size, count = _HEADER.unpack_from(self._buffer, start)
             if kind not in (READY, MESSAGE, END, RULE, BEGUN) or self.ended:
-                raise InvalidMessage("bytes on the private channel that are no message")
+                raise InvalidMessage(_NO_MESSAGE)
             if size > self._left:
                 raise InvalidMessage(f"messages of more than {self._most_bytes} bytes")
             first = start + _HEADER.size
@@ -88,9 +89,9 @@ class Inbox:
         del self._buffer[:start]
 
     def close(self) -> None:
-        """No more bytes will come; raises `InvalidMessage` when a message is cut short by `END`."""
+        """Ends the input; raises `InvalidMessage` for data after the program's end."""
         if self.ended and self._buffer:
-            raise InvalidMessage("bytes on the private channel that are no message")
+            raise InvalidMessage(_NO_MESSAGE)
 
     def _take(self, kind: int, body: bytes, count: int) -> None:
         if kind == READY and not self.ready and not body:
@@ -100,7 +101,7 @@ class Inbox:
         elif kind == END and not body:
             self.ended = True
         elif kind == RULE and body.decode("ascii", "replace") in DENIAL_MEANINGS:
-            # Each copy that a job makes of itself reports it again.
+            # Each forked copy of a job reports it again.
             self._charge(_MESSAGE_COST)
             self.rules.add(body.decode("ascii"))
         elif kind == MESSAGE:
@@ -108,7 +109,7 @@ class Inbox:
             self._charge(max(_MESSAGE_COST, len(body), _VALUE_COST * values))
             self.messages.append(JailMessage(value_of(body), count))
         else:
-            raise InvalidMessage("bytes on the private channel that are no message")
+            raise InvalidMessage(_NO_MESSAGE)
 
     def _charge(self, cost: int) -> None:
         self._left -= cost
@@ -117,7 +118,7 @@ class Inbox:
 
 
 def value_of(body: bytes) -> Json:
-    """The value of a message; raises `InvalidMessage` for none, and for one that is too much."""
+    """The value of a message; raises `InvalidMessage` if it is invalid or too large."""
     brackets = body.count(b"[") + body.count(b"{")
     if brackets + body.count(b",") > _MAX_VALUES:
         raise InvalidMessage(f"a message of more than {_MAX_VALUES} values")

@@ -1,4 +1,4 @@
-"""Jobs on a host's machines, behind the protocol of every backend."""
+"""The sandbox interface of the remote backends."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, LostItem, SandboxError
 
 _START_S = 120.0
-"""From the moment a sandbox is there until a job runs in it, and from its end to ours."""
+"""The time for starting a job in a new sandbox and for handling its end."""
 _BATCH_LIFE_S = 3600.0
-"""No batch outlives that; it is also the most that a free plan grants anywhere."""
+"""The maximum time of a batch, which is also the limit of free plans."""
 
 
 class RemoteSandbox(Sandbox):
-    """Runs each job in a sandbox that a host lends for it."""
+    """Runs each job in a new sandbox of a remote host."""
 
     def __init__(self, host: RemoteHost) -> None:
         self._host = host
 
     @property
     def name(self) -> str:
-        """The backend's, as the table has it."""
+        """See `Sandbox`."""
         return self._host.name
 
     def describe(self) -> str:
-        """One line for people: the backend and what it holds back here."""
+        """See `Sandbox`."""
         return (
             f"{self.name}: {self._host.describe()}; a fresh one for each job, limits on time, "
             "memory, processes, files and output in it; packages are those installed there"
         )
 
     async def isolation(self, coming: Job | None = None) -> Isolation:
-        """What a host does to keep sandboxes apart is its own word; nothing is tried here."""
+        """The level R: the host's isolation is its provider's claim and not tested."""
         return Isolation(
             "R",
             (
@@ -49,10 +49,10 @@ class RemoteSandbox(Sandbox):
 
     @asynccontextmanager
     async def start(self, job: Job) -> AsyncIterator[RemoteProcess]:
-        """A running job to talk with; leaving the context kills it and deletes its sandbox."""
+        """A running job; leaving the context kills it and deletes its sandbox."""
         limits = job.limits
         need = Need(limits.wall_s + _START_S, limits.memory_mib, limits.processes)
-        link = Link(self._host, ("job", _told(job)), need, limits)
+        link = Link(self._host, ("job", _document(job)), need, limits)
         link.process = RemoteProcess(link, limits)
         try:
             yield link.process
@@ -62,12 +62,12 @@ class RemoteSandbox(Sandbox):
         await link.end()
 
     def batch(self, job: Job) -> _Batch:
-        """A program kept running for many items, in one sandbox as long as lists are ended."""
+        """See `Sandbox`. The sandbox is reused unless a list of items is left early."""
         return _Batch(self._host, job)
 
 
 class _Batch:
-    """A batch on the other side, which restarts its program there; lists are carried."""
+    """A remote batch, which restarts its program in the sandbox; implements `Batch`."""
 
     def __init__(self, host: RemoteHost, job: Job) -> None:
         self._host = host
@@ -78,17 +78,17 @@ class _Batch:
     async def replies(
         self, items: Sequence[Json], item_wall_s: float
     ) -> AsyncIterator[tuple[int, Json | LostItem]]:
-        """Yields (index, reply) for each item, in order; see the protocol."""
+        """See `Batch`."""
         if self._busy:
             raise SandboxError("a batch answers one list of items at a time")
         for item in items:
-            frame(item)  # refuses what is no JSON value, here and not there
+            frame(item)  # rejects values that are not JSON
         self._busy = True
         done = 0
         most_s = max(item_wall_s, self._job.limits.wall_s)
         try:
             link = self._link = self._link or self._begun()
-            link.tell("items", list(items), float(item_wall_s))
+            link.queue("items", list(items), float(item_wall_s))
             while done < len(items):
                 await link.until(lambda: bool(link.replies), most_s)
                 if not link.replies:
@@ -96,14 +96,14 @@ class _Batch:
                 while link.replies:
                     index, reply = link.replies.popleft()
                     if index != done:
-                        raise SandboxError(f"{self._host.name}: its sandbox lost count of a batch")
+                        raise SandboxError(f"{self._host.name}: its sandbox skipped a batch item")
                     done += 1
                     link.assembler.renew()
                     yield index, reply
         finally:
             self._busy = False
             if done < len(items):
-                # The reader went away; answers in flight must not meet the next list.
+                # The caller stopped; pending replies must not be mixed with the next list.
                 await self.close()
 
     async def __aenter__(self) -> Self:
@@ -122,11 +122,11 @@ class _Batch:
     def _begun(self) -> Link:
         limits = self._job.limits
         need = Need(_BATCH_LIFE_S, limits.memory_mib, limits.processes)
-        return Link(self._host, ("batch", _told(self._job)), need, limits)
+        return Link(self._host, ("batch", _document(self._job)), need, limits)
 
 
-def _told(job: Job) -> dict[str, Any]:
-    """A job as plain values, for the porter; raises `SandboxError` for what has no such form."""
+def _document(job: Job) -> dict[str, Any]:
+    """A job as plain values for the porter; raises `SandboxError` if a value is not JSON."""
     document = {**asdict(job), "modules": dict(job.modules), "files": dict(job.files)}
     frame(document)
     return document

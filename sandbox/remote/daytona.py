@@ -1,7 +1,7 @@
-"""Sandboxes of Daytona, through its own SDK: a container or machine for each job.
+"""The remote backend `daytona`: a container or machine for each job, through Daytona's SDK.
 
-The loader runs as a command of a session, whose input is sent by requests and whose output
-comes over a websocket. Both are text by lines, which is what the porter speaks.
+The loader runs as a command of a session. Its input is sent by requests, and its output arrives
+over a websocket, both as lines of text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _IDLE_MINUTES = 5
 
 @dataclass(frozen=True)
 class Daytona(Service):
-    """Lends sandboxes of Daytona."""
+    """Creates sandboxes at Daytona."""
 
     api_url: str | None = None
     target: str | None = None
@@ -43,12 +43,12 @@ class Daytona(Service):
     errors = "DaytonaError"
 
     def describe(self) -> str:
-        """One line for people: what a sandbox of this host is."""
+        """See `RemoteHost`."""
         return f"a sandbox of Daytona ({self.image or 'its usual snapshot'}) without network"
 
     @asynccontextmanager
     async def lend(self, need: Need) -> AsyncIterator[Command]:
-        """A fresh sandbox with the loader running in it, deleted at the end."""
+        """See `RemoteHost`."""
         sdk = self.sdk()
         with self.explaining("the SDK cannot be used"):
             service = sdk.AsyncDaytona(
@@ -64,31 +64,31 @@ class Daytona(Service):
 
     async def _created(self, service: AsyncDaytona, need: Need) -> AsyncSandbox:
         sdk = self.sdk()
-        # A name of ours: a creation that fails half-way does not tell the id.
+        # With a name of ours, since a creation that fails midway returns no id.
         name = f"code-jail-{secrets.token_hex(8)}"
         params = sdk.CreateSandboxFromSnapshotParams(
             name=name,
             snapshot=self.image,
             language="python",
-            # Root there gives each job a user of its own, which has no way back.
+            # Root can give each job its own user, from which there is no way back.
             os_user="root",
             network_block_all=True,
             ephemeral=True,
             labels={"made-by": "code-jail"},
-            # A host that is killed leaves a sandbox that ends by itself, soonest of these.
+            # Limits for the case that this host is killed.
             auto_stop_interval=_IDLE_MINUTES,
             ttl_minutes=math.ceil(need.life_s / 60),
         )
         try:
             return await service.create(params, timeout=_CREATE_S)
         except sdk.DaytonaError as error:
-            explained = self.explained("no sandbox could be made", error)
+            explained = self.explained("no sandbox could be created", error)
         try:
             await self._delete(await service.get(name, request_timeout=REQUEST_S))
         except sdk.DaytonaNotFoundError:
-            pass  # it never came to be
+            pass  # it was not created
         except (sdk.DaytonaError, SandboxError) as error:
-            explained.add_note(str(self.explained(f"if there is a sandbox {name}", error)))
+            explained.add_note(str(self.explained(f"a sandbox {name} may still exist", error)))
         raise explained
 
     @asynccontextmanager
@@ -98,7 +98,7 @@ class Daytona(Service):
         order = sdk.SessionExecuteRequest(
             command=shell_loader(), run_async=True, suppress_input_echo=True
         )
-        with self.explaining("the sandbox ran no command"):
+        with self.explaining("the command in the sandbox could not be started"):
             await process.create_session(_SESSION, request_timeout=REQUEST_S)
             begun = await process.execute_session_command(
                 _SESSION, order, timeout=math.ceil(REQUEST_S)
@@ -106,7 +106,7 @@ class Daytona(Service):
         command = Command()
 
         async def send(text: str) -> None:
-            with self.explaining("the sandbox took no input"):
+            with self.explaining("input could not be sent to the sandbox"):
                 await process.send_session_command_input(
                     _SESSION, begun.cmd_id, text, request_timeout=REQUEST_S
                 )
@@ -118,7 +118,7 @@ class Daytona(Service):
                 )
 
         command.send = send
-        async with command.heard(ended):
+        async with command.running(ended):
             yield command
 
     async def _delete(self, sandbox: AsyncSandbox) -> None:
@@ -126,22 +126,22 @@ class Daytona(Service):
             try:
                 await sandbox.delete(timeout=REQUEST_S)
             except self.sdk().DaytonaNotFoundError:
-                pass  # it has ended by itself
+                pass  # deleted already
 
         await self.delete(sandbox.id, once)
 
     def advice(self, error: Exception) -> str:
-        """What to do about an error of the SDK."""
+        """See `Service`."""
         sdk = self.sdk()
         if isinstance(error, sdk.DaytonaAuthenticationError | sdk.DaytonaForbiddenError):
-            return f"check {self.key_name} and what it may do; keys are made in Daytona's dashboard"
+            return f"check {self.key_name} and its permissions in Daytona's dashboard"
         if isinstance(error, sdk.DaytonaRateLimitError):
             return "wait for running sandboxes to end, or raise the account's limits"
         return ""
 
 
 def open_daytona(environment: Mapping[str, str]) -> Sandbox:
-    """The backend, for the key in the environment; raises `SandboxUnavailable` without one."""
+    """The backend for the key in the environment; raises `SandboxUnavailable` without a key."""
     return RemoteSandbox(Daytona.opened(
         environment,
         api_url=environment.get("DAYTONA_API_URL") or None,

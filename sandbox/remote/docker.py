@@ -1,8 +1,8 @@
-"""Containers of a Docker daemon, through its command line: no library is needed.
+"""The remote backend `docker`: containers of a Docker daemon, controlled by its command line.
 
-The container has no network, no capability for a job, a read-only file system and a small
-folder in memory. The porter in it is root with the seven capabilities that giving each job a
-user of its own takes; the jobs have none, and can get none.
+The container has no network, a read-only file system and a small folder in memory. The porter in
+it is root with the seven capabilities that are needed to give each job its own user; the jobs have
+no capabilities.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError, SandboxUnavailable
 
 IMAGE = "HEAL_DOCKER_IMAGE"
-"""The variable that names another image; it needs a python3 that the jobs may read."""
+"""The variable for another image, which needs a python3 that is readable for jobs."""
 
 _ANSWER_S = 10.0
 _REMOVAL_S = 30.0
@@ -35,7 +35,7 @@ _READ_BYTES = 1 << 16
 
 
 class Docker:
-    """Lends containers of the daemon that the `docker` command reaches."""
+    """Creates containers with the `docker` command."""
 
     name = "docker"
 
@@ -45,12 +45,12 @@ class Docker:
         self._environment = dict(environment)
 
     def describe(self) -> str:
-        """One line for people: what a sandbox of this host is."""
+        """See `RemoteHost`."""
         return f"a container of {self._image} without network"
 
     @asynccontextmanager
     async def lend(self, need: Need) -> AsyncIterator[Command]:
-        """A fresh container with the loader running in it, removed at the end."""
+        """See `RemoteHost`."""
         name = f"code-jail-{secrets.token_hex(8)}"
         process = await asyncio.create_subprocess_exec(
             *self._arguments(name, need),
@@ -62,7 +62,7 @@ class Docker:
         command = Command()
 
         async def send(text: str) -> None:
-            # Where the container has ended, its end is met by who reads.
+            # If the container has ended, the reading side reports it.
             with suppress(BrokenPipeError, ConnectionResetError):
                 stdin.write(text.encode())
                 await stdin.drain()
@@ -73,11 +73,11 @@ class Docker:
 
         command.send = send
         try:
-            async with command.heard(ended):
+            async with command.running(ended):
                 yield command
         finally:
             try:
-                # Without its client a container goes on, so it is removed by its name.
+                # Killing the client does not end the container, so it is removed by name.
                 await self._remove(name)
             finally:
                 stdin.close()
@@ -87,7 +87,7 @@ class Docker:
                         await process.communicate()
 
     def _explain(self, code: int, said: str) -> None:
-        """Raises what docker's own exit codes mean; the program's are its own."""
+        """Raises `SandboxError` for docker's own exit codes."""
         if code not in (125, 126, 127):
             return
         advice = f"set {IMAGE} to an image with a python3 in it"
@@ -99,7 +99,7 @@ class Docker:
         memory = f"{need.memory_mib + _SCRATCH_MIB + _PORTER_MIB}m"
         return [
             self._command, "run", "--rm", "--interactive", "--name", name,
-            # What is missing is said, not fetched for minutes within somebody's test.
+            # A missing image is reported, not downloaded during a test.
             "--pull", "never",
             "--network", "none", "--ipc", "none", "--log-driver", "none",
             "--read-only",
@@ -112,7 +112,7 @@ class Docker:
             "--stop-timeout", "0",
             "--workdir", "/", "--entrypoint", "",
             self._image,
-            # Where our end of its input is gone, the porter ends, and the container with it.
+            # The porter, and with it the container, ends when its standard input is closed.
             *loader(),
         ]
 
@@ -145,11 +145,11 @@ async def _carried(
 
 
 def open_docker(environment: Mapping[str, str]) -> Sandbox:
-    """The backend, where a daemon answers; raises `SandboxUnavailable` where none does."""
+    """The backend; raises `SandboxUnavailable` if no Docker daemon answers."""
     command = shutil.which("docker", path=environment.get("PATH", os.defpath))
     if command is None:
         raise SandboxUnavailable(
-            "there is no docker command here; install Docker and start its daemon, or choose "
+            "the docker command was not found; install Docker and start its daemon, or choose "
             "another backend"
         )
     asked = [command, "version", "--format", "{{.Server.Version}}"]
@@ -167,6 +167,6 @@ def open_docker(environment: Mapping[str, str]) -> Sandbox:
             "no docker daemon answers; start it, give this user access to it, or choose another "
             f"backend ({answer.stderr.strip()[-300:]})"
         )
-    # The same Python as here, so that code means the same there.
+    # The same Python version as here, so that code behaves the same.
     default = f"python:{sys.version_info.major}.{sys.version_info.minor}-slim"
     return RemoteSandbox(Docker(command, environment.get(IMAGE) or default, environment))

@@ -1,7 +1,7 @@
-"""Sandboxes of E2B, through its own SDK: a small virtual machine for each job.
+"""The remote backend `e2b`: a small virtual machine for each job, through E2B's SDK.
 
-The SDK retries what the service asks it to retry, so an error that comes here is final. Its errors
-have no common base, and a stream cut short is a bare `Exception`.
+The SDK retries where the service asks for it, so its errors are final. They have no common base
+class, and an interrupted stream raises a plain `Exception`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class E2B(Service):
-    """Lends sandboxes of E2B."""
+    """Creates sandboxes at E2B."""
 
     domain: str | None = None
     api_url: str | None = None
@@ -38,14 +38,14 @@ class E2B(Service):
     package = "e2b-code-interpreter"
 
     def describe(self) -> str:
-        """One line for people: what a sandbox of this host is."""
+        """See `RemoteHost`."""
         return f"a machine of E2B ({self.image or 'its usual template'}) without network"
 
     @asynccontextmanager
     async def lend(self, need: Need) -> AsyncIterator[Command]:
-        """A fresh sandbox with the loader running in it, killed at the end."""
+        """See `RemoteHost`."""
         sdk = self.sdk()
-        with self.explaining("no sandbox could be made"):
+        with self.explaining("no sandbox could be created"):
             sandbox = await sdk.AsyncSandbox.create(
                 template=self.image,
                 timeout=math.ceil(need.life_s),
@@ -61,17 +61,17 @@ class E2B(Service):
             async with self._command(sandbox) as command:
                 yield command
         finally:
-            await self.delete(sandbox.sandbox_id, sandbox.kill)  # also one that has ended by itself
+            await self.delete(sandbox.sandbox_id, sandbox.kill)  # works after its end too
 
     @asynccontextmanager
     async def _command(self, sandbox: AsyncSandbox) -> AsyncIterator[Command]:
         command = Command()
-        with self.explaining("the sandbox ran no command"):
+        with self.explaining("the command in the sandbox could not be started"):
             handle = await sandbox.commands.run(
                 shell_loader(),
                 background=True,
                 stdin=True,
-                # Root there gives each job a user of its own, which has no way back.
+                # Root can give each job its own user, from which there is no way back.
                 user="root",
                 cwd="/",
                 timeout=0,
@@ -82,7 +82,7 @@ class E2B(Service):
             )
 
         async def send(text: str) -> None:
-            with self.explaining("the sandbox took no input"):
+            with self.explaining("input could not be sent to the sandbox"):
                 await sandbox.commands.send_stdin(handle.pid, text)
 
         async def ended() -> None:
@@ -94,25 +94,25 @@ class E2B(Service):
 
         command.send = send
         try:
-            async with command.heard(ended):
+            async with command.running(ended):
                 yield command
         finally:
             await handle.disconnect()
 
     def advice(self, error: Exception) -> str:
-        """What to do about an error of the SDK."""
+        """See `Service`."""
         sdk = self.sdk()
         if isinstance(error, sdk.AuthenticationException):
             return f"check {self.key_name}; keys are made in E2B's dashboard"
         if isinstance(error, sdk.RateLimitException):
             return "wait for running sandboxes to end, or raise the account's limits"
         if isinstance(error, sdk.TimeoutException):
-            return "the sandbox or the network to it is gone or slow; try again"
+            return "the sandbox or the network to it is unreachable or slow; try again"
         return ""
 
 
 def open_e2b(environment: Mapping[str, str]) -> Sandbox:
-    """The backend, for the key in the environment; raises `SandboxUnavailable` without one."""
+    """The backend for the key in the environment; raises `SandboxUnavailable` without a key."""
     return RemoteSandbox(E2B.opened(
         environment,
         domain=environment.get("E2B_DOMAIN") or None,

@@ -1,8 +1,8 @@
-"""Messages as lines of text, for channels that carry text only and not too much at a time.
+"""Encodes messages as lines of text, for channels that only carry short text.
 
 A message is cut into lines of at most `_PIECE` characters. A line begins with a mark, which
-separates it from what a shell prints before our program runs, and with `+` if more of the same
-message follows, or `.` if it ends.
+distinguishes it from the output of a shell, and with `+` if more of the same message follows, or
+`.` if it ends.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _PIECE = 16_384
 
 
 class TooLong(Exception):
-    """More came than a channel may still carry."""
+    """More data arrived than allowed."""
 
 
 class Assembler:
-    """Takes bytes in, gives whole messages out; never holds more than it may still take."""
+    """Joins lines into messages; never stores more than the allowed bytes."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -49,14 +49,14 @@ class Assembler:
             self._pieces.append(line[len(mark) + 1 :])
             return None
         if not line.startswith(mark + b"."):
-            return None  # not ours: a greeting, a warning of the shell
+            return None  # other output, such as a warning of the shell
         message = b"".join(self._pieces) + line[len(mark) + 1 :]
         self._pieces.clear()
         return message.decode("ascii", "replace")
 
 
 def lines(message: str) -> list[str]:
-    """The lines of a message of ASCII text without line breaks, each with its end."""
+    """The lines, with line ends, of a message of ASCII text without line breaks."""
     pieces = [message[first : first + _PIECE] for first in range(0, len(message), _PIECE)] or [""]
     return [
         f"{_MARK}{'.' if number == len(pieces) else '+'}{piece}\n"
@@ -65,13 +65,13 @@ def lines(message: str) -> list[str]:
 
 
 def packed(value: Any) -> str:
-    """A value for the porter, who trusts what comes from here.
+    """Encodes a value for the porter, which trusts the host.
 
-    `Any`: typeshed's name for what marshal takes is private.
+    `Any`: typeshed's type of marshal's values is private.
     """
     return base64.b64encode(marshal.dumps(value)).decode()
 
 
 def unpacked(message: str) -> Any:
-    """What `packed` made; only ever of a message from the host."""
+    """Decodes the result of `packed`; only for messages from the host."""
     return marshal.loads(base64.b64decode(message))

@@ -1,7 +1,7 @@
-"""Our end of the line to a porter: one sandbox, the job in it, and its certain end.
+"""The host's connection to a porter: one remote sandbox with its job, deleted in all cases.
 
-A link lives in a task of its own, which is never cancelled: it is asked to stop, and then deletes
-the sandbox on every path. Its callers wait until then, even if they are cancelled.
+A link runs in its own task, which is never cancelled. It is asked to stop, and then deletes the
+sandbox on every path. Callers wait until then, even if they are cancelled.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from sandbox.remote.parcel import parcel
 from sandbox.types import Ended, Json, Limits, LostItem, Outcome, SandboxError
 
 _HELLO_S = 60.0
-"""For the command to start and answer, once the sandbox is there."""
+"""The time for the command to start and answer in a new sandbox."""
 _SILENCE_S = 30.0
-"""Past a job's own deadline, which the porter keeps: then nobody is there any more."""
+"""The time after a job's deadline, which the porter enforces, until the sandbox counts as lost."""
 _BYTES_AHEAD = 1 << 20
 _MAX_SENT = 1 << 16
 _EXPANSION = 8
-"""A byte of output can become six in JSON, and four become five and a bit in base64."""
+"""The maximum growth of output: six times in JSON, and by a third in base64."""
 _SPARE_BYTES = 1 << 20
 _PARTS_AHEAD = 64
 _COMPLAINT_CHARACTERS = 2000
@@ -36,39 +36,39 @@ STOPPED = "stopped by the host"
 
 @dataclass(frozen=True)
 class Need:
-    """What a sandbox is lent for."""
+    """The requirements of a sandbox."""
 
     life_s: float
-    """The sandbox ends by itself after so long, should its host be killed."""
+    """The time after which the sandbox ends by itself, in case this host is killed."""
     memory_mib: int
     processes: int
 
 
 class Command:
-    """The loader as a command in a sandbox: its standard streams, however they are carried.
+    """The loader as a command in a sandbox with its standard streams.
 
-    The host that carries the streams calls `put` and `complain`, and sets `send`.
+    The remote host calls `put` and `complain`, and sets `send`.
     """
 
     def __init__(self) -> None:
         self._parts: asyncio.Queue[bytes | SandboxError] = asyncio.Queue(_PARTS_AHEAD)
         self.complaint = ""
-        """The end of what it wrote to standard error."""
+        """The end of its standard error."""
         self.send: Callable[[str], Awaitable[None]]
-        """Gives whole lines to its standard input; raises `SandboxError`."""
+        """Sends whole lines to its standard input; raises `SandboxError`."""
 
     async def put(self, text: str) -> None:
-        """More of its standard output; waits where much of it was not read yet."""
+        """Adds standard output; waits if much of it is unread."""
         if text:
             await self._parts.put(text.encode("utf-8", "replace"))
 
     async def complain(self, text: str) -> None:
-        """More of its standard error."""
+        """Adds standard error."""
         self.complaint = (self.complaint + text)[-_COMPLAINT_CHARACTERS:]
 
     @asynccontextmanager
-    async def heard(self, ended: Callable[[], Awaitable[None]]) -> AsyncIterator[Self]:
-        """Itself, while `ended` waits for its end, which may be a `SandboxError`."""
+    async def running(self, ended: Callable[[], Awaitable[None]]) -> AsyncIterator[Self]:
+        """A context in which `ended` waits for the command's end; it may raise `SandboxError`."""
 
         async def listen() -> None:
             end: bytes | SandboxError = b""
@@ -86,7 +86,7 @@ class Command:
             await asyncio.wait([listener])
 
     async def receive(self) -> bytes:
-        """More of its standard output; empty when it has ended."""
+        """The next standard output; empty at the end."""
         part = await self._parts.get()
         if isinstance(part, SandboxError):
             raise part
@@ -94,25 +94,25 @@ class Command:
 
 
 class RemoteHost(Protocol):
-    """Who lends sandboxes."""
+    """Creates remote sandboxes."""
 
     @property
     def name(self) -> str:
-        """The backend's."""
+        """The backend's name."""
 
     def describe(self) -> str:
-        """One line for people: what a sandbox of this host is."""
+        """A description of its sandboxes, for people."""
 
     def lend(self, need: Need) -> AbstractAsyncContextManager[Command]:
-        """A fresh sandbox with the loader running in it, deleted at the end of the context.
+        """A new sandbox with the running loader, deleted at the end of the context.
 
-        Raises `SandboxError` with what to do about it, never with a key in its words. The
-        context is left in the task that entered it, and that task is not cancelled.
+        Raises `SandboxError` with the next step and without the key. The context is left in the
+        task that entered it, and that task is not cancelled.
         """
 
 
 class Link:
-    """The talk with one porter."""
+    """The connection to one porter."""
 
     def __init__(
         self, host: RemoteHost, order: tuple[Any, ...], need: Need, limits: Limits
@@ -125,48 +125,48 @@ class Link:
         self._outbox: deque[str] = deque()
         self._outbox_bytes = 0
         self.process: RemoteProcess | None = None
-        """The job there; none where the order is a batch."""
+        """The remote job; `None` for a batch."""
         self.replies: deque[tuple[int, Json | LostItem]] = deque()
-        """Of a batch, in the order in which they came."""
+        """The replies of a batch, in order."""
         self._stop = asyncio.Event()
         self._moved = asyncio.Event()
         self.failure: SandboxError | None = None
         self.reported = False
-        """Somebody who waited has met the failure."""
+        """Whether the failure was raised to a caller."""
         self.begun = False
-        """The porter has said hello and has its order."""
-        self._task = asyncio.create_task(self._live(), name=f"link to {host.name}")
+        """Whether the porter has answered and has its order."""
+        self._task = asyncio.create_task(self._run(), name=f"link to {host.name}")
 
-    def tell(self, *message: Any) -> None:
-        """A message for the porter, sent when its turn comes."""
+    def queue(self, *message: Any) -> None:
+        """Queues a message for the porter."""
         for line in lines(packed(message)):
             self._outbox.append(line)
             self._outbox_bytes += len(line)
-        self.move()
+        self.notify()
 
-    async def room(self) -> None:
-        """Waits until not too much is waiting to be sent."""
+    async def wait_for_room(self) -> None:
+        """Waits until the outbox is small enough."""
         while self._outbox_bytes > _BYTES_AHEAD and not self.over:
-            await self.change()
+            await self.wait_for_change()
 
     @property
     def over(self) -> bool:
-        """Nothing more will come."""
+        """Whether the link has ended or is stopping."""
         return self._stop.is_set()
 
     def fail(self, error: SandboxError) -> None:
-        """Ends the link; the first error stands."""
+        """Ends the link; the first error is kept."""
         if self.failure is None:
             self.failure = error
         self.stop()
 
     def stop(self) -> None:
-        """Tells the link to end, without waiting for it."""
+        """Makes the link end, without waiting for it."""
         self._stop.set()
-        self.move()
+        self.notify()
 
     async def close(self) -> None:
-        """Ends the link and returns when the sandbox is deleted, also when cancelled."""
+        """Ends the link and waits until the sandbox is deleted, even if cancelled."""
         self.stop()
         cancelled: asyncio.CancelledError | None = None
         while not self._task.done():
@@ -174,12 +174,12 @@ class Link:
                 await asyncio.wait([self._task])
             except asyncio.CancelledError as error:
                 cancelled = error
-        self._task.result()  # a bug of ours, if it raises
+        self._task.result()  # an exception here is a bug
         if cancelled is not None:
             raise cancelled
 
     async def end(self, error: BaseException | None = None) -> None:
-        """Closes it; a failure that nobody has met by then is raised, or noted on the error."""
+        """Closes the link; raises an unreported failure, or adds it to `error` as a note."""
         await self.close()
         if self.failure is None or self.failure is error:
             return
@@ -188,20 +188,20 @@ class Link:
         elif not self.reported:
             raise self.failure
 
-    def move(self) -> None:
-        """Wakes all who wait for a change."""
+    def notify(self) -> None:
+        """Wakes all callers of `wait_for_change`."""
         self._moved.set()
         self._moved = asyncio.Event()
 
-    async def change(self) -> None:
-        """Waits until something has happened on this link."""
+    async def wait_for_change(self) -> None:
+        """Waits for the next event of this link."""
         await self._moved.wait()
 
     async def until(self, ready: Callable[[], bool], most_s: float | None) -> None:
         """Waits until `ready` or the end of the link; raises the failure that ended it.
 
-        The porter keeps the deadline `most_s`, which begins when it does. Nobody is there any
-        more when nothing has come for long after that.
+        The porter enforces the deadline `most_s` from its start on. If nothing arrives for long
+        after that, the sandbox counts as lost.
         """
         loop = asyncio.get_running_loop()
         silent_at: float | None = None
@@ -211,22 +211,22 @@ class Link:
                 raise self.failure
             if self.over:
                 if self._task.done():
-                    self._task.result()  # a bug of ours, if it raises
+                    self._task.result()  # an exception here is a bug
                 return
             if silent_at is None and self.begun and most_s is not None:
                 silent_at = loop.time() + most_s + _SILENCE_S
             try:
                 async with asyncio.timeout_at(silent_at):
-                    await self.change()
+                    await self.wait_for_change()
             except TimeoutError:
                 self.fail(
                     SandboxError(
-                        f"{self._host.name}: the sandbox was silent for {_SILENCE_S:g} s past its "
-                        "deadline; its machine or the network to it is gone, so try again"
+                        f"{self._host.name}: the sandbox sent nothing for {_SILENCE_S:g} s after "
+                        "its deadline; its machine or the network failed, so try again"
                     )
                 )
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         try:
             async with self._host.lend(self._need) as command:
                 talk = asyncio.create_task(self._talk(command))
@@ -249,26 +249,26 @@ class Link:
             async with asyncio.timeout(_HELLO_S):
                 await command.send("".join(lines(parcel())))
                 while not self.begun:
-                    await self._hear(command)
+                    await self._receive(command)
         except TimeoutError:
             raise SandboxError(
-                f"{self._host.name}: no answer from the sandbox within {_HELLO_S:g} s; is there a "
-                f"python3 in it?{_said(command)}"
+                f"{self._host.name}: no answer from the sandbox within {_HELLO_S:g} s; check that "
+                f"it has a python3{_complaint_suffix(command)}"
             ) from None
         writing = asyncio.create_task(self._write(command))
         try:
             while True:
-                await self._hear(command)
+                await self._receive(command)
         finally:
             writing.cancel()
             await asyncio.wait([writing])
 
-    async def _hear(self, command: Command) -> None:
+    async def _receive(self, command: Command) -> None:
         part = await command.receive()
         if not part:
             raise SandboxError(
                 f"{self._host.name}: the sandbox ended before the job did; try again"
-                f"{_said(command)}"
+                f"{_complaint_suffix(command)}"
             )
         for message in self.assembler.feed(part):
             self._take(message)
@@ -277,13 +277,13 @@ class Link:
         try:
             while True:
                 while not self._outbox:
-                    await self.change()
+                    await self.wait_for_change()
                 text = ""
                 while self._outbox and len(text) + len(self._outbox[0]) <= _MAX_SENT:
                     text += self._outbox.popleft()
                 await command.send(text)
                 self._outbox_bytes -= len(text)
-                self.move()
+                self.notify()
         except SandboxError as error:
             self.fail(error)
 
@@ -292,7 +292,7 @@ class Link:
         if words[0] == "hello" and not self.begun:
             self.begun = True
             self._outbox.extendleft(reversed(lines(packed(self._order))))
-            self.move()
+            self.notify()
             return
         try:
             match words:
@@ -312,47 +312,49 @@ class Link:
         except SandboxError as error:
             self.fail(error)
         except (ValueError, TypeError, InvalidMessage) as error:
-            said = f"{error!r:.200}"
-            self.fail(SandboxError(f"{self._host.name}: its sandbox sent no message: {said}"))
-        self.move()
+            details = f"{error!r:.200}"
+            self.fail(SandboxError(
+                f"{self._host.name}: its sandbox sent an invalid message: {details}"
+            ))
+        self.notify()
 
 
 class RemoteProcess:
-    """A job on the other side; keeps the protocol's `Process`."""
+    """A remote job; implements `Process`."""
 
     def __init__(self, link: Link, limits: Limits) -> None:
         self._link = link
         self._wall_s = limits.wall_s
         self.messages: deque[Json] = deque()
-        """What it sent and nobody has received."""
+        """Unreceived messages."""
         self._outcome: Outcome | None = None
         self._late = ""
 
     def take_outcome(self, outcome: Outcome) -> None:
-        """The job ended so."""
+        """Sets the outcome of the job."""
         if self._late and outcome.limit == STOPPED:
             outcome = replace(outcome, ended="timeout", limit=self._late)
         self._outcome = outcome
 
     async def send(self, message: Json) -> None:
-        """Gives the program its next `jail.receive()`. A dead process is no error here."""
-        frame(message)  # refuses what is no JSON value, here and not there
+        """See `Process`."""
+        frame(message)  # rejects values that are not JSON
         if self._outcome is None and not self._link.over:
-            self._link.tell("send", message)
-            await self._link.room()
+            self._link.queue("send", message)
+            await self._link.wait_for_room()
 
     async def receive(self, timeout_s: float | None = None) -> Json | Outcome:
-        """The program's next message, or its `Outcome`; see the protocol."""
+        """See `Process`."""
         if not self._late and not await self._within(timeout_s):
-            # What arrives after an answer was given up is not taken for that answer.
+            # A message that arrives later is not the answer.
             self._late = f"answer time {timeout_s:g} s"
-            self._link.tell("kill")
+            self._link.queue("kill")
         if self.messages and not self._late:
             return self.messages.popleft()
         return await self.finish()
 
     async def finish(self) -> Outcome:
-        """Waits for the end and returns the outcome with all messages not received yet."""
+        """See `Process`."""
         await self._link.until(lambda: self._outcome is not None, self._wall_s)
         if self._outcome is None:
             self._outcome = Outcome("killed", signal="SIGKILL", limit=STOPPED)
@@ -362,13 +364,13 @@ class RemoteProcess:
         return self._outcome
 
     async def kill(self) -> Outcome:
-        """Ends the process and everything it started; idempotent."""
+        """See `Process`."""
         if self._outcome is None and not self._link.over:
-            self._link.tell("kill")
+            self._link.queue("kill")
         return await self.finish()
 
     async def _within(self, timeout_s: float | None) -> bool:
-        """Whether a message or the end came within the time, which runs once the job does."""
+        """Whether a message or the end arrived within the time, which starts with the job."""
         await self._link.until(lambda: self._link.begun, None)
         try:
             async with asyncio.timeout(timeout_s):
@@ -381,7 +383,7 @@ class RemoteProcess:
 
 
 def outcome_of(body: bytes) -> Outcome:
-    """An outcome as the porter tells it; raises `ValueError` for any other."""
+    """Parses the porter's outcome; raises `ValueError` if it is invalid."""
     document = _checked(body, Outcome)
     if document["messages"] or not isinstance(document["denied"], list):
         raise ValueError("an outcome with messages")
@@ -409,6 +411,6 @@ def _decoded(text: str) -> bytes:
     return base64.b64decode(text, validate=True)  # binascii.Error is a ValueError
 
 
-def _said(command: Command) -> str:
+def _complaint_suffix(command: Command) -> str:
     complaint = command.complaint.strip()
-    return f" (it complained: {complaint})" if complaint else ""
+    return f" (its standard error: {complaint})" if complaint else ""

@@ -1,4 +1,4 @@
-"""What is sent ahead into a sandbox: the porter, and the backend that it runs jobs by."""
+"""The source files that are sent into a sandbox: the porter and the backend that it uses."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import zlib
 from functools import cache
 from pathlib import Path
 
-from sandbox import __name__ as OURS
+from sandbox import __name__ as PACKAGE
 
-PORTER = f"{OURS}.remote.porter"
+PORTER = f"{PACKAGE}.remote.porter"
 
 LEAST_PYTHON = (3, 11)
 
@@ -21,7 +21,7 @@ _SENT = (
     "inside/guest.py", "inside/removal.py", "remote/__init__.py", "remote/line.py",
     "remote/porter.py",
 )
-"""All that the porter imports, and the guest, which is compiled by its name."""
+"""All files that the porter imports, and the guest, which is compiled there."""
 
 _LOADER = """\
 import sys
@@ -48,23 +48,23 @@ main(folder)
 
 
 def loader() -> list[str]:
-    """The command that waits for the parcel on its standard input, by its arguments."""
+    """The arguments of the command that reads the parcel from its standard input."""
     text = _LOADER.format(
         least=LEAST_PYTHON, words=".".join(map(str, LEAST_PYTHON)), porter=PORTER
     )
-    # Isolated: neither its folder nor its environment may choose what is imported.
+    # Isolated mode: its folder and environment do not affect imports.
     return ["python3", "-I", "-B", "-c", text]
 
 
 def shell_loader() -> str:
-    """The same for a shell."""
+    """The loader as a shell command."""
     return shlex.join(loader())
 
 
 @cache
 def parcel() -> str:
-    """The message that the loader waits for."""
-    package, top = Path(__file__).parent.parent, Path(*OURS.split("."))
+    """The message that the loader reads."""
+    package, top = Path(__file__).parent.parent, Path(*PACKAGE.split("."))
     files = {
         str(top / path.relative_to(package)): path.read_text(encoding="utf-8")
         for name in _SENT for path in sorted(package.glob(name))

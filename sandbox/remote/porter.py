@@ -1,16 +1,16 @@
-"""Runs in a remote sandbox: starts the host's job there and carries what it says.
+"""Runs in a remote sandbox: starts the host's job and forwards its messages.
 
-Messages to the porter are marshal, for it trusts the host. Messages from it are a word and what
-belongs to it, in JSON, for the host trusts nothing:
+Messages to the porter are marshal, since it trusts the host. Messages from it are a keyword and
+JSON, since the host does not trust it:
 
-    hello JSON         who is here; the host sends nothing before it
-    message JSON       the job sent this
+    hello JSON         the porter is ready; the host sends nothing before it
+    message JSON       a message of the job
     outcome JSON       the job has ended
-    reply INDEX JSON   an item of a batch is answered
-    lost INDEX JSON    or not
-    refused JSON       the job cannot be run so, in words
+    reply INDEX JSON   the reply to an item of a batch
+    lost INDEX JSON    an item of a batch without a reply
+    refused JSON       the job cannot be run; a message for people
 
-JSON is in base64: text with lone surrogates passes no other way.
+JSON is encoded as base64, since text with lone surrogates cannot be sent otherwise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _READ_BYTES = 1 << 16
 
 
 def main(folder: str) -> None:
-    """Serves one order of the host, until the host is gone; `folder` is where we lie."""
+    """Handles one order of the host until the host ends; `folder` has the porter's files."""
     asyncio.run(_serve(folder))
 
 
@@ -44,8 +44,8 @@ async def _serve(folder: str) -> None:
     incoming = _messages()
     try:
         sandbox = SubprocessSandbox()
-        shutil.rmtree(folder)  # all of it is loaded or compiled by now
-        _tell("hello", _json({"python": platform.python_version()}))
+        shutil.rmtree(folder)  # all files are loaded or compiled
+        _send("hello", _json({"python": platform.python_version()}))
         order = await anext(incoming)
         match order:
             case ("job", job):
@@ -53,14 +53,14 @@ async def _serve(folder: str) -> None:
             case ("batch", job):
                 await _batch(sandbox, _job(job), incoming)
             case _:
-                raise SandboxError(f"no order of this porter: {order[0]!r}")
+                raise SandboxError(f"unknown order: {order[0]!r}")
     except SandboxError as error:
-        _tell("refused", _json(str(error)))
-        # Some channels drop the last words of a program that ends, so the host ends first.
+        _send("refused", _json(str(error)))
+        # Some channels drop the last output of a program that ends, so the host ends first.
         async for _ in incoming:
             pass
     except StopAsyncIteration:
-        pass  # the host is gone before it ordered anything
+        pass  # the host ended before it sent an order
 
 
 async def _run(sandbox: SubprocessSandbox, job: Job, incoming: AsyncIterator[Any]) -> None:
@@ -69,7 +69,7 @@ async def _run(sandbox: SubprocessSandbox, job: Job, incoming: AsyncIterator[Any
         async for message in incoming:
             match message:
                 case ("send", value):
-                    # A job that reads nothing must not keep what comes next from being heard.
+                    # A job that does not read must not block further messages.
                     talks.append(group.create_task(process.send(value)))
                 case ("kill",):
                     talks.append(group.create_task(process.kill()))
@@ -78,45 +78,45 @@ async def _run(sandbox: SubprocessSandbox, job: Job, incoming: AsyncIterator[Any
 
 
 async def _carry(process: Process) -> None:
-    """All that the job says, and how it ended."""
+    """Forwards the messages and the outcome of the job."""
     while True:
         try:
             message = await process.receive()
         except SandboxError as error:
-            _tell("refused", _json(str(error)))
+            _send("refused", _json(str(error)))
             return
         if isinstance(message, Outcome):
-            _tell("outcome", _json(dataclasses.asdict(message)))
+            _send("outcome", _json(dataclasses.asdict(message)))
             return
-        _tell("message", _json(message))
+        _send("message", _json(message))
 
 
 async def _batch(sandbox: SubprocessSandbox, job: Job, incoming: AsyncIterator[Any]) -> None:
-    """Lists of items, one after the other; a list that is given up ends the program."""
+    """Handles lists of items, one after the other."""
     async with sandbox.batch(job) as batch:
         async for message in incoming:
             match message:
                 case ("items", items, float(item_wall_s)):
                     async for index, reply in batch.replies(items, item_wall_s):
                         if isinstance(reply, LostItem):
-                            _tell("lost", str(index), _json(dataclasses.asdict(reply)))
+                            _send("lost", str(index), _json(dataclasses.asdict(reply)))
                         else:
-                            _tell("reply", str(index), _json(reply))
+                            _send("reply", str(index), _json(reply))
 
 
 def _job(document: Mapping[str, Any]) -> Job:
     job = Job(**{**document, "limits": Limits(**document["limits"])})
     if job.python:
         raise SandboxError(
-            f"{job.python} is a Python of another machine: run this job by the backend `jail`"
+            f"{job.python} is a Python of another machine: use the backend `jail` for this job"
         )
-    # The folders of the host do not exist here. What they stand for, installed packages, does.
+    # The host's folders do not exist here: use the packages installed here.
     packages = filter(os.path.isdir, site.getsitepackages()) if job.sites else ()
     return dataclasses.replace(job, sites=tuple(packages))
 
 
 async def _messages() -> AsyncIterator[Any]:
-    """What the host sends, to its end."""
+    """The messages of the host until its end."""
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
@@ -132,8 +132,8 @@ def _json(value: Json) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _tell(word: str, *rest: str | bytes) -> None:
-    # Standard output of the porter is nobody else's: the jobs have pipes of their own.
+def _send(word: str, *rest: str | bytes) -> None:
+    # Only the porter uses its standard output: jobs have their own pipes.
     words = [
         base64.b64encode(part).decode() if isinstance(part, bytes) else part for part in rest
     ]

@@ -1,7 +1,7 @@
-"""What hosts behind a service's own SDK have in common: a key, advice, a sure end.
+"""The common base of hosts with an SDK: the key, error messages, and reliable deletion.
 
-The SDK is imported when the first sandbox is asked for; opening the backend only looks whether
-it is there.
+The SDK is imported when the first sandbox is created; opening the backend only checks that it is
+installed.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ _DELETE_ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Service(ABC):
-    """Lends sandboxes of the account that the key belongs to."""
+    """Creates sandboxes in the account of a key."""
 
     key: str = field(repr=False)
     image: str | None = None
-    """What its sandboxes are made from; `None` is the service's own, with Python."""
+    """The image or template of its sandboxes; `None` uses the service's default with Python."""
 
     name: ClassVar[str]
     title: ClassVar[str]
-    """Its name as people write it."""
+    """The service's name for people."""
     key_name: ClassVar[str]
     image_name: ClassVar[str]
-    """The variable that names another image; it needs a python3 that the jobs may read."""
+    """The variable for another image, which needs a python3 that is readable for jobs."""
     module: ClassVar[str]
-    """Its SDK, and by what name pip installs it."""
+    """The SDK's module; `package` is its name for pip."""
     package: ClassVar[str]
     errors: ClassVar[str] = ""
-    """What the SDK calls all its errors, where it has a name for them."""
+    """The SDK's base class of errors; empty if it has none."""
 
     @classmethod
     def opened(cls, environment: Mapping[str, str], **more: str | None) -> Self:
-        """The host, for the key in the environment; raises `SandboxUnavailable` without one."""
+        """The host for the key in the environment; raises `SandboxUnavailable` without a key."""
         key = environment.get(cls.key_name, "").strip()
         if not key:
             raise SandboxUnavailable(
-                f"{cls.title} needs a key: set {cls.key_name}, or choose another backend; "
-                "nothing was run"
+                f"{cls.title} needs a key: set {cls.key_name}, or choose another backend. "
+                "Nothing was run"
             )
         if importlib.util.find_spec(cls.module) is None:
             raise SandboxUnavailable(
@@ -58,7 +58,7 @@ class Service(ABC):
         return cls(key, environment.get(cls.image_name) or None, **more)
 
     def sdk(self) -> ModuleType:
-        """Its SDK."""
+        """The SDK's module."""
         try:
             return importlib.import_module(self.module)
         except ImportError as error:
@@ -68,11 +68,11 @@ class Service(ABC):
 
     @abstractmethod
     def advice(self, error: Exception) -> str:
-        """What to do about an error of the SDK; empty where nothing is known."""
+        """The next step for an error of the SDK; empty if unknown."""
 
     @contextmanager
     def explaining(self, what: str) -> Iterator[None]:
-        """Raises an error of the SDK as one of ours."""
+        """Converts errors of the SDK into `SandboxError`."""
         errors: type[Exception] = getattr(self.sdk(), self.errors, Exception)
         try:
             yield
@@ -80,13 +80,13 @@ class Service(ABC):
             raise self.explained(what, error) from None
 
     def explained(self, what: str, error: Exception) -> SandboxError:
-        """What went wrong and what to do about it, without the key."""
-        advice = self.advice(error) or f"try again; if it stays, look at {self.title}'s status page"
-        said = f"{type(error).__name__}: {error}".replace(self.key, "…")
-        return SandboxError(f"{self.name}: {what}; {advice} ({said[-400:]})")
+        """The error with the next step, without the key."""
+        advice = self.advice(error) or f"try again; if it persists, see {self.title}'s status page"
+        details = f"{type(error).__name__}: {error}".replace(self.key, "…")
+        return SandboxError(f"{self.name}: {what}; {advice} ({details[-400:]})")
 
     async def delete(self, place: str, once: Callable[[], Awaitable[object]]) -> None:
-        """Deletes a sandbox, at the third attempt at the latest."""
+        """Deletes a sandbox in up to three attempts; raises `SandboxError`."""
         for attempt in range(1, _DELETE_ATTEMPTS + 1):
             try:
                 await once()
@@ -94,8 +94,8 @@ class Service(ABC):
             except Exception as error:  # noqa: BLE001 - not every SDK's errors have a base
                 if attempt == _DELETE_ATTEMPTS:
                     what = (
-                        f"the sandbox {place} could not be deleted; it ends by itself when its "
-                        "time is over, or by your hand in the dashboard"
+                        f"the sandbox {place} could not be deleted; it ends after its time limit, "
+                        "or delete it in the dashboard"
                     )
                     raise self.explained(what, error) from None
             await asyncio.sleep(attempt)

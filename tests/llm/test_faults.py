@@ -18,14 +18,14 @@ from llm import Connection, Json, Message, Provider, Request, Secret, Text, open
 from llm.errors import (
     CallFailed,
     ContextOverflow,
-    Misspoken,
+    InvalidResponse,
+    OptionRefused,
     Overloaded,
     ProviderDown,
     RateLimited,
     Rejected,
     TimedOut,
     UnknownModel,
-    WishRefused,
     WrongKey,
 )
 from llm.providers.wire import HttpProvider, ReplyStream
@@ -110,7 +110,7 @@ def common(side: Side) -> dict[str, Day]:
         return Day(streams(chunks, then, side.kind), expected, HEAD)
 
     def garbled(text: bytes) -> Day:
-        return behind_the_head(text, expected=Misspoken)
+        return behind_the_head(text, expected=InvalidResponse)
 
     def amid(then: Handler, expected: type[CallFailed] = ProviderDown) -> Day:
         return Day(side.answers(side.opening, then=then), expected, PIECES)
@@ -131,7 +131,7 @@ def common(side: Side) -> dict[str, Day]:
         "accepts and resets": behind_the_head(then=resets),
         "a sign of life, hangs up": behind_the_head(
             # An empty line is none of Ollama's.
-            side.alive, expected=Misspoken if side.kind == NDJSON else ProviderDown
+            side.alive, expected=InvalidResponse if side.kind == NDJSON else ProviderDown
         ),
         "brackets without end": garbled(side.data + b"[" * 100_000 + b"\n\n"),
         "a number without end": garbled(side.data + b"9" * 5_000 + b"\n\n"),
@@ -167,24 +167,24 @@ def claude_days() -> dict[str, Day]:
         ),
         "stalls": Day(stalls, TimedOut),
         "stalls behind the head": Day(streams([], then=stalls), TimedOut, HEAD),
-        "no event": Day(streams([]), Misspoken, HEAD),
+        "no event": Day(streams([]), InvalidResponse, HEAD),
         "an error before any event": Day(
             answers([error("overloaded_error", "so it is")]), Overloaded, HEAD
         ),
-        "no stream": Day(says({"not": "a stream"}), Misspoken, HEAD),
+        "no stream": Day(says({"not": "a stream"}), InvalidResponse, HEAD),
         "bytes that are no text": Day(
-            streams([b"event: message_start\ndata: \xff\n\n"]), Misspoken, HEAD
+            streams([b"event: message_start\ndata: \xff\n\n"]), InvalidResponse, HEAD
         ),
         "a number for an event": Day(
-            streams([b"event: message_start\ndata: 5\n\n"]), Misspoken, HEAD
+            streams([b"event: message_start\ndata: 5\n\n"]), InvalidResponse, HEAD
         ),
-        "half an event": Day(answers([{"type": "message_start"}]), Misspoken, HEAD),
+        "half an event": Day(answers([{"type": "message_start"}]), InvalidResponse, HEAD),
         "no delta": Day(
-            answers([*opening, {"type": "message_delta", "delta": None}]), Misspoken, PIECES
+            answers([*opening, {"type": "message_delta", "delta": None}]), InvalidResponse, PIECES
         ),
         "no text": Day(
             answers([*opening, anthropic.delta(0, "") | {"delta": {"type": "text_delta"}}]),
-            Misspoken, PIECES,
+            InvalidResponse, PIECES,
         ),
     }
 
@@ -217,10 +217,10 @@ def openai_days() -> dict[str, Day]:
         "too long amid": amid(error("x", 400, "context size exceeded"), ContextOverflow),
         "words amid": amid({"error": f"plain words, {KEY}"}, ProviderDown),
         "no JSON amid": Day(
-            streams([*openai.sse(opening), b"data: {not json\n\n"]), Misspoken, PIECES
+            streams([*openai.sse(opening), b"data: {not json\n\n"]), InvalidResponse, PIECES
         ),
         "no text amid": Day(
-            streams([*openai.sse(opening), b"data: \xff\xfe\n\n"]), Misspoken, PIECES
+            streams([*openai.sse(opening), b"data: \xff\xfe\n\n"]), InvalidResponse, PIECES
         ),
         "stalls": Day(stalls, TimedOut),
         "stalls behind the head": Day(streams([], then=stalls), TimedOut, HEAD),
@@ -253,12 +253,12 @@ def ollama_days() -> dict[str, Day]:
             answers([*opening, {"error": "context length exceeded"}]), ContextOverflow, PIECES
         ),
         "half a line": Day(
-            streams([*lines(*opening), b'{"message": {"ro']), Misspoken, PIECES
+            streams([*lines(*opening), b'{"message": {"ro']), InvalidResponse, PIECES
         ),
-        "a list amid": Day(streams([*lines(*opening), b"[1]\n"]), Misspoken, PIECES),
+        "a list amid": Day(streams([*lines(*opening), b"[1]\n"]), InvalidResponse, PIECES),
         # The SDK ends a line at U+0085 too, though it may stand within a text of JSON.
         "U+0085": Day(
-            streams([b'{"message": {"role": "a", "content": "\xc2\x85"}}\n']), Misspoken, HEAD
+            streams([b'{"message": {"role": "a", "content": "\xc2\x85"}}\n']), InvalidResponse, HEAD
         ),
     }
 
@@ -299,7 +299,7 @@ async def test_a_bad_day_is_told_as_one_of_our_errors(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     if name == "ollama" and day.came == HEAD:  # its SDK does not tell when that has come
-        is_garbled = day.expected is Misspoken
+        is_garbled = day.expected is InvalidResponse
         day = replace(day, came=NOTHING, expected=ProviderDown if is_garbled else day.expected)
     silent = day.expected is TimedOut
     provider = opened(name, server, day.does, stall_s=STALL_S if silent else 30.0)
@@ -471,7 +471,7 @@ async def test_a_form_that_a_server_refuses_is_told_in_words_from_then_on(
 
     assert type(await fault_of(provider, wished)) is ContextOverflow  # which no form explains
     fault = await fault_of(provider, wished)
-    assert isinstance(fault, WishRefused) and fault.transient and not fault.started
+    assert isinstance(fault, OptionRefused) and fault.transient and not fault.started
     assert "400" in str(fault) and "no ***" in str(fault)
     await collected(provider.stream(wished))
     body = asked(name, server)[-1].json
@@ -488,7 +488,7 @@ async def test_a_temperature_that_a_server_refuses_is_laid_to_nothing_else(
 ) -> None:
     wished = replace(QUESTION, output=output, temperature=0.5)
     provider = opened(name, server, CALM[name], SIDES[name].answers(), row=row)
-    assert isinstance(await fault_of(provider, wished), WishRefused)
+    assert isinstance(await fault_of(provider, wished), OptionRefused)
     (*_, reply) = await collected(provider.stream(wished))
     await provider.close()
 

@@ -23,6 +23,7 @@ from llm.calls import (
 from llm.errors import (
     CallFailed,
     ContextOverflow,
+    OptionRefused,
     OverBudget,
     Overloaded,
     ProviderDown,
@@ -30,7 +31,6 @@ from llm.errors import (
     Rejected,
     TimedOut,
     UnknownModel,
-    WishRefused,
     WrongKey,
 )
 from llm.plan import Choice, ModelPlan
@@ -205,7 +205,7 @@ async def test_what_was_turned_away_is_asked_again_a_few_times_and_each_request_
 
 
 async def test_a_refused_form_is_asked_again_at_once_and_told() -> None:
-    house = House((WishRefused("no schema"), Answer()))
+    house = House((OptionRefused("no schema"), Answer()))
     _, reply = await house.ask(output=Json({"type": "object"}))
     assert (reply.attempts, house.spent.calls) == (2, 2)
     assert [(one.why, one.wait_s) for one in house.told if isinstance(one, CallRetried)] == [
@@ -370,7 +370,7 @@ async def test_a_call_that_would_pass_a_cap_is_not_made(caps: Caps, cap: str) ->
     assert house.told == []
 
 
-@pytest.mark.parametrize("error", [Overloaded("full"), WishRefused("no schema")])
+@pytest.mark.parametrize("error", [Overloaded("full"), OptionRefused("no schema")])
 @pytest.mark.parametrize("whose", ["run", "critic"])
 async def test_no_request_is_made_again_past_the_cap_of_calls(
     error: CallFailed, whose: str

@@ -22,7 +22,7 @@ from typing import Any, get_args
 import pytest
 
 from sandbox import Sandbox, SandboxUnavailable, open_sandbox
-from sandbox.attacks import ATTACKS, Attack, AttackResult, Gauntlet, World, assail, gauntlet
+from sandbox.attacks import ATTACKS, Attack, AttackResult, Gauntlet, World, gauntlet, run_attacks
 from sandbox.attacks.assail import read
 from sandbox.attacks.attack import THROUGH, Rule
 from sandbox.contract import HONEST_CHECKS
@@ -128,7 +128,7 @@ def an_attack(attempt: str, **changes: Any) -> Attack:
 async def result_of(world: World, attack: Attack, control: str) -> AttackResult:
     """The result at L1, where the naive harness is said to have answered `control`."""
     world.answers[attack.name] = control
-    (result,) = await assail(open_sandbox("subprocess"), world, [attack], "L1")
+    (result,) = await run_attacks(open_sandbox("subprocess"), world, [attack], "L1")
     return result
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sandbox import Job, Outcome
-from sandbox.attacks import ATTACKS, World, assail
+from sandbox.attacks import ATTACKS, World, run_attacks
 from sandbox.contract import RUN_AS_MAIN
 from sandbox.levels import JailLevel
 from sandbox.types import Limits
@@ -231,7 +231,7 @@ async def test_no_attack_gets_further_for_being_granted_processes(
     if granted != {"processes", "loopback"}:
         pytest.skip(f"granted are only {', '.join(granted) or 'none'}")
     async with World() as planted:
-        results = await asyncio.wait_for(assail(sandbox, planted, some, "L4"), 300)
+        results = await asyncio.wait_for(run_attacks(sandbox, planted, some, "L4"), 300)
 
     met = {one.name: one.errno for one in results if one.result == "breached"}
     assert met == {

@@ -46,7 +46,7 @@ async def test_an_answer_that_is_none_ends_the_server(strongest: JailSandbox) ->
         job = Job("jail.send(1)\njail.receive()", limits=ROOMY)
         async with strongest.start(job) as process:
             await process.receive()
-            process.running._server._heard_message(b"\x07garbage")
+            process.running._server._handle_message(b"\x07garbage")
             await process.finish()
 
     after = await strongest.run(Job("jail.send(3)", limits=ROOMY))

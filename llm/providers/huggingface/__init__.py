@@ -1,8 +1,8 @@
-"""A model in this process, through the libraries of Hugging Face.
+"""A local model in this process, run with Hugging Face's libraries.
 
-`provider.py` is what an event loop sees. Behind it `host.py` has the process's one worker, whose
-thread loads models (`loading.py`) and lets them answer (`decoding.py`), one call at a time. Only
-that thread imports torch.
+`provider.py` is the asynchronous provider. `host.py` has the process's single worker thread, which
+loads models (`loading.py`) and runs them (`decoding.py`), one call at a time. Only that thread
+imports torch.
 """
 
 from llm.providers.huggingface.provider import HuggingFaceProvider

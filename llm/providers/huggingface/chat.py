@@ -1,7 +1,7 @@
-"""A question as the tokens that a model expects.
+"""Converts a request into the tokens that a model expects.
 
-What users and programs wrote is data: where it holds the text of a control token, such as the mark
-of a turn's end, that text is written with ordinary tokens.
+Message contents are data: if one contains the text of a control token, such as the end-of-turn
+marker, that text is encoded with ordinary tokens.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Turn = dict[str, str]
 
 
 def tokens_of(tokenizer: Any, request: Request) -> tuple[int, ...]:
-    """The whole question, ready for the answer, which has begun where it has a frame."""
-    begun = () if request.frame is None else _plain(tokenizer, request.frame.opening)
-    return _tokens(tokenizer, request) + begun
+    """The tokens of a request, followed by the opening of its frame if it has one."""
+    opening = () if request.frame is None else _plain(tokenizer, request.frame.opening)
+    return _tokens(tokenizer, request) + opening
 
 
 def _tokens(tokenizer: Any, request: Request) -> tuple[int, ...]:
@@ -29,26 +29,26 @@ def _tokens(tokenizer: Any, request: Request) -> tuple[int, ...]:
     marks = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
     if not any(mark in turn["content"] for turn in turns for mark in marks):
         return _plain(tokenizer, _rendered(tokenizer, turns))
-    # Each content is rendered as a word that nobody could have guessed, and written in its place.
-    words = [secrets.token_hex(8) for _ in turns]
+    # The template is rendered with random placeholders, which are then replaced by the contents.
+    placeholders = [secrets.token_hex(8) for _ in turns]
     text = _rendered(
         tokenizer,
-        [{**turn, "content": word} for turn, word in zip(turns, words, strict=True)],
+        [{**turn, "content": one} for turn, one in zip(turns, placeholders, strict=True)],
     )
-    contents = {word: turn["content"] for word, turn in zip(words, turns, strict=True)}
+    contents = {one: turn["content"] for one, turn in zip(placeholders, turns, strict=True)}
     tokens: tuple[int, ...] = ()
     while text:
-        found = [(text.find(word), word) for word in contents if word in text]
+        found = [(text.find(one), one) for one in contents if one in text]
         if not found:
             return tokens + _plain(tokenizer, text)
-        at, word = min(found)
+        at, placeholder = min(found)
         tokens += _plain(tokenizer, text[:at])
         tokens += tuple(
             tokenizer(
-                contents[word], add_special_tokens=False, split_special_tokens=True
+                contents[placeholder], add_special_tokens=False, split_special_tokens=True
             ).input_ids
         )
-        text = text[at + len(word):]
+        text = text[at + len(placeholder):]
     return tokens
 
 
@@ -58,7 +58,7 @@ def _plain(tokenizer: Any, text: str) -> tuple[int, ...]:
 
 def _rendered(tokenizer: Any, turns: list[Turn]) -> str:
     if not tokenizer.chat_template:
-        # A model that was never taught to converse gets a document to go on with.
+        # A base model without a chat template gets a document to complete.
         headed = [
             turn["content"] if turn["role"] == "system"
             else f"### {turn['role'].capitalize()}\n{turn['content']}"
@@ -71,14 +71,14 @@ def _rendered(tokenizer: Any, turns: list[Turn]) -> str:
     except TemplateError:
         if turns[0]["role"] != "system":
             raise
-    # Templates of models that know no system prompt refuse one: it then begins the first question.
+    # Some templates reject a system prompt, which is then put before the first message.
     system, first, *rest = turns
     merged = {**first, "content": f"{system['content']}\n\n{first['content']}"}
     return str(_templated(tokenizer, [merged, *rest]))
 
 
 def _templated(tokenizer: Any, turns: list[Turn]) -> Any:
-    # Models that can think aloud are asked not to: an answer is code or JSON from its first token.
+    # Reasoning is switched off: an answer is code or JSON from its first token.
     return tokenizer.apply_chat_template(
         turns, tokenize=False, add_generation_prompt=True, enable_thinking=False
     )

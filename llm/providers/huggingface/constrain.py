@@ -1,4 +1,4 @@
-"""Holds a model to a JSON Schema while it writes: tokens that the grammar forbids are masked."""
+"""Constrains a model's output to a JSON Schema by masking tokens that the grammar forbids."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llm.asking.schemas import Schema, in_words, inlined
 from llm.errors import BadPrompt, NoProvider
 
 _FORM = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
-"""As `json.dumps` writes: free whitespace is one more way never to end."""
+"""The format of `json.dumps`: with free whitespace a model might never finish."""
 
 
 class Grammars:
@@ -23,8 +23,8 @@ class Grammars:
     def __init__(self, tokenizer: Any, ends: Sequence[int], width: int) -> None:  # untyped library
         if find_spec("llguidance") is None:
             raise NoProvider(
-                "A local model answers in JSON only under a grammar, which needs llguidance, which "
-                'is not installed: pip install -e ".[local]"'
+                "JSON answers of a local model need llguidance, which is not installed: "
+                'pip install -e ".[local]"'
             )
         import llguidance
         import llguidance.hf
@@ -37,21 +37,22 @@ class Grammars:
         self._ends = list(ends)
 
     def constraint(self, schema: Schema, asked: int) -> Constraint:
-        """For one answer to a question of `asked` tokens. Raises `BadPrompt` where the schema is
-        not bounded: a model that may write on can write until its tokens are spent."""
+        """The constraint of one answer to a request of `asked` tokens.
+
+        Raises `BadPrompt` for an unbounded schema, which a model could fill to the token limit.
+        """
         in_words(inlined(schema))
         grammar = self._library.LLMatcher.grammar_from_json_schema(
             json.dumps(schema), overrides=_FORM
         )
         matcher = self._library.LLMatcher(self._tokenizer, grammar, log_level=0)
         if matcher.is_error():
-            raise BadPrompt(f"the schema cannot be made a grammar: {matcher.get_error()}")
+            raise BadPrompt(f"cannot convert the schema to a grammar: {matcher.get_error()}")
         return Constraint(matcher, asked, self._width, self._ends)
 
 
 class Constraint:
-    """A processor of logits for one answer. Once that is complete, the end token is the only one
-    left."""
+    """A logits processor for one answer. It allows only end tokens once the answer is complete."""
 
     def __init__(self, matcher: Any, asked: int, width: int, ends: list[int]) -> None:
         self._matcher = matcher
@@ -63,7 +64,7 @@ class Constraint:
         written = input_ids[0, self._read:].tolist()
         self._read += len(written)
         if not self._matcher.consume_tokens(written) or self._matcher.is_error():
-            raise RuntimeError(f"the grammar lost its place: {self._matcher.get_error()}")
+            raise RuntimeError(f"the grammar rejected a token: {self._matcher.get_error()}")
         if self._matcher.is_stopped():
             allowed = np.zeros(self._width, dtype=np.bool_)
             allowed[self._ends] = True

@@ -1,8 +1,8 @@
-"""One loaded model, and how it answers: all of this runs in the worker's thread.
+"""A loaded model and its decoding, which run in the worker's thread.
 
-The loop is the library's own `generate`. A program that is mostly copied is written by prompt
-lookup, which proposes what followed the last words where they stood before, and verifies ten such
-tokens in one run of the network; JSON is written under a grammar.
+Decoding uses the library's `generate`. Code, which mostly repeats the prompt, is decoded with
+prompt lookup: it proposes the tokens that followed the same words before, and verifies several of
+them in one forward pass. JSON is decoded under a grammar.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from llm.providers.huggingface.host import Ended
 from llm.types import Code, Finish, Json, Request, Usage
 
 _BROKEN = "\ufffd"
-"""What a tokenizer writes for bytes that are no character, or not one yet."""
+"""What a tokenizer writes for bytes that do not form a complete character."""
 
 
 class Listener:
-    """Calls `emit` with each new piece of text, and knows how the answer ended.
+    """Calls `emit` with each new piece of text and records how the answer ended.
 
-    A run that verifies copied tokens brings several at once, of which some may lie behind the end;
-    they are left out, so that an answer is the same however its tokens came.
+    A forward pass that verifies copied tokens yields several at once. Those after the end are
+    dropped, so the answer does not depend on how the tokens arrive.
     """
 
     def __init__(
@@ -43,12 +43,12 @@ class Listener:
         self._closing = closing
         self._text = ""
         self._heard: list[int] = []
-        self._shown = self._whole = 0  # two marks: text is decoded from the first, new behind both
+        self._shown = self._whole = 0  # decoding starts at the first; new text follows the second
         self.tokens = 0
         self.finish: Finish | None = None
 
     def hear(self, tokens: Iterable[int]) -> None:
-        """Adds the token of one run of the network. An incomplete character is dropped."""
+        """Adds the tokens of one forward pass. An incomplete character is dropped."""
         for token in tokens:
             if self.finish is None:
                 self._hear(token)
@@ -59,8 +59,8 @@ class Listener:
             self.finish = "stop"
             return
         self._heard.append(token)
-        # Some tokenizers write a token differently at the beginning of a text, so that the new
-        # text is the difference of two, the first of which begins at a whole character.
+        # Some tokenizers decode the first token of a text differently. So the new text is the
+        # difference of two decoded texts that start at a complete character.
         before = self._decode(self._heard[self._shown:self._whole])
         after = self._decode(self._heard[self._shown:])
         if len(after) <= len(before) or after.endswith(_BROKEN):
@@ -76,8 +76,8 @@ class Listener:
 
 
 class _Step:
-    """Called by `generate` after each run of the network, with all tokens so far: hands on the new
-    ones, and says whether to stop. (A streamer is called later and could not stop it.)"""
+    """A stopping criterion that passes new tokens to the listener after each forward pass. (A
+    streamer is called later and cannot stop the decoding.)"""
 
     def __init__(self, listener: Listener, asked: int, cancelled: threading.Event) -> None:
         self._listener = listener
@@ -99,15 +99,15 @@ class LocalModel:
     network: Any  # the library's classes are not typed
     tokenizer: Any
     counting: Any
-    """A tokenizer of its own for `count`, which another thread uses."""
+    """A separate tokenizer for `count`, which another thread uses."""
     ends: tuple[int, ...]
     window: int | None
     sampling: dict[str, Any]
-    """`top_k` and `top_p` as the model's makers advise."""
+    """The model's recommended `top_k` and `top_p`."""
     lookup: int
-    """How many copied tokens are verified at once; 0 for none."""
+    """How many copied tokens are verified at once; 0 disables prompt lookup."""
     words: str
-    """Where and how it was loaded."""
+    """The device and formats, for people."""
     _grammars: Grammars | None = field(default=None, init=False)
 
     def answer(
@@ -121,7 +121,7 @@ class LocalModel:
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
             raise Overloaded(
-                f"{self.name} ran out of memory over a question; shorten it, or set USE_4BIT=1"
+                f"{self.name} ran out of memory; shorten the request or set USE_4BIT=1"
             ) from error
         except RuntimeError as error:
             raise ProviderDown(f"{self.name} failed in this process: {error}") from error
@@ -131,7 +131,7 @@ class LocalModel:
     ) -> Ended:
         started = time.monotonic()
         question = tokens_of(self.tokenizer, request)
-        limit = self._room(request, len(question))
+        limit = self._token_limit(request, len(question))
         asked = torch.tensor([question], device=self.network.device)
         processors = LogitsProcessorList()
         if isinstance(request.output, Json):
@@ -144,7 +144,7 @@ class LocalModel:
         self.network.generate(
             asked,
             attention_mask=torch.ones_like(asked),
-            generation_config=self._way(request, limit),
+            generation_config=self._generation_config(request, limit),
             logits_processor=processors,
             stopping_criteria=StoppingCriteriaList([_Step(listener, len(question), cancelled)]),
         )
@@ -157,7 +157,7 @@ class LocalModel:
         )
 
     def grammars(self) -> Grammars:
-        """Made for the first answer in JSON, as it takes seconds for a large vocabulary."""
+        """Created for the first JSON answer, since it takes seconds for a large vocabulary."""
         if self._grammars is None:
             width = self.network.config.get_text_config().vocab_size
             self._grammars = Grammars(self.tokenizer, self.ends, width)
@@ -170,26 +170,26 @@ class LocalModel:
             )
         )
 
-    def _room(self, request: Request, asked: int) -> int:
+    def _token_limit(self, request: Request, asked: int) -> int:
         if self.window is None:
             return request.max_tokens
         if asked >= self.window:
             raise ContextOverflow(
-                f"the question has {asked} tokens, and {self.name} takes {self.window} with the "
-                "answer; shorten it"
+                f"the request has {asked} tokens, and {self.name} has room for {self.window} "
+                "with the answer; shorten the request"
             )
         return min(request.max_tokens, self.window - asked)
 
-    def _way(self, request: Request, limit: int) -> GenerationConfig:
-        """Greedy unless a temperature is given. A grammar and a choice among the likeliest few
-        could leave nothing to choose from, so that JSON is sampled from all that it allows."""
-        ways: dict[str, Any] = {
+    def _generation_config(self, request: Request, limit: int) -> GenerationConfig:
+        """Greedy decoding unless a temperature is given. JSON is sampled without `top_k`, which
+        together with a grammar could leave no token."""
+        options: dict[str, Any] = {
             "max_new_tokens": limit, "eos_token_id": list(self.ends),
             "pad_token_id": self.ends[0], "do_sample": False,
         }
         if request.temperature:
-            among = {"top_k": 0} if isinstance(request.output, Json) else self.sampling
-            ways |= {"do_sample": True, "temperature": request.temperature, **among}
+            sampling = {"top_k": 0} if isinstance(request.output, Json) else self.sampling
+            options |= {"do_sample": True, "temperature": request.temperature, **sampling}
         elif self.lookup and isinstance(request.output, Code):
-            ways |= {"prompt_lookup_num_tokens": self.lookup, "max_matching_ngram_size": 5}
-        return GenerationConfig(**ways)
+            options |= {"prompt_lookup_num_tokens": self.lookup, "max_matching_ngram_size": 5}
+        return GenerationConfig(**options)

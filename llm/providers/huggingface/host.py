@@ -1,8 +1,8 @@
-"""The process's one worker: a thread with a queue, and the models that it has loaded.
+"""The process's worker thread with its queue and the models that it has loaded.
 
-One thread, because the random numbers of a sampled answer are the process's, two answers at once
-are no faster than one after the other, and memory is bounded that way. It imports torch, which
-takes seconds, so that the event loop does not.
+There is one thread because the random state belongs to the process, two answers at
+once are no faster than one after the other, and memory stays bounded. The thread also imports
+torch, which takes seconds and would block the event loop.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Loader = Callable[[str, Secret, bool], "LocalModel"]
 Emit = Callable[[str], None]
 
 STOP_S = 10.0
-"""How long the end of the process waits for the worker: a load cannot be interrupted."""
+"""How long the process waits for the worker at exit, since a load cannot be interrupted."""
 HELLO = Request("warming", "", (Message("user", "Hello"),), max_tokens=4)
-"""Asked once after loading, since the first run of a network takes longer than others."""
+"""The warm-up request after loading, since the first forward pass is slower than others."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How an answer ended, and what it took."""
+    """How an answer ended, with its usage and time."""
 
     finish: Finish
     usage: Usage
@@ -45,7 +45,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model as it is loaded; providers that name the same share it."""
+    """A model and its format; providers with the same values share the loaded model."""
 
     model: str
     four_bit: bool
@@ -53,7 +53,7 @@ class LoadedModel:
 
 @dataclass
 class ModelState:
-    """What is known of one model. Written by the worker, read by all."""
+    """The state of one model. Written by the worker, read from all threads."""
 
     state: Literal["waiting", "loading", "loaded", "failed"] = "waiting"
     fault: str = ""
@@ -64,7 +64,7 @@ class ModelState:
 
 
 class ModelHost:
-    """Loads each model once, and asks in the order in which it was asked."""
+    """Loads each model once and runs requests in order."""
 
     def __init__(self, loader: Loader | None = None) -> None:
         self._loader = loader
@@ -76,13 +76,13 @@ class ModelHost:
         self._holders: Counter[LoadedModel] = Counter()
 
     def hold(self, which: LoadedModel) -> ModelState:
-        """Says that a provider wants this model kept."""
+        """Registers a provider that uses this model, so that it stays loaded."""
         with self._lock:
             self._holders[which] += 1
             return self._places.setdefault(which, ModelState())
 
     def release(self, which: LoadedModel) -> None:
-        """Takes that back. The model stays until another one needs its memory."""
+        """Undoes one `hold`. The model stays loaded until another one is loaded."""
         with self._lock:
             self._holders[which] -= 1
 
@@ -94,8 +94,8 @@ class ModelHost:
         emit: Emit,
         cancelled: threading.Event,
     ) -> Future[Ended]:
-        """The answer's end, some time; its text goes to `emit`, from the worker's thread. A future
-        that is cancelled while it waits is never begun."""
+        """Queues a request. `emit` receives the text in the worker's thread; the future resolves at
+        the end of the answer. A future that is cancelled while it waits is not run."""
         future: Future[Ended] = Future()
 
         def job() -> None:
@@ -125,8 +125,8 @@ class ModelHost:
         return future
 
     def stop(self) -> None:
-        """Ends all calls, and the worker. A thread that is in the midst of torch when the process
-        ends makes it abort."""
+        """Ends all calls and the worker. A thread that still runs torch at exit would make the
+        process abort."""
         with self._lock:
             for cancelled in list(self._calls):
                 cancelled.set()
@@ -143,12 +143,12 @@ class ModelHost:
         place = self._places[which]
         if place.model is not None:
             return place.model
-        self._let_go()
+        self._unload_unused()
         place.state, place.fault = "loading", ""
         try:
             model = self._load(which, key)
             model.answer(HELLO, lambda piece: None, threading.Event())
-        except BaseException as error:  # whatever it was, the next call may try again
+        except BaseException as error:  # the next call may try again
             place.state, place.fault = "failed", str(error)
             raise
         place.model, place.state = model, "loaded"
@@ -161,8 +161,8 @@ class ModelHost:
 
         return load(which.model, key, which.four_bit)
 
-    def _let_go(self) -> None:
-        """Frees the models that no provider holds, before another is loaded."""
+    def _unload_unused(self) -> None:
+        """Frees the models that no provider uses, before another is loaded."""
         with self._lock:
             for which, place in self._places.items():
                 if self._holders[which] <= 0:

@@ -1,4 +1,4 @@
-"""Loads a model, fitted to this machine, or says what to do about it."""
+"""Loads a model in a format that suits this machine, or raises an error with the next step."""
 
 from __future__ import annotations
 
@@ -41,40 +41,39 @@ _NATIVE_BFLOAT16 = {"avx512_bf16", "amx_bf16"}
 
 @dataclass(frozen=True)
 class Hardware:
-    """A device, what it can do, and the MiB that are free on it (`None`: unknown)."""
+    """A device, its abilities, and its free MiB (`None`: unknown)."""
 
     device: Literal["cpu", "cuda"]
     capability: tuple[int, int] = (0, 0)
-    """A CUDA device's; (8, 0) is the first that computes in bfloat16 itself."""
+    """The capability of a CUDA device; bfloat16 is native from (8, 0) on."""
     flags: frozenset[str] = frozenset()
-    """A processor's."""
+    """The flags of a processor."""
     free_mib: int | None = None
 
     @property
     def dtype(self) -> Dtype:
-        """The format that is computed in: bfloat16 only where the hardware has it natively, since
-        it is emulated, and slow, elsewhere."""
+        """The number format: bfloat16 only if it is native, since emulation is slow."""
         if self.device == "cuda":
             return "bfloat16" if self.capability >= (8, 0) else "float16"
         return "bfloat16" if self.flags & _NATIVE_BFLOAT16 else "float32"
 
     def lookup(self, four_bit: bool) -> int:
-        """How many copied tokens one run should verify. On a GPU, and in bfloat16, ten cost hardly
-        more than one; in float32, and in 4 bits on a processor, they cost nearly four times as
+        """How many copied tokens one forward pass should verify. On a GPU and in bfloat16 ten cost
+        hardly more than one; in float32, and with 4 bits on a processor, nearly four times as
         much."""
         cheap = self.device == "cuda" or (self.dtype == "bfloat16" and not four_bit)
         return 10 if cheap else 5
 
 
 def this_hardware() -> Hardware:
-    """The first CUDA device, or else the processor."""
+    """The first CUDA device, otherwise the processor."""
     if torch.cuda.is_available():
         free, _ = torch.cuda.mem_get_info(0)
         return Hardware("cuda", torch.cuda.get_device_capability(0), free_mib=free // 2**20)
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n")
     except OSError:
-        lines = []  # no Linux: the flags are unknown, and float32 is right everywhere
+        lines = []  # not Linux: the flags are unknown, and float32 works everywhere
     flags = next((line.split(":")[1].split() for line in lines if line.startswith("flags")), [])
     return Hardware("cpu", flags=frozenset(flags), free_mib=free_mib())
 
@@ -82,9 +81,9 @@ def this_hardware() -> Hardware:
 def load(
     name: str, key: Secret, four_bit: bool, hardware: Hardware | None = None
 ) -> LocalModel:
-    """The model in memory, fitted to this hardware, or to another that is given. Raises an
-    `LlmError` that says the next step."""
-    gc.collect()  # of a model that was let go, nothing may be left beside this one
+    """Loads the model in a format for `hardware`, by default this machine's. Raises an `LlmError`
+    with the next step."""
+    gc.collect()  # frees the memory of unloaded models
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     disable_progress_bars()
@@ -113,18 +112,18 @@ def load(
 def local_model(
     name: str, network: Any, tokenizer: Any, words: str, lookup: int
 ) -> LocalModel:
-    """A network and a tokenizer in memory as a model that answers."""
+    """A `LocalModel` of a loaded network and tokenizer."""
     if not tokenizer.is_fast:
-        raise NoProvider(f"{name} has no tokenizer of the fast kind; choose another HF_MODEL")
+        raise NoProvider(f"{name} has no fast tokenizer; choose another HF_MODEL")
     advised = network.generation_config
     ends = advised.eos_token_id if advised.eos_token_id is not None else tokenizer.eos_token_id
     if ends is None:
-        raise NoProvider(f"{name} names no token that ends an answer; choose another HF_MODEL")
+        raise NoProvider(f"{name} defines no end-of-answer token; choose another HF_MODEL")
     counting = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-    counting.encode_special_tokens = True  # the text of a control token is text
-    given = {"top_k": advised.top_k, "top_p": advised.top_p}
-    # What the makers advise for talk, such as a penalty on repetition, would spoil a copied
-    # program, and `generate` fills what a call leaves open from here.
+    counting.encode_special_tokens = True  # counts the text of a control token as text
+    sampling = {"top_k": advised.top_k, "top_p": advised.top_p}
+    # `generate` takes its defaults from here. Recommendations for chats, such as a repetition
+    # penalty, would corrupt copied code.
     network.generation_config = GenerationConfig()
     return LocalModel(
         name=name,
@@ -133,26 +132,26 @@ def local_model(
         counting=counting,
         ends=tuple(ends) if isinstance(ends, list) else (ends,),
         window=getattr(network.config.get_text_config(), "max_position_embeddings", None),
-        sampling={name: value for name, value in given.items() if value is not None},
+        sampling={name: value for name, value in sampling.items() if value is not None},
         lookup=lookup,
         words=words,
     )
 
 
 def found(name: str, key: Secret) -> Any:
-    """The model's configuration: a small file, which shows that it exists and may be read."""
+    """The model's configuration, a small file that shows that the model is accessible."""
     with explained(name, key):
         return AutoConfig.from_pretrained(name, token=token_of(key), trust_remote_code=False)
 
 
 def token_of(key: Secret) -> str | bool:
-    """`False` sends none, where `None` would send whatever this machine is logged in with."""
+    """The token, or `False` for none; `None` would send this machine's login token."""
     return key.reveal() or False
 
 
 def _fits(name: str, config: Any, here: Hardware, four_bit: bool) -> None:
-    """Raises where the weights do not fit. Linux promises memory it does not have, and would end
-    the process where an exception is needed."""
+    """Raises `NoProvider` if the weights do not fit into memory. Linux overcommits memory and would
+    kill the process instead of raising an exception."""
     if here.free_mib is None:
         return
     with torch.device("meta"):
@@ -169,21 +168,21 @@ def _fits(name: str, config: Any, here: Hardware, four_bit: bool) -> None:
             "set USE_4BIT=1, or choose a smaller HF_MODEL"
         )
         raise NoProvider(
-            f"{name} needs about {needed:,} MiB on the {here.device}, where {here.free_mib:,} MiB "
+            f"{name} needs about {needed:,} MiB on the {here.device}, and {here.free_mib:,} MiB "
             f"are free: {advice}"
         )
 
 
 def needed_mib(matrices: int, others: int, dtype: Dtype, four_bit: bool) -> int:
-    """Memory of a model by its count of parameters: those in the matrices of its layers, which can
-    have 4 bits and an eighth of overhead, and the others, which cannot."""
+    """The memory of a model in MiB. Only the parameters in `matrices` can be stored with 4 bits,
+    plus an eighth of overhead; `others` cannot."""
     size = 4 if dtype == "float32" else 2
     return int((matrices * (0.5625 if four_bit else size) + others * size) / 2**20)
 
 
 @contextmanager
 def explained(name: str, key: Secret) -> Iterator[None]:
-    """Turns what the libraries raise into our errors. They wrap the hub's errors in others."""
+    """Converts the libraries' exceptions into `LlmError`s. Hub errors are wrapped in others."""
     try:
         yield
     except LlmError:
@@ -194,20 +193,22 @@ def explained(name: str, key: Secret) -> Iterator[None]:
         ) from error
     except ImportError as error:
         raise NoProvider(
-            f'{name} cannot be loaded: {error}. It may need: pip install -e ".[local]"'
+            f'{name} cannot be loaded: {error}. Try: pip install -e ".[local]"'
         ) from error
     except RuntimeError as error:
-        raise NoProvider(f"{name} cannot be loaded here: {error}") from error
+        raise NoProvider(
+            f"{name} cannot be loaded here: {error}; choose another HF_MODEL"
+        ) from error
     except (OSError, ValueError) as error:
-        raise _ours(name, key, list(_causes(error))) from error
+        raise _hub_error(name, key, list(_causes(error))) from error
 
 
-def _ours(name: str, key: Secret, causes: list[BaseException]) -> LlmError:
+def _hub_error(name: str, key: Secret, causes: list[BaseException]) -> LlmError:
     page = f"https://huggingface.co/{name}"
     if any(isinstance(cause, GatedRepoError) for cause in causes):
         return WrongKey(
             f"{name} is gated: accept its licence at {page} and set HF_TOKEN to a token of that "
-            "account, which may read gated models"
+            "account with access to gated models"
         )
     if any(isinstance(cause, RepositoryNotFoundError | HFValidationError) for cause in causes):
         private = "" if key else "; for a private one, set HF_TOKEN"
@@ -223,7 +224,7 @@ def _ours(name: str, key: Secret, causes: list[BaseException]) -> LlmError:
         isinstance(cause, LocalEntryNotFoundError | ConnectionError) for cause in causes
     ):
         return ProviderDown(
-            f"the hub cannot be reached, and {name} was not downloaded before: check the network, "
+            f"the hub cannot be reached, and {name} is not in the cache: check the network, "
             "or set HF_MODEL to a folder"
         )
     return UnknownModel(f"{name} cannot be loaded: {causes[0]}; check HF_MODEL")

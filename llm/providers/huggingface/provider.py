@@ -1,4 +1,4 @@
-"""A local model as a provider: what an event loop sees of it."""
+"""The provider of a local Hugging Face model."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ NEEDED = ("torch", "transformers", "accelerate")
 class HuggingFaceProvider:
     """Asks a model that runs in this process; providers of the same model share it.
 
-    The first call loads the model, within its deadline or beyond it: the next one then finds it. A
-    load that failed is tried again by the next call.
+    The first call loads the model. A load that takes longer than the call's deadline goes on, and
+    later calls use it. After a failed load the next call tries again.
     """
 
     name = "huggingface"
@@ -48,10 +48,10 @@ class HuggingFaceProvider:
         def hand_over(piece: str | None) -> None:
             try:
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
-            except RuntimeError:  # the loop is closed, and nobody is there to listen
+            except RuntimeError:  # the loop is closed
                 cancelled.set()
 
-        # The variables are for rules; they are not sent, and may be anything.
+        # Only rules use the variables, which may be of any type.
         question = replace(request, variables={})
         future = self._host.ask(self._which, self._key, question, hand_over, cancelled)
         future.add_done_callback(lambda _: hand_over(None))
@@ -64,8 +64,8 @@ class HuggingFaceProvider:
                 except TimeoutError as error:
                     doing = "is still being loaded" if self.loading() else "did not finish"
                     raise TimedOut(
-                        f"{self.model} {doing} after {request.deadline_s:g} s: ask again, or allow "
-                        "more",
+                        f"{self.model} {doing} after {request.deadline_s:g} s: try again, or raise "
+                        "the time limit",
                         started=bool(text), usage=self._until_now(request, text),
                     ) from error
                 if piece is None:
@@ -89,8 +89,8 @@ class HuggingFaceProvider:
         )
 
     async def models(self) -> tuple[str, ...]:
-        """This one, if it is loaded or can be found; raises what `load` would say of it. Only its
-        small configuration is read, never its weights."""
+        """This model, if it is loaded or accessible; otherwise raises the error of `load`. Reads
+        only its configuration, not its weights."""
         if not self.exact:
             await asyncio.to_thread(_find, self.model, self._key)
         return (self.model,)
@@ -111,7 +111,7 @@ class HuggingFaceProvider:
         return None if model is None else model.window
 
     def describe(self) -> str:
-        """Where the model runs and how fast, or why it does not; for people."""
+        """The model's state, device and speed, for people."""
         place = self._place
         text = f"{self.model}: {place.state}{place.fault and f' ({place.fault})'}"
         if place.model is not None:
@@ -121,7 +121,7 @@ class HuggingFaceProvider:
         return text
 
     def loading(self) -> str:
-        """How far the model is loaded; empty where it is not being loaded."""
+        """The loading state for people; empty unless the model is being loaded."""
         return self.describe() if self._place.state == "loading" else ""
 
     def warm(self) -> None:
@@ -136,7 +136,7 @@ class HuggingFaceProvider:
             self._host.release(self._which)
 
     def _until_now(self, request: Request, text: str) -> Usage:
-        """Our own count of a call that did not end."""
+        """Our own token counts of an incomplete call."""
         if not text:
             return Usage(estimated=True)
         asked = [request.system, *(message.text for message in request.messages)]
@@ -144,7 +144,7 @@ class HuggingFaceProvider:
 
 
 async def _next(pieces: asyncio.Queue[str | None], left_s: float) -> str | None:
-    """The next piece, `None` at the end; raises `TimeoutError` where none comes in time."""
+    """The next piece, `None` at the end; raises `TimeoutError` after `left_s`."""
     if left_s <= 0:
         raise TimeoutError
     async with asyncio.timeout(left_s):

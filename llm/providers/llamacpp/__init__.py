@@ -1,4 +1,4 @@
-"""A model in a GGUF file, run by llama.cpp in a child process on this machine."""
+"""A model in a GGUF file, run by llama.cpp in a child process."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The server of a model as a child process: started when it is first asked, and shared by all
-providers of this process that name the same model.
+"""Runs the llama.cpp server of a model as a child process.
 
-Downloading, loading and waiting happen in a thread, so that providers of several event loops can
-wait for the same child.
+The child is started by the first call and shared by all providers of this process with the same
+model. It is downloaded, loaded and awaited in a thread, so that several event loops can share it.
 """
 
 from __future__ import annotations
@@ -32,42 +31,42 @@ from llm.providers.machine import cores, free_mib
 
 State = Literal["waiting", "downloading", "loading", "loaded", "failed"]
 BATCH = 256
-"""Tokens of a question that are read in one step."""
+"""Tokens of a request that are processed in one step."""
 CACHE_MIB = 512
-"""Memory for the beginnings of questions that were asked before."""
+"""Memory of the cache of prompt prefixes."""
 OVERHEAD_MIB = 400
-"""What a server takes beside the weights and the context: buffers, and the library itself."""
+"""Memory of the server without weights and context: buffers and the library itself."""
 CONTEXT_BYTES = 40 * 2**10
-"""Of a token of context, in a model of about 3B parameters that shares its heads."""
+"""Memory per token of context for a model of about 3B parameters with grouped-query attention."""
 STOP_S = 5.0
 DYING_S = 0.2
 PASSED_ON = re.compile(
     r"(PATH|HOME|LD_LIBRARY_PATH|PYTHONPATH|LANG|TMPDIR|(CUDA|GGML|LLAMA|HIP|ROCR?|VK|OMP)_\w+)"
 )
-"""The variables of the environment that a child gets: no key is among them."""
+"""The environment variables that a child inherits; none holds a key."""
 
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model as it is served; providers that name the same share it."""
+    """A model and its server settings; providers with the same values share the server."""
 
     model: str
     threads: int
-    """0 is as many as there are cores."""
+    """0 uses all cores."""
     context: int
-    """Tokens that question and answer of one call may have together."""
+    """The context window: tokens of request and answer of one call."""
     slots: int
-    """Calls that are answered side by side."""
+    """The number of concurrent calls."""
     idle_s: int
-    """Seconds without a call after which the process is ended; the next call starts another."""
+    """Seconds without a call after which the process ends; the next call starts another."""
 
     def needed_mib(self, path: Path) -> int:
-        """Memory that serving a file takes, about."""
+        """The approximate memory for serving a file."""
         context = self.context * self.slots * CONTEXT_BYTES
         return (path.stat().st_size + context) // 2**20 + OVERHEAD_MIB
 
     def orders(self, path: Path, key: str) -> dict[str, object]:
-        """What `serve.py` is given."""
+        """The settings that `serve.py` reads from standard input."""
         return {
             "path": str(path), "key": key, "threads": self.threads or cores(), "slots": self.slots,
             "context": self.context, "batch": BATCH, "cache_mib": CACHE_MIB,
@@ -76,26 +75,26 @@ class ServedModel:
 
 @dataclass(frozen=True)
 class Address:
-    """Where a child listens."""
+    """The URL and key of a child's server."""
 
     url: str
     key: Secret
 
 
 class ModelServer:
-    """One process of a child, and what its library complains of."""
+    """The process of a child and its error output."""
 
     def __init__(self) -> None:
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives with the process
         self.process = subprocess.Popen(
             [sys.executable, "-P", str(Path(__file__).with_name("serve.py"))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, text=True,
             env={name: value for name, value in os.environ.items() if PASSED_ON.fullmatch(name)},
-            start_new_session=True,  # Ctrl+C is for us, who end it
+            start_new_session=True,  # Ctrl+C must only reach this process, which ends the child
         )
 
-    def asked(self, orders: Mapping[str, object]) -> dict[str, str]:
-        """What it answers to its orders, once it is loaded; empty where it dies first."""
+    def load(self, orders: Mapping[str, object]) -> dict[str, str]:
+        """Sends the settings and returns the reply after loading; empty if the process dies."""
         process = self.process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -107,28 +106,29 @@ class ModelServer:
             return {}
         return reply
 
-    def complaint(self) -> str:
-        """The first reason that the library gave; empty where it gave none."""
+    def library_error(self) -> str:
+        """The first error message of the library; empty without one."""
         self._complaints.seek(0)
         text = self._complaints.read().decode("utf-8", "replace")
         found = re.search(r"error loading model: (.*)", text) or re.search(r" E \S+ *(.*)", text)
         return " ".join(found[1].split())[:200] if found else ""
 
-    def end_in_words(self) -> str:
-        """How it ended; empty while it lives."""
+    def exit_message(self) -> str:
+        """How the process ended; empty while it runs."""
         status = self.process.poll()
         if status is None:
             return ""
         if status == -signal.SIGKILL:
-            return "its process was killed, probably for want of memory: choose a smaller model"
-        return f"its process ended with status {status}: {self.complaint()}".removesuffix(": ")
+            return "its process was killed, probably out of memory: choose a smaller model"
+        message = f"its process ended with status {status}: {self.library_error()}"
+        return message.removesuffix(": ")
 
     def end(self) -> None:
-        """Ends it; waits until it has."""
+        """Ends the process and waits for it."""
         process = self.process
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                with suppress(OSError):  # it is gone already
+                with suppress(OSError):  # the process has ended
                     pipe.close()
         try:
             process.wait(STOP_S)
@@ -140,19 +140,19 @@ class ModelServer:
 
 @dataclass
 class Child:
-    """One model's server. Its methods may be called from any thread."""
+    """The server of one model. Its methods may be called from any thread."""
 
     which: ServedModel
     make_room: Callable[[], None]
-    """Called before it is started, in the thread that starts it."""
+    """Frees memory before a start, in the thread of the start."""
     state: State = "waiting"
     fault: str = ""
     """Why it could not be started."""
     share: float = 0.0
-    """Of the download that is here."""
+    """The finished share of the download, 0 to 1."""
     memory_mib: int = 0
     tokens_per_s: float = 0.0
-    """How fast the last answer was written."""
+    """The speed of the last answer."""
     holders: int = 0
     _calls: int = 0
     _idle: threading.Timer | None = None
@@ -161,11 +161,13 @@ class Child:
     _start: Future[Address] | None = None
 
     def started(self, key: Secret) -> Future[Address]:
-        """Where it listens, once it does; raises an `LlmError` there. A start that failed, and a
-        child that has died, are followed by a new start. `key` is the Hub's, if any."""
+        """A future of the server's address, which may raise an `LlmError`.
+
+        Starts the server unless it runs or is starting. `key` is the Hub's key, if any.
+        """
         with self._lock:
             start = self._start
-            alive = self._server is not None and not self._server.end_in_words()
+            alive = self._server is not None and not self._server.exit_message()
             over = start is not None and start.done()
             if start is not None and (not over or (start.exception() is None and alive)):
                 return start
@@ -176,23 +178,23 @@ class Child:
             return start
 
     def listening(self) -> Address | None:
-        """Where it listens, if it does."""
+        """The server's address if it is loaded."""
         start = self._start
         is_over = start is not None and start.done() and start.exception() is None
         return start.result() if start is not None and is_over and self.state == "loaded" else None
 
-    def end_in_words(self) -> str:
-        """How its process ended; empty while it lives. Waits a moment for one that is ending."""
+    def exit_message(self) -> str:
+        """How the process ended, after a short wait for it to end; empty while it runs."""
         server = self._server
         if server is None:
             return ""
         with suppress(subprocess.TimeoutExpired):
             server.process.wait(DYING_S)
-        return server.end_in_words()
+        return server.exit_message()
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """A call, during which the process is not idle."""
+        """Keeps the process from being ended as idle."""
         with self._lock:
             self._calls += 1
             if self._idle is not None:
@@ -219,7 +221,7 @@ class Child:
                 self._end()
 
     def _end(self) -> None:
-        """Ends the process, if there is one; the lock is held."""
+        """Ends the process, if there is one; the caller holds the lock."""
         server, self._server = self._server, None
         self.state = "waiting"
         if self._idle is not None:
@@ -234,7 +236,7 @@ class Child:
                 self._end()
             self.fault = ""
             self.state, self.share = "downloading", 0.0
-            path = fetched(self.which.model, key, self._came)
+            path = fetched(self.which.model, key, self._report_progress)
             self.state = "loading"
             address = self._served(path)
         except BaseException as error:  # noqa: BLE001 - raised where the start is waited for
@@ -244,8 +246,8 @@ class Child:
         self.state = "loaded"
         start.set_result(address)
 
-    def _came(self, here: int, whole: int) -> None:
-        self.share = here / whole if whole else 0.0
+    def _report_progress(self, done: int, total: int) -> None:
+        self.share = done / total if total else 0.0
 
     def _served(self, path: Path) -> Address:
         self.memory_mib = self.which.needed_mib(path)
@@ -257,19 +259,19 @@ class Child:
             )
         key = secrets.token_urlsafe(24)
         self._server = server = ModelServer()
-        reply = server.asked(self.which.orders(path, key))
+        reply = server.load(self.which.orders(path, key))
         if "address" in reply:
             return Address(f"{reply['address'].rstrip('/')}/v1", Secret(key))
         server.process.wait(STOP_S)
-        complaint = server.complaint()
-        why = f"{complaint}; set GGUF_MODEL to another file" if complaint else (
-            reply.get("fault", "") or server.end_in_words()
+        error = server.library_error()
+        why = f"{error}; set GGUF_MODEL to another file" if error else (
+            reply.get("fault", "") or server.exit_message()
         )
         raise UnknownModel(f"{self.which.model} cannot be loaded: {why}")
 
 
 class Children:
-    """The servers of this process, by what they serve."""
+    """The model servers of this process."""
 
     def __init__(self) -> None:
         self._all: dict[ServedModel, Child] = {}
@@ -277,7 +279,7 @@ class Children:
         atexit.register(self.stop)
 
     def held(self, which: ServedModel) -> Child:
-        """The child of a model, kept for a provider until it is released."""
+        """The child of a model, reserved for a provider until `release`."""
         with self._lock:
             if which not in self._all:
                 self._all[which] = Child(which, self._end_unused)
@@ -286,19 +288,19 @@ class Children:
         return child
 
     def release(self, child: Child) -> None:
-        """Takes that back. The server stays until another model is loaded."""
+        """Undoes one `held`. The server runs until another model is loaded."""
         with self._lock:
             child.holders -= 1
 
     def _end_unused(self) -> None:
-        """Ends the servers that no provider holds, before another model is loaded."""
+        """Ends the servers that no provider uses, before another model is loaded."""
         with self._lock:
             unused = [one for one in self._all.values() if not one.holders]
         for child in unused:
             child.stop()
 
     def stop(self) -> None:
-        """Ends all of them."""
+        """Ends all servers."""
         for child in [*self._all.values()]:
             child.stop()
 

@@ -1,4 +1,4 @@
-"""Which file a model is, and how it comes here: a path, or a file of a repository on the Hub."""
+"""Finds the file of a model, which is a path or a file on the Hub that is downloaded if needed."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from huggingface_hub import HfFileMetadata
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes that are here and all bytes, from any thread."""
+"""Called with the downloaded bytes and the total, from any thread."""
 ON_THE_HUB = re.compile(r"([\w.-]+/[\w.-]+):([\w./ -]+\.gguf)")
 MAGIC = b"GGUF"
 SPARE_BYTES = 2**28
-"""What a download leaves of a disk."""
+"""The disk space that a download must leave free."""
 
 
 def fetched(model: str, key: Secret, progress: Progress) -> Path:
-    """The file of a model, downloaded if it has to be. Blocks; raises an `LlmError`.
+    """The file of a model, downloaded if needed. Blocks; raises an `LlmError`.
 
-    `model` is a path, or `owner/name:file.gguf` on the Hub; `key` is the Hub's, if any. What a
-    broken download left is gone on with, and a whole one is checked against the Hub's SHA-256.
+    `model` is a path, or `owner/name:file.gguf` on the Hub; `key` is the Hub's key, if any. An
+    interrupted download is resumed, and a complete one is checked against the Hub's SHA-256.
     """
     named = ON_THE_HUB.fullmatch(model)
     path = _from_hub(named[1], named[2], key, progress) if named else Path(model).expanduser()
@@ -38,12 +38,12 @@ def fetched(model: str, key: Secret, progress: Progress) -> Path:
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
     except OSError as error:
-        hint = "" if named else ", or to owner/name:file.gguf of the Hub"
+        hint = "" if named else ", or to owner/name:file.gguf on the Hub"
         raise UnknownModel(
             f"{model} cannot be read ({error.strerror}): set GGUF_MODEL to a GGUF file{hint}"
         ) from None
     if magic != MAGIC:
-        raise UnknownModel(f"{model} is no GGUF file: set GGUF_MODEL to one")
+        raise UnknownModel(f"{model} is not a GGUF file: set GGUF_MODEL to one")
     return path
 
 
@@ -65,7 +65,7 @@ def _from_hub(repo: str, file: str, key: Secret, progress: Progress) -> Path:
         _has_room(asked.size or 0, cache, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.with_name(f"{path.name}.part").open("ab") as part:
-            fcntl.flock(part, fcntl.LOCK_EX)  # another process may be at it
+            fcntl.flock(part, fcntl.LOCK_EX)  # another process may download it
             if not path.is_file():
                 # A token must not follow a redirect to another host.
                 same_host = urlsplit(asked.location).netloc == urlsplit(url).netloc
@@ -82,8 +82,8 @@ def _from_hub(repo: str, file: str, key: Secret, progress: Progress) -> Path:
 def _complete(
     part: BinaryIO, asked: HfFileMetadata, headers: dict[str, str], progress: Progress, name: str
 ) -> None:
-    """Appends what a file lacks, and checks the whole. The Hub's own download starts again after
-    each break, for which 2 GB are too many."""
+    """Downloads the rest of a file and checks the whole. The Hub's own function restarts an
+    interrupted download, which is too slow for 2 GB."""
     from huggingface_hub.file_download import http_get
 
     size, here = asked.size or 0, part.tell()
@@ -93,16 +93,16 @@ def _complete(
             tqdm_class=_bar(progress),
         )
         part.flush()
-    # The Hub names a large file by its SHA-256.
+    # The etag of a large file is its SHA-256.
     if re.fullmatch(r"[0-9a-f]{64}", asked.etag or "") and _sha256(Path(part.name)) != asked.etag:
         part.truncate(0)
         raise ProviderDown(
-            f"{name} came with another checksum than the Hub's, and was deleted: try again"
+            f"{name} does not have the Hub's checksum and was deleted: try again"
         )
 
 
 def _explained(error: Exception, repo: str, file: str, absent: type[Exception]) -> LlmError:
-    """Our own error for what the Hub's client raises."""
+    """The `LlmError` for an exception of the Hub's client."""
     from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, RepositoryNotFoundError
 
     name = f"{repo}:{file}"
@@ -116,22 +116,22 @@ def _explained(error: Exception, repo: str, file: str, absent: type[Exception]) 
     if isinstance(error, EntryNotFoundError) and not isinstance(error, absent):
         return UnknownModel(f"there is no file {file} in {repo}: check GGUF_MODEL")
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return NoProvider(f"the disk is full amid the download of {name}: make room, or set "
-                          "HF_HOME to another disk; it goes on where it stopped")
+        return NoProvider(f"the disk is full during the download of {name}: free some space, or "
+                          "set HF_HOME to another disk; the download will resume")
     return ProviderDown(
         f"{name} cannot be downloaded ({type(error).__name__}): check the network, or set "
-        "GGUF_MODEL to a file; what is here already is kept"
+        "GGUF_MODEL to a file; a new try resumes the download"
     )
 
 
 def _has_room(needed: int, folder: Path, name: str) -> None:
-    """Raises `NoProvider` where a disk has no room for a download."""
+    """Raises `NoProvider` if the disk has too little space for a download."""
     there = next(one for one in (folder, *folder.parents) if one.exists())
     free = shutil.disk_usage(there).free
     if needed + SPARE_BYTES > free:
         raise NoProvider(
-            f"{name} takes {needed / 2**20:,.0f} MiB, and {free / 2**20:,.0f} MiB of the disk at "
-            f"{there} are free: make room, set HF_HOME to another disk, or choose a smaller "
+            f"{name} needs {needed / 2**20:,.0f} MiB, and {free / 2**20:,.0f} MiB of the disk at "
+            f"{there} are free: free some space, set HF_HOME to another disk, or choose a smaller "
             "GGUF_MODEL"
         )
 
@@ -141,8 +141,8 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _bar(progress: Progress) -> Any:  # what the Hub's client takes for a bar of tqdm's
-    """A class of progress bars that draws nothing and reports how far it is."""
+def _bar(progress: Progress) -> Any:  # used by the Hub's client like tqdm
+    """A progress bar class that only calls `progress`."""
 
     class Bar:
         def __init__(self, *, total: int | None = None, initial: int = 0, **_: object) -> None:
@@ -154,7 +154,7 @@ def _bar(progress: Progress) -> Any:  # what the Hub's client takes for a bar of
             progress(self.n, self.total)
 
         def close(self) -> None:
-            """There is nothing to close."""
+            """Does nothing."""
 
         def __enter__(self) -> Bar:
             return self

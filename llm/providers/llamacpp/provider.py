@@ -1,5 +1,4 @@
-"""A local model as a provider: llama.cpp's server in a child process, asked as a server like
-OpenAI's."""
+"""The provider of a local GGUF model, which a llama.cpp server in a child process runs."""
 
 from __future__ import annotations
 
@@ -19,15 +18,15 @@ from llm.providers.wire import ReplyStream
 from llm.types import Request, Stream
 
 NOWHERE = "http://127.0.0.1/v1"
-"""Stands for the address of a child that has not started."""
+"""The placeholder for the address of a child that has not started."""
 COUNTING_S = 2.0
 
 
 class LlamaCppProvider(OpenAiProvider):
     """Asks a model that a child process runs; providers of the same model share the process.
 
-    The first call downloads and loads the model, within its deadline or beyond it: the next one
-    then finds it. A crash of native code ends a call; the next one starts another process.
+    The first call downloads and loads the model. If that takes longer than the call's deadline it
+    goes on, and later calls use the model. After a crash the next call starts another process.
     """
 
     def __init__(self, connection: Connection, host: Children | None = None) -> None:
@@ -47,7 +46,7 @@ class LlamaCppProvider(OpenAiProvider):
         self._counted: dict[str, int] = {}
         self._counter: httpx2.Client | None = None
         self._is_counting = True
-        """Whether the last count was the server's."""
+        """Whether the last count came from the server."""
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
@@ -59,7 +58,7 @@ class LlamaCppProvider(OpenAiProvider):
 
     @window.setter
     def window(self, value: int | None) -> None:
-        """It is what was configured, whatever a list of models says."""
+        """Ignored: the configured window applies."""
 
     async def stream(self, request: Request) -> Stream:
         await self._ready(request.deadline_s)
@@ -77,12 +76,12 @@ class LlamaCppProvider(OpenAiProvider):
         return super().read(piece, answer)
 
     async def listed(self) -> tuple[str, ...]:
-        """This one, if it can be served, for which it is loaded."""
+        """This model, after it was loaded; raises an `LlmError` if that fails."""
         await self._ready(self.connection.stall_s)
         return (self.model,)
 
     def count(self, text: str) -> int:
-        """By the model's own vocabulary, once it is loaded and while its server answers."""
+        """The exact count once the model is loaded and its server answers, else an estimate."""
         address = self._child.listening()
         if address is None:
             return estimated_tokens(text)
@@ -96,13 +95,13 @@ class LlamaCppProvider(OpenAiProvider):
                 )
                 self._counted[text] = len(reply.raise_for_status().json()["tokens"])
             except (httpx2.HTTPError, ValueError, KeyError):
-                self._is_counting = False  # the next call finds out what has become of it
+                self._is_counting = False  # the next call reports what happened to the server
                 return estimated_tokens(text)
             self._is_counting = True
         return self._counted[text]
 
     def describe(self) -> str:
-        """How the model is doing; for people."""
+        """The model's state, memory and speed, for people."""
         child = self._child
         text = f"{named('llamacpp', self.model)}: {child.state}"
         if child.state == "downloading" and child.share:
@@ -116,11 +115,11 @@ class LlamaCppProvider(OpenAiProvider):
         return text
 
     def loading(self) -> str:
-        """How far the model is downloaded or loaded; empty where neither goes on."""
+        """The progress of downloading or loading, for people; empty otherwise."""
         return self.describe() if self._child.state in ("downloading", "loading") else ""
 
     def warm(self) -> None:
-        """Begins to load the model. The first call waits for it, and raises its errors."""
+        """Starts loading the model. The first call waits for it and raises its errors."""
         self._child.started(self.connection.key)
 
     async def close(self) -> None:
@@ -140,13 +139,14 @@ class LlamaCppProvider(OpenAiProvider):
         except TimeoutError:
             doing = self.describe().partition(": ")[2]
             raise TimedOut(
-                f"{self.model} is not ready after {within_s:g} s ({doing}): ask again, or allow "
-                "more"
+                f"{self.model} is not ready after {within_s:g} s ({doing}): try again, or raise "
+                "the time limit"
             ) from None
         self._client.base_url, self.key = address.url, address.key
 
     def _fault(self, error: BaseException, answer: ReplyStream, sent: str = "") -> CallFailed:
         fault = super()._fault(error, answer, sent)
-        died = self._child.end_in_words()
-        return type(fault)(f"{fault}; {died}", started=fault.started, usage=fault.usage) \
-            if died else fault
+        exit_message = self._child.exit_message()
+        if not exit_message:
+            return fault
+        return type(fault)(f"{fault}; {exit_message}", started=fault.started, usage=fault.usage)

@@ -1,9 +1,9 @@
-"""Runs llama.cpp's own server over one model file, as a program by itself: it imports
-no other module of this package, so that a crash of native code ends this process and no other.
+"""Runs llama.cpp's server for one model file, as a separate program.
 
-The first line of standard input is a JSON object (see `Which.orders` in `child.py`); one line of
-JSON goes to standard output, `{"address": URL}` or `{"fault": TEXT}`. It ends when its standard
-input does, which is when its parent is gone.
+It imports no other module of this package, and a crash of native code ends only this process. The
+first line of standard input is a JSON object (see `ServedModel.orders` in `child.py`). One line of
+JSON goes to standard output: `{"address": URL}` or `{"fault": TEXT}`. The program ends at the end
+of its standard input, and so when its parent ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 def parameters(asked: dict[str, Any]) -> Any:
-    """The parameters of the library's server."""
+    """The settings in the form of the library's server."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -24,7 +24,7 @@ def parameters(asked: dict[str, Any]) -> Any:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = asked["threads"]
     params.n_parallel = asked["slots"]
     params.n_ctx = asked["context"] * asked["slots"]
-    # A question that is read is given up between two batches.
+    # A cancelled request stops between two batches.
     params.n_batch = params.n_ubatch = asked["batch"]
     params.cache_ram_mib = asked["cache_mib"]
     params.enable_reasoning = 0  # an answer is code or JSON from its first token
@@ -37,18 +37,18 @@ def main() -> int:
     """Serves until standard input ends; returns the exit status."""
     asked = json.loads(sys.stdin.readline())
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what native code prints is no answer
+    os.dup2(2, 1)  # keeps the output of native code out of the answer
     try:
         import xllamacpp
 
         server = xllamacpp.Server(parameters(asked))
         reply = {"address": server.listening_address}
-    except Exception as error:  # noqa: BLE001 - reported to the parent, whatever it is
+    except Exception as error:  # noqa: BLE001 - reported to the parent
         reply = {"fault": f"{type(error).__name__}: {error}"}
     print(json.dumps(reply), file=answers, flush=True)
     if "address" in reply:
         sys.stdin.read()
-    os._exit("fault" in reply)  # the library's threads do not end in order
+    os._exit("fault" in reply)  # the library's threads do not shut down cleanly
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from llm.asking.answers import code_of, edited, edits_of
 from llm.asking.ask import ask_read
 from llm.errors import (
     CallFailed,
-    Misspoken,
+    InvalidResponse,
     Overloaded,
     ProviderDown,
     Refused,
@@ -57,7 +57,7 @@ async def test_an_answer_of_a_cut_connection_is_not_asked_for_again_though_it_ca
 
 @pytest.mark.parametrize(("fault", "asked"), [
     (ProviderDown("gone", started=True), 3), (Overloaded("full", started=True), 3),
-    (ProviderDown("down"), 1), (Misspoken("long", started=True), 1),
+    (ProviderDown("down"), 1), (InvalidResponse("long", started=True), 1),
     (TimedOut("late", started=True), 1),
 ])
 async def test_an_answer_that_broke_off_is_asked_for_anew_twice_at_most(
