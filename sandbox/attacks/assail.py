@@ -122,7 +122,9 @@ async def _one(sandbox: Sandbox, world: World, attack: Attack, level: str) -> At
     started, met, stderr_tail = await _in_jail(sandbox, world, attack)
     promised = attack.refusals.get(level, "")
     if not started:
-        return AttackResult(attack.name, "skipped", met, control, why=f"did not start: {stderr_tail}")
+        return AttackResult(
+            attack.name, "skipped", met, control, why=f"did not start: {stderr_tail}"
+        )
     # Where nothing is promised, what the kernel itself found fault with was held by nobody.
     held = met in promised.split(" or ") if promised else met not in (*attack.control, "")
     if held:

@@ -221,7 +221,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._unchanged(node, may_fail)
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        """Rewrites a failure raised by hand, as `if a != b: raise AssertionError`, like an assert."""
+        """Rewrites a failure raised by hand (`if a != b: raise AssertionError`) like an assert."""
         held = _held(node)
         if held is None:
             return self.generic_visit(node)
