@@ -4,7 +4,7 @@ BIN := .venv/bin
 # A file is one process's, with what its tests have in common; the order is tests/conftest.py's.
 SHARED_OUT := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-# Hundreds of processes are started, and each would compile anew what it imports.
+# Hundreds of processes are started, and each would compile its imports again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test test-all check fix bench screenshots docs wheel clean

@@ -270,7 +270,7 @@ class PlanStepped(Value):
     step: int
     what: str
     status: StepStatus
-    told: str = ""
+    report: str = ""
 
 
 class ModelCall(Value):

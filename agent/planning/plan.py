@@ -30,7 +30,7 @@ class PlanStep(Value):
     path_from: int = 0
     """The step that looks for its file by name, where that was missing; else 0."""
     status: StepStatus = "pending"
-    told: str = ""
+    report: str = ""
     """Why it is not done, or what it gave, in short."""
     output: Any = None
     """What its tool gave, as JSON; `None` before."""
@@ -96,17 +96,17 @@ class Plan:
             if all(self._steps[one].status == "done" for one in step.needs)
         )
 
-    def mark(self, number: int, status: StepStatus, told: str = "", output: Json = None) -> None:
+    def mark(self, number: int, status: StepStatus, report: str = "", output: Json = None) -> None:
         """Notes how a step came out."""
         step = self._steps[number].model_copy(update={
-            "status": status, "told": textwrap.shorten(told, LONGEST), "output": output,
+            "status": status, "report": textwrap.shorten(report, LONGEST), "output": output,
         })
         self._steps[number] = step
-        self._tell(PlanStepped(step=number, what=step.words, status=status, told=step.told))
+        self._tell(PlanStepped(step=number, what=step.words, status=status, report=step.report))
 
     def replace(self, number: int, other: int) -> None:
         """Lets another step stand in for one that failed, for all that need it."""
-        self.mark(number, "replaced", self._steps[number].told)
+        self.mark(number, "replaced", self._steps[number].report)
         for step in self.steps:
             if number in step.needs and step.number != other:
                 needs = tuple(other if one == number else one for one in step.needs)
@@ -117,6 +117,6 @@ class Plan:
         return "\n".join(
             f"{one.number:>2} {one.status:<8} {one.words}"
             + (f" (after {', '.join(map(str, one.needs))})" if one.needs else "")
-            + (f": {one.told}" if one.told else "")
+            + (f": {one.report}" if one.report else "")
             for one in self.steps
         )

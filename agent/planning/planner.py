@@ -59,7 +59,7 @@ class Planner:
             return False
         for one in left:
             if one.tool not in CHECKS or _is_checked_again(plan, one, before):
-                plan.mark(one.number, "replaced", one.told)
+                plan.mark(one.number, "replaced", one.report)
         return True
 
     async def _asked(self, plan: Plan, done: str) -> None:

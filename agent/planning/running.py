@@ -88,7 +88,7 @@ def _searched_for(plan: Plan, step: PlanStep) -> bool:
     """Puts a search by name, and the step again with what that finds, in place of a step that
     names a file which is missing."""
     path = step.arguments.get("path")
-    message = next(one.told for one in plan.steps if one.number == step.number)
+    message = next(one.report for one in plan.steps if one.number == step.number)
     if MISSING not in message or not isinstance(path, str) or step.path_from:
         return False
     name = _name(path)

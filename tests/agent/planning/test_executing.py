@@ -148,7 +148,7 @@ async def test_a_heal_of_what_lies_outside_of_the_copy_is_refused(
     )
     (healing,) = result.plan.steps
     assert (healing.status, result.success) == ("failed", False)
-    assert tests.partition("::")[0] in healing.told
+    assert tests.partition("::")[0] in healing.report
 
 
 async def test_planning_spends_no_more_than_a_run_may(tmp_path: Path) -> None:

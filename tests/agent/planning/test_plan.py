@@ -179,7 +179,7 @@ async def test_a_search_that_finds_none_or_several_is_no_guess(
     files = Files(others)
     plan = await files.run(("file_read", {"path": "lib/a.py"}))
     assert statuses(plan) == ["replaced", "done", "failed"]
-    assert fact in plan.steps[2].told
+    assert fact in plan.steps[2].report
 
 
 # Rules
