@@ -1,10 +1,10 @@
-# Each command sets up what it needs; only Python, make and pip must be there.
+# Each target installs its requirements; only Python, make and pip must be installed.
 PYTHON ?= python3
 BIN := .venv/bin
-# A file is one process's, with what its tests have in common; the order is tests/conftest.py's.
+# The tests of a file share fixtures and one process; tests/conftest.py sets the order.
 SHARED_OUT := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-# Hundreds of processes are started, and each would compile its imports again.
+# Otherwise each of the hundreds of started processes would compile its imports again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test test-all check fix bench screenshots docs wheel clean
@@ -15,7 +15,7 @@ run: .venv/.core
 test: .venv/.test
 	$(BIN)/python -m pytest $(SHARED_OUT) $(ARGS)
 
-# The same, with all that `test` takes samples of: corpora, levels of the sandbox, attacks, kills.
+# The full test suite; `test` samples corpora, sandbox levels, attacks and kills.
 test-all: .venv/.test
 	$(BIN)/python -m pytest --whole $(SHARED_OUT) $(ARGS)
 
@@ -30,15 +30,15 @@ bench: .venv/.test
 	$(BIN)/python -m evaluation.bench
 	$(BIN)/python -m sandbox bench
 
-# The pictures of README and documents, taken from the page as it is; they need Chromium.
+# Takes the screenshots of the documentation from the current page; needs Chromium.
 screenshots: .venv/.test
 	$(BIN)/python -m evaluation.screenshots docs
 
-# The site of the documents, in docs/_build; a warning fails.
+# Builds the documentation in docs/_build; warnings are errors.
 docs: .venv/.test
 	$(BIN)/sphinx-build -q -W --keep-going docs docs/_build
 
-# Builds the wheel, and heals with it where nothing else of ours is.
+# Builds the wheel and tests it outside of the checkout.
 wheel: .venv/.core
 	.ci/wheel
 
@@ -50,7 +50,7 @@ wheel: .venv/.core
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[ui]"
 	touch $@
 
-# What is never imported need not be compiled: that halves the time, most of which is torch's.
+# Without compiling modules that may never be imported, mostly of torch, it takes half the time.
 .venv/.test: pyproject.toml | .venv/bin/pip
 	@echo "Installing the test set into .venv; this takes about two minutes."
 	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check --editable ".[ui,test,dev]"

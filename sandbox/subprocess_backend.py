@@ -1,14 +1,14 @@
-"""The plain backend: a fresh interpreter for each job, held by what every Unix has.
+"""The backend `subprocess`: a new interpreter for each job, with the limits that every Unix has.
 
-The host learns of a job only through three pipes and the kernel: standard output, standard
-error, the private channel, and the end of the process. Everything is driven by callbacks of
-the event loop that started the job, so a job ends in order even when the task that wanted it
-is cancelled. An end has one path, `_Running._on_exit`: kill the group, find and kill what
-escaped it, read what the pipes still hold, remove the folder, give the outcome.
+The host uses three pipes (standard output, standard error, the private channel) and the end of the
+process. Everything is driven by callbacks of the event loop that started the job, so a job ends
+cleanly even if its task is cancelled. There is one path for the end, `_Running._on_exit`: kill the
+process group, find and kill escaped processes, read the pipes, remove the folder, and set the
+outcome.
 
-What is enforced: time, memory, processes, file size, open files, output and messages; an
-environment of fixed literals; a user of its own where the host is root. What is not: a job may
-open sockets and read any file that its user may read. `describe` says so.
+Enforced are time, memory, processes, file size, open files, output and messages; a fixed
+environment; and a separate user if the host is root. Not enforced: a job can open sockets and read
+any file that its user can read. `describe` says so.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ if TYPE_CHECKING:
     import resource
 
 _FEW_ENTRIES = 200
-"""A folder with at most so many entries is removed at once, a fuller one in a thread."""
+"""A folder with more entries is removed in a thread."""
 _DEATH_S = 10.0
 _GRANTS = frozenset({"loopback", "processes"})
-"""What no job has to ask for here."""
+"""Permissions that all jobs have here."""
 
 Output = Literal["stored", "dropped"]
 
 
 class SubprocessSandbox(Sandbox):
-    """Runs each job in an interpreter of its own."""
+    """Runs each job in a new interpreter."""
 
     name = "subprocess"
 
     def __init__(self) -> None:
         if sys.platform == "win32":
             raise SandboxUnavailable(
-                "code cannot be jailed on Windows; use WSL, Linux, macOS or a container. "
-                "Saved runs can still be read and replayed here."
+                "code cannot be sandboxed on Windows; use WSL, Linux, macOS or a container. "
+                "Saved runs can still be viewed and replayed here."
             )
         self._workspaces = workspaces()
 
     def describe(self) -> str:
-        """One line for people: the backend and what it holds back here."""
+        """See `Sandbox`."""
         limits = "limits on time, memory, processes, files and output, an empty environment"
         open_access = "open: network, and files that any user may read"
         if self._workspaces.has_spare_users:
@@ -73,13 +73,13 @@ class SubprocessSandbox(Sandbox):
         )
 
     async def isolation(self, coming: Job | None = None) -> Isolation:
-        """Limits only."""
+        """The level L1: limits only."""
         limits = Layer("limits", True, "set by the guest and by the host")
         return Isolation("L1", (limits,), _GRANTS)
 
     @asynccontextmanager
     async def start(self, job: Job) -> AsyncIterator[_Running]:
-        """A running job to talk with; leaving the context kills it."""
+        """See `Sandbox`."""
         process = self._start(job)
         try:
             yield process
@@ -87,7 +87,7 @@ class SubprocessSandbox(Sandbox):
             await process.kill()
 
     def batch(self, job: Job) -> RestartingBatch:
-        """A program buffer running for many items."""
+        """See `Sandbox`."""
 
         async def start() -> _Running:
             return self._start(job, output="dropped", endless=True)
@@ -121,7 +121,7 @@ class SubprocessSandbox(Sandbox):
 
 
 class _Running(Conversation):
-    """A job's process, seen from the host."""
+    """The host's side of a job's process."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class _Running(Conversation):
         self._output_left -= len(part)
         if self._output_left < 0:
             self._output_left = 0
-            # Killed before the pipe is closed, the process has no time to complain of that.
+            # Killed before the pipe is closed, so that it cannot report a broken pipe.
             self._abort("output", f"output of more than {self._limits.output_bytes} bytes")
             self._close(descriptor)
 
@@ -189,24 +189,24 @@ class _Running(Conversation):
             threading.Thread(target=self._wait, name=f"job {self._pid}", daemon=True).start()
 
     def _wait(self) -> None:
-        """Waits in a thread, for systems on which a loop cannot wait for a process."""
+        """Waits in a thread, for systems without pidfd."""
         end = os.wait4(self._pid, 0)
         self._reaped = True
-        with suppress(RuntimeError):  # the loop is closed; nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._on_exit, end)
 
     def _has_exited(self) -> bool:
         return self._exited or self._reaped or (self._pidfd >= 0 and _readable(self._pidfd))
 
     def _kill(self) -> None:
-        """Kills the job's first process and its group; until it is reaped the number is its."""
+        """Kills the job's first process and its group, unless it is reaped and its pid is free."""
         if not self._reaped:
             for kill in (os.kill, os.killpg):
                 with suppress(ProcessLookupError, PermissionError):
                     kill(self._pid, signal.SIGKILL)
 
     def _on_exit(self, end: tuple[int, int, resource.struct_rusage] | None = None) -> None:
-        """The process has ended: the one path to an outcome."""
+        """Handles the end of the process: the only path to an outcome."""
         self.wall_s = time.monotonic() - self._started
         if end is None:
             self._kill()
@@ -226,7 +226,7 @@ class _Running(Conversation):
         self._kill_survivors(time.monotonic() + _DEATH_S)
 
     def _kill_survivors(self, deadline: float) -> None:
-        """Kills what escaped the group until nothing is found any more."""
+        """Kills processes that left the group, repeatedly until none is found."""
         left = survivors(self._workspace)
         if not left:
             self._drain()
@@ -234,14 +234,14 @@ class _Running(Conversation):
         self._has_orphans = True
         kill_all(left)
         if time.monotonic() > deadline:
-            # Their user is never given to another job, and their folder stays theirs.
+            # Their user and folder are never reused.
             self._close_all()
             self._settle(SandboxError(f"processes of a job cannot be killed: {left}"))
         else:
             self._loop.call_later(0.002, self._kill_survivors, deadline)
 
     def _drain(self) -> None:
-        """Every writer is dead: reads what is left in the pipes, then tidies up."""
+        """Reads the rest of the pipes after the end of all processes, then removes the folder."""
         for descriptor in (self._stdout, self._stderr):
             while descriptor in self._streams and _readable(descriptor):
                 self._read_output(descriptor)
@@ -280,7 +280,7 @@ class _Running(Conversation):
 
 
 def _spawn(workspaces: Workspaces, workspace: JailFolder, job: Job) -> tuple[int, int, int, int]:
-    """Starts the guest; returns its pid and our ends of its channel, output and errors."""
+    """Starts the guest; returns its pid and the host's descriptors of channel, output and error."""
     own = {
         "HOME": f"{workspace.folder}/work", "TMPDIR": f"{workspace.folder}/tmp",
         "CODE_JAIL": workspace.mark,

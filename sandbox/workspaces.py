@@ -1,23 +1,22 @@
-"""Where jobs live: private folders, spare users, and an interpreter they may read.
+"""Provides jobs with private folders, spare users, and a readable interpreter.
 
-    <temp>/code-jails-<uid>/        ours alone to write; made once and kept
+    <temp>/code-jails-<uid>/        only writable by this user; created once
         users-<first>               locked while a host uses that block of spare users
         host-<random>/              one for each host process, locked while it lives
-            guest.pyc               what a plain job runs, one file; guest.py for another Python
-            code/                   what a fork server runs; code-text/ for another Python
-            python-<n>/             readable links to an interpreter, where it is hidden
+            guest.pyc               the guest of plain jobs; guest.py for another Python
+            code/                   the code of a fork server; code-text/ for another Python
+            python-<n>/             links to an interpreter that is not readable for all users
             site-<n>/               the same for folders of packages
             <n>/work, <n>/tmp       one plain job
             server-<n>/             one fork server; its jobs' folders, unless it mounts its own
 
-A lock is the kernel's and ends with its holder, so what a killed host left behind is known
-by being unlocked, and the next host removes it.
+A plain job is a job of the backend `subprocess`. The kernel releases a lock when its holder ends,
+so the next host recognises the files of a killed host by the missing lock and removes them.
 
-Run as root, each plain job gets a spare user to itself: two jobs cannot signal, trace or read
-each other, a count of its processes means something, and whatever it started can be found by its
-user at the end, however it hid. Run as an ordinary user, none of that is possible; what a job
-started is found by a mark in its arguments and environment. A fork server gets one spare user for
-itself and all its children, which its jail keeps apart.
+If the host is root, each plain job gets its own spare user: jobs cannot signal, trace or read each
+other, their processes can be counted, and all of them can be found by their user. Otherwise the
+processes of a job are found by a mark in their arguments and environment. A fork server shares one
+spare user with its children, which its jail isolates from each other.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from sandbox.inside.removal import remove
 from sandbox.types import SandboxError, SandboxUnavailable
 
 OLDEST = (3, 10)
-"""The first with all that runs inside: `os.pidfd_open`, `str.removeprefix`, `ast.unparse`."""
+"""The first version with all features of the guest."""
 _ASKED_S = 20.0
 _ASK = """
 import json, os, sys
@@ -58,14 +57,14 @@ print(json.dumps([
 ]))
 """
 _SPARE_USERS = range(60_706, 61_184)
-"""Unused by the allocation that systemd documents; see https://systemd.io/UIDS-GIDS."""
+"""Unused according to https://systemd.io/UIDS-GIDS."""
 _BLOCK = 16
 _CAPABILITIES = {"CHOWN": 0, "KILL": 5, "SETGID": 6, "SETUID": 7}
 _INSIDE = Path(__file__).with_name("inside")
 _A_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _FLAGS = ("-S", "-s", "-B")
-"""Of every interpreter that runs jobs. Not -I or -E: both would have it ignore the hash seed. What
--P would leave out of `sys.path` is taken from it by what runs there: 3.11 was first to know it."""
+"""The flags of every interpreter that runs jobs. -I and -E would ignore the hash seed. Instead of
+-P, which needs 3.11, the guest changes `sys.path`."""
 _LOWEST_SOURCE = 16
 _LEFT_OUT = (
     "test", "tests", "site-packages", "dist-packages", "idlelib", "ensurepip", "config-*",
@@ -75,50 +74,50 @@ _LEFT_OUT = (
 
 @dataclass(frozen=True)
 class JailFolder:
-    """A folder and whose it is: of a plain job, or of a fork server."""
+    """The folder and user of a plain job or a fork server."""
 
     folder: str
     user: int | None
-    """The spare user; `None` when jobs run as the user of the host."""
+    """The spare user; `None` if jobs run as the host's user."""
 
     @property
     def mark(self) -> str:
-        """By what the processes of a plain job are known."""
+        """The mark of the processes of a plain job."""
         return "-".join(Path(self.folder).parts[-2:])
 
 
 @dataclass(frozen=True)
 class Python:
-    """An interpreter that jobs may run on."""
+    """An interpreter for jobs."""
 
     executable: str
-    """The file itself, which belongs to no virtual environment."""
+    """The base interpreter, not that of a virtual environment."""
     version: tuple[int, int]
     library: str
     """The folder of its standard library."""
     shared: str
-    """The folder in which its own shared libraries lie, if it has any."""
+    """The folder of its shared libraries, if it has any."""
 
 
 @dataclass(frozen=True)
 class JailPython:
-    """A Python that a job's user may run and read."""
+    """An interpreter that a job's user can run and read."""
 
     executable: str
     library: str
-    """Its standard library as a job sees it."""
+    """Its standard library as visible to a job."""
     environment: Mapping[str, str] = field(default_factory=dict)
     shared: str = ""
-    """The folder of its own shared libraries, where that is a copy."""
+    """The folder of its shared libraries if it is a copy."""
 
     def start(
         self, arguments: list[str], environment: Mapping[str, str], descriptors: list[int]
     ) -> int:
-        """Starts it in a session of its own, with copies of these descriptors from 0 on; returns
-        its process."""
-        import fcntl  # not on Windows, where this module is still imported to say so
+        """Starts it in a new session with copies of these descriptors from 0 on; returns the
+        process id."""
+        import fcntl  # missing on Windows, where this module must still be importable
 
-        # Out of the way of the places that they are given.
+        # First moved above their target numbers.
         moved = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, _LOWEST_SOURCE) for one in descriptors]
         try:
             return os.posix_spawn(
@@ -138,21 +137,21 @@ class JailPython:
 
 
 class Workspaces:
-    """Hands out folders and users and takes them back; used from many threads."""
+    """Manages folders and spare users; used from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self.has_spare_users = _may_change_user()
         self._home = _make_home_folder(self.has_spare_users)
-        """Where hosts agree on spare users: one folder for all of them."""
-        # A job that may start processes has a `/tmp` of its own, which would hide what lies there.
+        """The folder of all hosts for the locks of spare users."""
+        # A job with processes has a private `/tmp`, which would hide these files.
         in_tmp = os.path.dirname(self._home) == "/tmp"
-        # Its name, which stands in paths of the library, tells no program where it runs.
+        # The name is part of library paths and must not reveal the sandbox.
         self._hosts = (
             _make_home_folder(self.has_spare_users, "/var/tmp", "python") if in_tmp else self._home
         )
         self._lock_fds: list[int] = []
-        self._folder = self._settle()
+        self._folder = self._make_host_folder()
         self._free: deque[int] = deque()
         self._resting: deque[int] = deque()
         self._sites: dict[str, str] = {}
@@ -167,9 +166,9 @@ class Workspaces:
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Removes this host's folder; its jobs' folders are gone already unless jobs still run."""
+        """Removes this host's folder."""
         if os.getpid() != self._pid:
-            return  # a forked copy of the host owns nothing here
+            return  # a forked copy of the host owns no folder
         remove(self._folder)
         for descriptor in self._lock_fds:
             os.close(descriptor)
@@ -177,7 +176,7 @@ class Workspaces:
         atexit.unregister(self.close)
 
     def make(self, kind: str = "", inner: Sequence[str] = ("work", "tmp")) -> JailFolder:
-        """A fresh workspace of that kind, with folders in it that are its user's."""
+        """A new workspace with inner folders that belong to its user."""
         with self._lock:
             self._count += 1
             user = self._spare() if self.has_spare_users else None
@@ -194,26 +193,26 @@ class Workspaces:
         return workspace
 
     def remove(self, workspace: JailFolder) -> None:
-        """Removes a workspace of which no process lives, and takes it back."""
+        """Removes a workspace without living processes and releases its user."""
         remove(workspace.folder)
         self.take_back(workspace)
 
     def take_back(self, workspace: JailFolder, has_orphans: bool = False) -> None:
-        """Takes a workspace back once its folder is removed and none of its processes lives."""
+        """Releases the user of a workspace whose folder is removed and whose processes ended."""
         if workspace.user is not None:
             with self._lock:
                 (self._resting if has_orphans else self._free).append(workspace.user)
 
     def end_server(self, workspace: JailFolder) -> None:
-        """Takes a fork server's folder back; its children may still be dying."""
+        """Removes a fork server's folder and processes, and releases its user."""
         if workspace.user is not None:
             kill_all(_of_user(workspace.user))
         self.take_back(workspace, has_orphans=True)
-        with suppress(OSError):  # what a dying child just made goes with this host's folder
+        with suppress(OSError):  # files of a dying child are removed with this host's folder
             remove(workspace.folder)
 
     def sites(self, folders: tuple[str, ...]) -> list[str]:
-        """The same folders where a job can read them."""
+        """The paths at which a job can read these folders."""
         return [self._site(folder) for folder in folders]
 
     def _site(self, folder: str) -> str:
@@ -231,8 +230,8 @@ class Workspaces:
             return self._sites[key]
 
     def _spare(self) -> int:
-        """A user with no process. The dead count until their new parent, the system's first
-        process, takes note of them, so a user whose job left orphans rests until then."""
+        """A user without processes. A user whose job left orphans is reused only after init has
+        reaped them, since zombies count too."""
         if not self._free:
             for _ in range(len(self._resting)):
                 user = self._resting.popleft()
@@ -251,14 +250,14 @@ class Workspaces:
                 continue
             self._lock_fds.append(descriptor)
             block = range(first, first + _BLOCK)
-            kill_all(_of_user(*block))  # a daemon may have outlived a host that was killed
+            kill_all(_of_user(*block))  # a daemon may have survived a killed host
             return block
         raise SandboxError(
-            "all spare users for jobs are taken; end other programs that run jobs, or run fewer"
+            "all spare users for jobs are in use; end other programs that run jobs, or run fewer"
         )
 
-    def _settle(self) -> str:
-        """Makes this host's folder and removes those of hosts that are gone."""
+    def _make_host_folder(self) -> str:
+        """Creates this host's folder and removes those of hosts that have ended."""
         home = os.open(self._hosts, _A_FOLDER)
         try:
             _locked(home, waits=True)
@@ -275,7 +274,7 @@ class Workspaces:
         return folder
 
     def guest(self, python: str = "") -> str:
-        """The file that a plain job runs: code, or text for another Python than ours."""
+        """The guest's file for plain jobs: bytecode, or source for another Python."""
         if not python:
             return str(self._guest)
         text = self._guest.with_suffix(".py")
@@ -285,8 +284,8 @@ class Workspaces:
         return str(text)
 
     def code(self, python: str = "") -> str:
-        """A folder from which a fork server imports what runs inside, as code alone, or text for
-        another Python than ours: a jail never sees this package's folder."""
+        """A folder from which a fork server imports `sandbox.inside`: bytecode, or source for
+        another Python. The package's folder itself is not visible in a jail."""
         folder = Path(self._folder, "code-text" if python else "code")
         package = folder.joinpath(*PACKAGE.split("."), "inside")
         with self._lock:
@@ -304,7 +303,7 @@ class Workspaces:
         return str(folder)
 
     def interpreter(self, python: str = "") -> JailPython:
-        """Ours, or the Python at that path, where a job's user may run and read it."""
+        """The Python at a path, or the host's, in a form that a job's user can run and read."""
         with self._lock:
             if python not in self._interpreters:
                 self._interpreters[python] = self._readable(python_at(python) if python else _own())
@@ -330,10 +329,10 @@ class Workspaces:
 
 
 def _own() -> Python:
-    # The base interpreter: a virtual environment's own would look for its pyvenv.cfg.
+    # The base interpreter: that of a virtual environment would look for pyvenv.cfg.
     executable = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
     if not os.path.isfile(executable):
-        raise SandboxUnavailable("there is no Python interpreter file to run jobs with")
+        raise SandboxUnavailable("the file of the Python interpreter was not found")
     return Python(
         executable, sys.version_info[:2], os.path.dirname(os.path.realpath(os.__file__)),
         os.path.join(sys.base_prefix, sys.platlibdir),
@@ -342,21 +341,20 @@ def _own() -> Python:
 
 @functools.cache
 def python_at(path: str) -> Python:
-    """What the interpreter at a path says of itself; raises `SandboxError` where it does not
-    answer, or is too old."""
+    """The interpreter at a path; raises `SandboxError` if it does not answer or is too old."""
     try:
-        said = subprocess.run(
+        answer = subprocess.run(
             [path, "-I", "-S", "-c", _ASK], capture_output=True, text=True, timeout=_ASKED_S,
             check=True,
         ).stdout
-        (major, minor), executable, prefix, library, platform = json.loads(said)
+        (major, minor), executable, prefix, library, platform = json.loads(answer)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise SandboxError(f"the Python at {path} does not answer: {error}") from error
     if (major, minor) < OLDEST:
         raise SandboxError(
             f"the Python at {path} is {major}.{minor}; {OLDEST[0]}.{OLDEST[1]} or newer is needed"
         )
-    # In an environment that was made with copies the file is no link to the one it came from.
+    # In a virtual environment made with copies the file is not a link to its original.
     own = os.path.join(prefix, "bin", f"python{major}.{minor}")
     real = os.path.realpath(own if os.path.isfile(own) else executable)
     return Python(
@@ -365,7 +363,7 @@ def python_at(path: str) -> Python:
 
 
 def workspaces() -> Workspaces:
-    """The workspaces of this process; a forked copy of it makes its own."""
+    """The workspaces of this process; a forked copy of it gets its own."""
     return _workspaces_of(os.getpid())
 
 
@@ -375,7 +373,7 @@ def _workspaces_of(pid: int) -> Workspaces:
 
 
 def survivors(workspace: JailFolder) -> list[int]:
-    """The living processes that belong to a workspace's job."""
+    """The living processes of a workspace's job."""
     if sys.platform != "linux":
         return []
     user = workspace.user
@@ -383,12 +381,12 @@ def survivors(workspace: JailFolder) -> list[int]:
 
 
 def kill_all(pids: Iterator[int] | list[int]) -> None:
-    """Kills each process; the dead are no error."""
+    """Kills processes; ignores those that have ended."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         if os.getpid() == 1:
-            # As the first process of a container we are heir to a job's orphans.
+            # The init process of a container must reap a job's orphans.
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
 
@@ -405,10 +403,9 @@ def _of_user(*users: int, dead: bool = False) -> Iterator[int]:
 
 
 def _of_mark(mark: str) -> Iterator[int]:
-    """Finds a copy of the guest by its arguments, and what it executed by its environment.
+    """Finds copies of the guest by their arguments, and programs that it ran by their environment.
 
-    A program that goes to the length of erasing both is not found; `describe` names no such
-    promise for an ordinary user.
+    A program that erases both is not found, which `describe` mentions for an ordinary user.
     """
     me = os.getuid()
     wanted = f"CODE_JAIL={mark}\0".encode()
@@ -429,11 +426,11 @@ def _read(pid: int, name: str) -> bytes:
         with open(f"/proc/{pid}/{name}", "rb") as file:
             return file.read()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return b""  # it ended meanwhile, or is none of ours to read
+        return b""  # it ended meanwhile, or is not readable
 
 
 def _may_change_user() -> bool:
-    """Whether this process is root with the powers that root usually has."""
+    """Whether this process is root with the usual capabilities."""
     if os.geteuid() != 0:
         return False
     if sys.platform != "linux":
@@ -442,15 +439,13 @@ def _may_change_user() -> bool:
     effective = int(next(line.split()[1] for line in status.splitlines() if "CapEff" in line), 16)
     if not all(effective >> bit & 1 for bit in _CAPABILITIES.values()):
         return False
-    # In a user namespace only some numbers stand for a user.
+    # In a user namespace only some numbers are mapped.
     return _mapped("/proc/self/uid_map") and _mapped("/proc/self/gid_map")
 
 
 def _refuse_readers() -> None:
-    """Closes this process's memory and environment to others of the same user, jobs among them.
-
-    It also turns off core dumps and debuggers of this process; its own doings are unchanged.
-    """
+    """Makes this process's memory and environment unreadable for other processes of the same user,
+    such as jobs. This also disables core dumps and debuggers of this process."""
     if sys.platform != "linux":
         return
     set_dumpable = 4
@@ -468,19 +463,21 @@ def _mapped(path: str) -> bool:
 
 
 def _make_home_folder(for_spare_users: bool, first: str = "", name: str = "code-jails") -> str:
-    """The folder all hosts of this user share; refuses one that someone else could change."""
+    """The shared folder of all hosts of this user; raises if others can write it."""
     places = [first or tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"]
     for place in places:
         if os.path.isdir(place) and (not for_spare_users or _open_to_all(place)):
             break
     else:
-        raise SandboxUnavailable("no temporary folder can be reached by jobs; set TMPDIR to one")
+        raise SandboxUnavailable(
+            "no temporary folder is readable for jobs; set TMPDIR to a folder that is"
+        )
     home = str(Path(os.path.realpath(place), f"{name}-{os.geteuid()}"))
     with suppress(FileExistsError):
         os.mkdir(home, 0o711)
     found = os.lstat(home)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        raise SandboxUnavailable(f"{home} is not ours alone to write; remove it and try again")
+        raise SandboxUnavailable(f"{home} is writable for other users; remove it and try again")
     return home
 
 
@@ -490,14 +487,14 @@ def _remove_if_left(folder: str) -> None:
     except FileNotFoundError:
         return
     try:
-        if _locked(descriptor):  # else its host lives
+        if _locked(descriptor):  # otherwise its host lives
             remove(folder)
     finally:
         os.close(descriptor)
 
 
 def _locked(descriptor: int, waits: bool = False) -> bool:
-    """Whether a file could be locked for as long as it is open."""
+    """Locks an open file until it is closed; false if another process holds the lock."""
     import fcntl
 
     try:
@@ -513,7 +510,7 @@ def _compile(source: Path, target: Path) -> None:
 
 
 def _open_to_all(path: str) -> bool:
-    """Whether any user may reach and read `path`."""
+    """Whether any user can reach and read `path`."""
     place = Path(path)
     if not os.stat(place).st_mode & 0o004:
         return False
@@ -524,7 +521,7 @@ def _open_to_all(path: str) -> bool:
 def _link_tree(
     source: str, target: str, left_out: tuple[str, ...] = (), seen: frozenset[str] = frozenset()
 ) -> None:
-    """Makes `target` a readable image of `source`, following links, and no folder into itself."""
+    """Makes `target` a readable image of `source`; follows links except into a parent folder."""
     seen |= {os.path.realpath(source)}
     os.mkdir(target, 0o755)
     os.chmod(target, 0o755)
@@ -540,8 +537,8 @@ def _link_tree(
 
 
 def _link(real: str, target: str) -> None:
-    """A hard link to a file that is no link; or a copy, where the file lies on another file system,
-    and where its mode would let a job write it or keep a job from reading it."""
+    """Creates a hard link to a regular file. Creates a copy instead if the file is on another file
+    system, or its mode would allow a job to write it or not to read it."""
     mode = os.stat(real).st_mode
     if mode & 0o006 == 0o004:
         try:

@@ -1,4 +1,4 @@
-"""The gauntlet: attacks on a jail, each beside a control, and who runs them."""
+"""The gauntlet: attacks on a sandbox, each with a control run in a naive harness."""
 
 from __future__ import annotations
 
@@ -6,6 +6,4 @@ from sandbox.attacks.assail import AttackResult, Gauntlet, gauntlet, run_attacks
 from sandbox.attacks.attack import ATTACKS, Attack
 from sandbox.attacks.world import World
 
-__all__ = ["ATTACKS", "Attack", "AttackResult", "Gauntlet", "World", "gauntlet",
-    "run_attacks",
-]
+__all__ = ["ATTACKS", "Attack", "AttackResult", "Gauntlet", "World", "gauntlet", "run_attacks"]

@@ -1,9 +1,8 @@
-"""Runs attacks against a sandbox, and beside it in a naive harness; says what became of each.
+"""Runs attacks against a sandbox and, as a control, in a naive harness; returns the results.
 
-The naive harness is a sandbox as people write it first, the control of every attack:
-`subprocess.run([python, file])` with a timeout, the app's environment, the descriptors that the
-app lets its programs inherit, a folder that is used again, and a channel on which a result is
-awaited. Where a harness saves the start of Python, it calls `exec` in one interpreter.
+The naive harness is a typical first sandbox: `subprocess.run([python, file])` with a time-out, the
+app's environment and inheritable descriptors, a reused folder, and a channel for the result. A
+variant calls `exec` in one interpreter to save the start of Python.
 """
 
 from __future__ import annotations
@@ -44,52 +43,50 @@ for path in paths:
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What became of one attack.
+    """The result of one attack.
 
-    blocked   it started, and met exactly the refusal that this level promises; where a level
-              promises nothing, any refusal but those of the kernel without a jail
-    breached  it got through, or met anything else: an attack that failed for a reason of its
-              own has shown nothing
-    skipped   nothing can be said: it does not fit this machine, or did not even work where
-              nothing holds it
+    blocked   it started and was refused exactly as this level promises; if the level promises
+              nothing, by any error other than the kernel's without a jail
+    breached  it succeeded or failed in another way, which proves nothing
+    skipped   it does not apply to this machine, or failed without a jail too
     """
 
     name: str
     result: Literal["blocked", "breached", "skipped"]
     errno: str = ""
-    """What it met in the jail: an errno, what ended it, `absent`, or `through`."""
+    """Its result in the jail: an errno, what ended it, `absent`, or `through`."""
     control: str = ""
-    """What it met in the naive harness."""
+    """Its result in the naive harness."""
     why: str = ""
-    """Why it was skipped, or what was promised instead of what it met."""
+    """Why it was skipped, or the promised result if it was breached."""
 
 
 @dataclass(frozen=True)
 class AttackReport:
-    """What an attack said of itself, and how its process ended."""
+    """The reports of an attack's program, and how its process ended."""
 
     starts: int
-    """How many attempts said that they begin."""
+    """The number of attempts that reported their start."""
     answer: str
-    """What ended the process; else the last answer given; else empty."""
+    """What ended the process, else the last reported result, else empty."""
 
 
 @dataclass(frozen=True)
 class Gauntlet:
-    """What became of every attack, at the level that was seen to hold."""
+    """The results of all attacks at the tested level."""
 
     isolation: Isolation
     results: tuple[AttackResult, ...]
 
     def count(self, result: str) -> int:
-        """How many attacks ended so."""
+        """The number of attacks with this result."""
         return sum(one.result == result for one in self.results)
 
 
 async def gauntlet(
     sandbox: Sandbox, world: World, attacks: Sequence[Attack] = ATTACKS
 ) -> Gauntlet:
-    """Runs attacks against a sandbox, in the surroundings planted for them."""
+    """Runs attacks against a sandbox with the secrets and targets of a world."""
     isolation = await sandbox.isolation()
     return Gauntlet(isolation, tuple(await run_attacks(sandbox, world, attacks, isolation.level)))
 
@@ -97,7 +94,7 @@ async def gauntlet(
 async def run_attacks(
     sandbox: Sandbox, world: World, attacks: Sequence[Attack], level: str
 ) -> list[AttackResult]:
-    """Tries every attack, each beside its control; results in the order of the attacks."""
+    """Runs every attack and its control; returns the results in the order of the attacks."""
     some = asyncio.Semaphore(AT_ONCE)
 
     async def one(attack: Attack) -> AttackResult:
@@ -116,16 +113,15 @@ async def _one(sandbox: Sandbox, world: World, attack: Attack, level: str) -> At
         world.answers[attack.name] = await asyncio.to_thread(_in_naive_harness, attack, world)
     control = world.answers[attack.name]
     if control not in attack.control:
-        met = control or "nothing: it did not run to its end"
-        why = f"its control met {met}, so nothing can be learned from it here"
+        found = control or "nothing: it did not complete"
+        why = f"its control met {found}, so it proves nothing here"
         return AttackResult(attack.name, "skipped", control=control, why=why)
     started, met, stderr_tail = await _in_jail(sandbox, world, attack)
     promised = attack.refusals.get(level, "")
     if not started:
-        return AttackResult(
-            attack.name, "skipped", met, control, why=f"did not start: {stderr_tail}"
-        )
-    # Where nothing is promised, what the kernel itself found fault with was held by nobody.
+        why = f"it did not start: {stderr_tail}"
+        return AttackResult(attack.name, "skipped", met, control, why)
+    # If nothing is promised, an error of the kernel itself is no refusal of the jail.
     held = met in promised.split(" or ") if promised else met not in (*attack.control, "")
     if held:
         return AttackResult(attack.name, "blocked", met, control)
@@ -136,7 +132,7 @@ async def _one(sandbox: Sandbox, world: World, attack: Attack, level: str) -> At
 
 
 async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool, str, str]:
-    """Whether it started, what it met, and the end of what it complained of."""
+    """Whether the attack started, its result, and the end of its standard error."""
     started, met, stderr_tail = False, "", ""
     for number, text in enumerate(attack.texts()):
         job = script(
@@ -154,38 +150,38 @@ async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool
             return started, THROUGH, f"the next job did not run: {stderr_tail}"
         met = report.answer
         if met in errno.errorcode.values():
-            break  # refused already, so there is nothing for the next job to find
+            break  # the first job was refused, so the second has nothing to find
     return started, met, stderr_tail
 
 
 def _in_naive_harness(attack: Attack, world: World) -> str:
-    """What the attack met there; empty when it did not even start."""
-    room = Path(world.folder, "rooms", attack.name.replace("/", " "))
-    room.mkdir(parents=True, exist_ok=True)
+    """The result of the attack without a jail; empty if it did not start."""
+    folder = Path(world.folder, "rooms", attack.name.replace("/", " "))
+    folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for number, text in enumerate(attack.texts()):
-        path = room / f"attack-{number}.py"
+        path = folder / f"attack-{number}.py"
         path.write_text(text, encoding="utf-8")
         paths.append(str(path))
     if attack.harness == "process":
-        reports = [_run([path], room, world) for path in paths]
+        reports = [_run([path], folder, world) for path in paths]
     else:
-        reports = [_run(["-c", _INTERPRETER, *paths], room, world)]
+        reports = [_run(["-c", _INTERPRETER, *paths], folder, world)]
     if not reports[0].starts:
         return ""
     if attack.harness == "interpreter" and reports[-1].starts < len(paths):
-        return THROUGH  # the harness did not live to run the next program
+        return THROUGH  # the harness died before it ran the next program
     return reports[-1].answer
 
 
-def _run(arguments: list[str], room: Path, world: World) -> AttackReport:
+def _run(arguments: list[str], folder: Path, world: World) -> AttackReport:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         try:
             ended = subprocess.run(
                 [sys.executable, *arguments, world.facts()],
                 stdin=subprocess.DEVNULL, capture_output=True, timeout=_NAIVE_TIMEOUT_S,
-                check=False, cwd=room, pass_fds=(world.leaked, theirs.fileno()),
+                check=False, cwd=folder, pass_fds=(world.leaked, theirs.fileno()),
             )
         except subprocess.TimeoutExpired as late:
             return read(late.stdout or b"", "timeout")
@@ -194,8 +190,8 @@ def _run(arguments: list[str], room: Path, world: World) -> AttackReport:
 
 
 def read(printed: bytes, killed_by: str) -> AttackReport:
-    """The report in what a program printed, which may be anything; the process that ended it has
-    the last word."""
+    """Parses the output of an attack, which may be anything. `killed_by`, if not empty, replaces
+    the reported answer."""
     starts, answer = 0, ""
     for line in printed.split(b"\n"):
         if not line.startswith(b"{") or len(line) > 1000:

@@ -1,12 +1,11 @@
-"""What an attack is: Python that tries something, and the exact answer each level promises.
+"""Attacks on a sandbox: Python programs with the exact result that each level promises.
 
-An attack that was merely not seen to succeed proves nothing: it may never have started. So a
-refusal is promised by its name, the text says itself that it starts and what it met, and the
-same text must have got through, or at least met the kernel, in a naive harness beside the jail.
+An attack without a success proves nothing, since it may never have started. So each attack reports
+its start and its result, a level promises a specific error, and the same program must succeed, or
+at least reach the kernel, in a naive harness.
 
-Attacks are functions of the programs in `cases/`, one file for each rule, which are read and never
-imported; `cases/prelude.py` has the words that they use. What each meets stands in
-`cases/attacks.toml`.
+Attacks are functions in the files of `cases/`, one file per rule, which are read and never
+imported; `cases/prelude.py` has their helpers. `cases/attacks.toml` has the expected results.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ Rule = Literal[
 ]
 
 Harness = Literal["process", "interpreter"]
-"""How the naive harness runs the texts of an attack.
+"""How the naive harness runs the scripts of an attack.
 
-process      each in a process of its own, with everything the host's process has
-interpreter  one after the other in one interpreter, as a harness that calls `exec` does
+process      each in a new process, with everything that the host's process has
+interpreter  one after the other in one interpreter, like a harness that calls `exec`
 """
 
 THROUGH = "through"
-"""The answer to an attack that got what it wanted."""
+"""The result of a successful attack."""
 
 _CASES = Path(__file__).with_name("cases")
 _PRELUDE = (_CASES / "prelude.py").read_text("utf-8")
@@ -54,35 +53,35 @@ def _numbers() -> dict[str, tuple[int | None, ...]]:
 
 
 NUMBERS = _numbers()
-"""Name of a system call to its number on each of `MACHINES`; `None` where one has no such call."""
+"""Name of a system call to its number on each of `MACHINES`; `None` if there is no such call."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """One thing that untrusted code may try; harmless where it succeeds."""
+    """An attack on one rule of a jail, which does no harm if it succeeds."""
 
     name: str
     rule: Rule
     attempt: str
-    """The body of a function. It raises what the kernel answers, `Absent` where it finds
-    nothing, and ends where it succeeds."""
+    """The body of a function. It raises the kernel's error, or `Absent` if it finds nothing, and
+    returns if it succeeds."""
     refusals: Mapping[str, str]
-    """Level to the one answer that counts: an errno, the signal or the limit that ended the
-    process, or `absent` where nothing was found; "one or other" where it hangs on who owns a
-    file. A level that is not named promises nothing."""
+    """Level to the promised result: an errno, the signal or limit that ended the process, or
+    `absent` if nothing was found; "one or other" if it depends on the owner of a file. A missing
+    level promises nothing."""
     control: tuple[str, ...] = (THROUGH,)
-    """The answers of the naive harness that prove the attack real: `through`, or an errno by
-    which the kernel, not a jail, finds fault with the call."""
+    """The results in the naive harness that prove the attack valid: `through`, or an errno with
+    which the kernel, not a jail, rejects the call."""
     probe: str = ""
-    """A second attempt, made as the next job; it decides, once the first has run."""
+    """A second attempt in the next job, whose result counts after the first one has run."""
     harness: Harness = "process"
     machines: tuple[str, ...] = MACHINES
     limits: Limits = _LIMITS
     with_site: bool = False
-    """The job is given the world's folder of packages to import from."""
+    """Whether the job gets the world's folder of packages."""
 
     def unfit(self) -> str:
-        """Why this machine cannot run it; empty when it can."""
+        """Why this machine cannot run the attack; empty if it can."""
         machine = platform.machine()
         if machine not in self.machines:
             return f"written for {', '.join(self.machines)}, not for {machine}"
@@ -90,7 +89,7 @@ class Attack:
         return f"{machine} has no {', '.join(missing)}" if missing else ""
 
     def texts(self) -> list[str]:
-        """The scripts to run, in order; each takes the world's facts as its argument."""
+        """The scripts in order; each takes the world's facts as its argument."""
         numbers = json.dumps({name: _number(name) for name in [*self._calls(), "socket"]})
         return [
             f"{_PRELUDE}\nNUMBERS = {numbers}\n"
@@ -135,7 +134,7 @@ def _attack(
 
 
 def _programs(path: Path) -> dict[str, tuple[str, str]]:
-    """Name of each attack in a file to its attempt and its probe; the names are docstrings."""
+    """Name of each attack in a file, from its docstring, to its attempt and its probe."""
     text = path.read_text("utf-8")
     lines = text.splitlines()
     found: dict[str, tuple[str, str]] = {}

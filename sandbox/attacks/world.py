@@ -1,7 +1,7 @@
-"""What attacks look for: secrets, sockets, files and processes of ours, planted around a jail.
+"""The targets of attacks: secrets, sockets, files and processes that are planted around a jail.
 
-Everything here may be found, read, written, connected to or debugged without harm. Secrets are
-new each time and handed to attacks reversed, so that finding one means having found it.
+All of them can be read, written, connected to or debugged without harm. Secrets are random and
+passed to attacks reversed, so that an attack cannot take its own argument for a found secret.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sandbox.contract.programs import KEY_NAME, planted_key
 from sandbox.types import SandboxError
 
 VICTIMS = 3
-"""A process has one debugger at a time, and attacks run side by side."""
+"""Several, since a process can only have one debugger and attacks run concurrently."""
 
 _VICTIM = """\
 import ctypes, sys
@@ -36,21 +36,21 @@ sys.stdin.read()
 
 
 class World:
-    """The surroundings of a gauntlet, there while the context lasts."""
+    """The planted targets of a gauntlet, which exist while the context lasts."""
 
     def __init__(self) -> None:
         self._exits = AsyncExitStack()
         self._facts: dict[str, str | int] = {}
         self.folder = ""
         self.site = ""
-        """A folder of packages that a job may be given."""
+        """A folder of packages for jobs."""
         self.leaked = -1
-        """A descriptor of the private file that every program of the host inherits."""
+        """An inheritable descriptor of the private file."""
         self.answers: dict[str, str] = {}
-        """What the naive harness answered, by the attack's name."""
+        """The results in the naive harness, by the attack's name."""
 
     def facts(self) -> str:
-        """What an attack may know, as JSON."""
+        """The data that attacks get, as JSON."""
         return json.dumps(self._facts)
 
     async def __aenter__(self) -> Self:
@@ -67,7 +67,7 @@ class World:
         await self._exits.aclose()
 
     def _secret(self, name: str) -> str:
-        """A new secret, written reversed."""
+        """A new secret, which is added reversed to the facts."""
         planted = secrets.token_hex(16)
         self._facts[name] = planted[::-1]
         return planted
@@ -125,7 +125,7 @@ class World:
             one = stack.enter_context(socket.socket(family, kind))
             one.bind(address)
             if kind == socket.SOCK_STREAM:
-                one.listen(128)  # nobody answers; the kernel's own greeting is enough
+                one.listen(128)  # the kernel accepts connections
             if isinstance(address, tuple):
                 self._facts[name] = int(one.getsockname()[1])
             else:
@@ -137,7 +137,7 @@ class World:
         memory, argument = self._secret("memory"), self._secret("argument")
         pids = []
         for _ in range(VICTIMS):
-            # With the host's environment, as everything that an app starts beside its jail.
+            # With the host's environment, like other processes of an app.
             victim = await asyncio.create_subprocess_exec(
                 sys.executable, "-I", "-S", "-c", _VICTIM, argument,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,

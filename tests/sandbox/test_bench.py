@@ -89,4 +89,4 @@ def test_the_document_says_what_was_reached(
 
 def test_another_backend_has_no_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--backend", "subprocess", "bench"]) == 3
-    assert "only the jail has figures" in capsys.readouterr().err
+    assert "only the jail can be measured" in capsys.readouterr().err

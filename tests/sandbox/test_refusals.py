@@ -16,7 +16,9 @@ def test_a_program_of_the_contract_is_there_for_every_rule() -> None:
 def test_an_outcome_says_its_refusals_in_words() -> None:
     outcome = Outcome(ended="completed", denied=("network", "signals"))
 
-    assert outcome.refusals == ("the jail allows no network", "the jail lets no signal out")
+    assert outcome.refusals == (
+        "the jail allows no network", "the jail allows no signals to other processes",
+    )
 
 
 async def test_threads_that_meet_a_rule_at_once_are_told_of_once(strongest: JailSandbox) -> None:

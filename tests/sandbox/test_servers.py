@@ -51,7 +51,7 @@ async def test_a_level_that_is_lost_is_a_fault_of_the_sandbox_and_no_weaker_run(
     await sandbox.isolation()
     monkeypatch.setattr("sandbox.jail.servers.canaries", all_through)
 
-    with pytest.raises(SandboxError, match=r"granted before, and now it is not: .* possible"):
+    with pytest.raises(SandboxError, match=r"worked before and is unavailable now: .* possible"):
         await sandbox.run(Job("jail.send(0)", seed=4_444))
 
 

@@ -69,7 +69,7 @@ def test_what_is_not_ours_alone_is_no_home(
         home.mkdir()
         home.chmod(0o777)
 
-    with pytest.raises(SandboxUnavailable, match="not ours alone"):
+    with pytest.raises(SandboxUnavailable, match="writable for other users"):
         _make_home_folder(for_spare_users=False)
 
 

@@ -25,7 +25,7 @@ VARIABLES = {"e2b": "E2B_API_KEY", "daytona": "DAYTONA_API_KEY"}
 def test_without_a_key_the_variable_is_named_and_nothing_runs(
     name: str, environment: dict[str, str]
 ) -> None:
-    with pytest.raises(SandboxUnavailable, match=rf"set {VARIABLES[name]}.*nothing was run"):
+    with pytest.raises(SandboxUnavailable, match=rf"set {VARIABLES[name]}.*Nothing was run"):
         open_sandbox(name, environment)
 
 

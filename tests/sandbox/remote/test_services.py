@@ -103,7 +103,7 @@ async def test_a_fault_after_the_creation_deletes_the_sandbox(
 ) -> None:
     service.faults[fault] = 500
 
-    with pytest.raises(SandboxError, match=r"sandbox (ran no command|took no input)"):
+    with pytest.raises(SandboxError, match=r"could not be (started|sent)"):
         await opened.run(Job("pass"))
 
     assert (service.created, service.living) == (["box0"], [])
@@ -197,7 +197,7 @@ async def test_what_is_cancelled_while_it_is_made_is_deleted_too(
 async def test_a_daytona_sandbox_that_breaks_while_it_starts_is_deleted(daytona: Any) -> None:
     daytona.faults["state"] = "error"
 
-    with pytest.raises(SandboxError, match="no sandbox could be made"):
+    with pytest.raises(SandboxError, match="no sandbox could be created"):
         await open_sandbox("daytona", daytona.settings()).run(Job("pass"))
 
     assert (daytona.created, daytona.living) == (["box0"], [])
