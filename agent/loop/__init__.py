@@ -1,1 +1,1 @@
-"""One run and the session that starts it: the graph, its steps, what runs share."""
+"""A run and the session that starts it: the graph, its steps and the shared resources."""

@@ -1,5 +1,5 @@
-"""A fork: a run that starts with a program which another run has judged, and with that run's suite.
-What it starts with is kept in its options, so that a killed fork begins again as it began."""
+"""Forks: a run that starts from a judged program of another run, with that run's test suite.
+The initial state is stored in the fork's options, so a killed fork restarts identically."""
 
 from __future__ import annotations
 
@@ -21,61 +21,65 @@ from agent.target.test_analysis.unusable import contradiction
 if TYPE_CHECKING:
     from agent.loop.graph import Engine
 
-KEPT = ("strategy", "note", "rivals_id", "caveat", "others_fit", "open_id", "transferred", "edited")
-"""What a state says of its program."""
+_PROGRAM_FIELDS = (
+    "strategy", "note", "rivals_id", "caveat", "others_fit", "open_id", "transferred", "edited",
+)
+"""The state's fields that describe its current program."""
 
 
 class BadFork(BadInput, ValueError):
-    """A fork that cannot be: the message says why, and what can."""
+    """The requested fork is impossible; the message says why and what is possible."""
 
 
 @dataclass(frozen=True)
 class Edits:
-    """What is to be other than it was in the parent."""
+    """Differences between a fork and its parent."""
 
     code: Mapping[str, str] = field(default_factory=dict)
-    """Texts of files, by their paths; an empty path is the entry."""
+    """New file texts by path; an empty path is the entry file."""
     tests: Sequence[TestText] = ()
-    """Tests that join the suite; one of the same name is replaced."""
+    """Tests to add; a test of the same name is replaced."""
     without: Sequence[str] = ()
+    """Names of tests to remove."""
 
 
 UNEDITED = Edits()
 
 
 class Fork(Value):
-    """What a fork starts with."""
+    """The parent and the initial state of a fork."""
 
     parent: Parent
     state: Mapping[str, str | bool]
 
     @property
     def start(self) -> State:
-        return cast(State, {"iteration": 0, **self.state})  # the fields were taken from one
+        return cast(State, {"iteration": 0, **self.state})
 
     def with_test(self, test: TestCase, store: Store) -> Fork:
-        """The same fork with a test more."""
+        """Returns this fork with one more test."""
         suite = store.get(str(self.state["suite_id"]), Suite)
         grown = suite.model_copy(update={"visible": (*suite.visible, test)})
         return self.model_copy(update={"state": {**self.state, "suite_id": store.put(grown)}})
 
 
-async def forked(
+async def make_fork(
     run: str, task: Task, log: Sequence[Stamped], iteration: int, edits: Edits, engine: Engine,
     store: Store,
 ) -> tuple[Task, Fork]:
-    """The task of a fork, and what it starts with. Raises: UnknownIteration, BadFork, BadInput."""
+    """Returns a fork's task and initial state. Raises: UnknownIteration, BadFork, BadInput."""
     program = program_of(log, iteration).solution
     parent = await engine.state(run)
     if "base_id" not in parent:
-        raise BadFork("The steps of that run were deleted. Heal its program in a new run.")
+        raise BadFork("The checkpoints of that run were deleted. Start a new run of its program.")
     suite, own = store.get(parent["suite_id"], Suite), program
     fresh: tuple[TestCase, ...] = ()
     if edits.code:
         own = edited_program(program, edits.code)
     if edits.tests or edits.without:
         if task.project is not None:
-            raise BadFork("A project's tests are its own: change them there, and heal it again.")
+            raise BadFork("A fork cannot change a project's tests. Change them in the project, "
+                          "then start a new run.")
         fresh = await asyncio.to_thread(_read, edits.tests, own, task)
         suite = edited_suite(suite, fresh, edits.without, own)
     state: dict[str, str | bool] = {"suite_id": store.put(suite)}
@@ -86,15 +90,15 @@ async def forked(
         found = await engine.state_with(run, program.id)
         state |= _status_at(program, parent, found, store)
         state |= _first_report(parent["base_id"], log, suite, store)
-    gone = {*edits.without, *(test.name for test in fresh)}
-    kept = tuple(test for test in task.tests if test.name not in gone)
-    task = task.model_copy(update={"tests": (*kept, *fresh)})
-    named = Parent(run=run, iteration=iteration, edits=tuple(filter(None, (
+    removed = {*edits.without, *(test.name for test in fresh)}
+    remaining = tuple(test for test in task.tests if test.name not in removed)
+    task = task.model_copy(update={"tests": (*remaining, *fresh)})
+    origin = Parent(run=run, iteration=iteration, edits=tuple(filter(None, (
         "other code" if edits.code else "",
         f"tests added: {len(fresh)}" if fresh else "",
         f"tests left out: {len(edits.without)}" if edits.without else "",
     ))))
-    return task, Fork(parent=named, state=state)
+    return task, Fork(parent=origin, state=state)
 
 
 def _read(texts: Sequence[TestText], program: Solution, task: Task) -> tuple[TestCase, ...]:
@@ -108,41 +112,39 @@ def _read(texts: Sequence[TestText], program: Solution, task: Task) -> tuple[Tes
 def edited_suite(
     suite: Suite, fresh: Sequence[TestCase], without: Sequence[str], program: Solution
 ) -> Suite:
-    """The suite with other tests. Its editor has seen all of it, so none is held out."""
+    """Adds and removes tests; none stays held out, because the editor has seen all of them."""
     shown = suite.shown()
     names = [test.name for test in shown.visible]
     unknown = [name for name in without if name not in names]
     if unknown:
         own = [test.name for test in shown.visible if test.origin != "adversarial"]
-        raise BadFork(f"There is no test {unknown[0]!r} to leave out; there are: "
-                      f"{'; '.join(own)}.")
-    gone = {*without, *(test.name for test in fresh)}
-    visible = (*(test for test in shown.visible if test.name not in gone), *fresh)
+        raise BadFork(f"There is no test {unknown[0]!r} to remove. Tests: {'; '.join(own)}.")
+    removed = {*without, *(test.name for test in fresh)}
+    visible = (*(test for test in shown.visible if test.name not in removed), *fresh)
     pair = contradiction(
         [test for test in visible if test.origin in PINNING_ORIGINS], program.text,
         PurePosixPath(program.entry).stem,
     )
     if pair is not None:
-        raise BadFork(f"Two tests contradict each other, `{pair[0]}` and `{pair[1]}`: leave one "
-                      "of them out, by its name.")
+        raise BadFork(f"Two tests contradict each other, `{pair[0]}` and `{pair[1]}`: remove one "
+                      "of them by its name.")
     return shown.model_copy(update={
         "visible": visible,
-        "aside": {name: why for name, why in shown.aside.items() if name not in gone},
-        "heard": tuple(name for name in shown.heard if name not in gone),
-        "flaky": tuple(name for name in shown.flaky if name not in gone),
-        "together": tuple(name for name in shown.together if name not in gone),
+        "aside": {name: why for name, why in shown.aside.items() if name not in removed},
+        "heard": tuple(name for name in shown.heard if name not in removed),
+        "flaky": tuple(name for name in shown.flaky if name not in removed),
+        "together": tuple(name for name in shown.together if name not in removed),
         "unheld": "edited" if suite.held_out else suite.unheld,
     })
 
 
 def edited_program(program: Solution, code: Mapping[str, str]) -> Solution:
-    """A program with other texts, which is the user's own from then on."""
+    """Replaces file texts; the result counts as written by the user."""
     texts = {path or program.entry: text for path, text in code.items()}
     known = {file.path for file in program.files}
     unknown = [path for path in texts if path not in known]
     if unknown:
-        raise BadFork(f"{unknown[0]} is no file of that program; there are: "
-                      f"{', '.join(sorted(known))}.")
+        raise BadFork(f"That program has no file {unknown[0]}. Files: {', '.join(sorted(known))}.")
     for text in texts.values():
         refuse_unwritable(text)
     edited = program.with_texts(texts).seen_at(program.entry)
@@ -159,16 +161,21 @@ def _status_at(
     if key == base:
         return state
     origin = "person" if program.origin == "user" else program.origin
-    known = {name: found[name] for name in KEPT if name in found}  # type: ignore[literal-required]
-    # What a model wrote is reviewed by one; of anything else a search is tried first.
+    described = {
+        name: found[name]  # type: ignore[literal-required]
+        for name in _PROGRAM_FIELDS if name in found
+    }
+    # A model reviews a program that a model wrote; for any other, a search is tried first.
     paid = {"paid": True} if origin == "model" else {}
-    return {"strategy": origin, "note": program.note, **known, **state, **paid, "around_id": key}
+    return {
+        "strategy": origin, "note": program.note, **described, **state, **paid, "around_id": key,
+    }
 
 
 def _first_report(
     base: str, log: Sequence[Stamped], suite: Suite, store: Store
 ) -> dict[str, str]:
-    """The address of the first program's report, under the tests that are left."""
+    """The address of the first program's report, limited to the remaining tests."""
     names = {test.name for test in suite.all}
     for entry in log:
         if isinstance(entry.event, Judged) and entry.event.report.solution == base:

@@ -1,6 +1,7 @@
-"""The graph: which step follows which, the wrapper that logs steps, and the engine over a file of
-checkpoints. Only this module imports LangGraph, which takes long. A step writes `finished` before
-it returns; one that is run again writes a new attempt of the same task."""
+"""The LangGraph graph of a run: nodes, edges, step logging and the checkpointed engine.
+
+Only this module imports LangGraph, because the import is slow. A step logs `finished` before it
+returns; a repeated step logs a new attempt of the same task."""
 
 from __future__ import annotations
 
@@ -52,8 +53,8 @@ BARE: frozenset[Step] = frozenset({"permit", "ask", "help", "gate", "finish"})
 
 
 def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
-    """The node with its start, end and time in the log. A bare one writes neither: nothing may
-    happen before an interrupt, or after a run's last event."""
+    """Wraps a node so that its start, end and wall time are logged. Bare nodes are not logged,
+    because nothing may happen before an interrupt or after a run's last event."""
 
     async def run_step(state: State, runtime: Runtime[Context]) -> State:
         task = runtime.execution_info.task_id if runtime.execution_info else step
@@ -71,11 +72,11 @@ def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
     return run_step
 
 
-# Ways on. They are coroutines, since LangGraph calls plain functions in other threads.
+# Routing functions. They are coroutines because LangGraph calls plain functions in other threads.
 
 
 async def first_step(state: State) -> str:
-    """A fork has a program and a suite already."""
+    """Skips `recall` for a fork, which already has a program and a suite."""
     return "branch" if "solution_id" in state else "recall"
 
 
@@ -92,7 +93,7 @@ async def after_specify(state: State, runtime: Runtime[Context]) -> str:
 
 
 async def after_execute(state: State, runtime: Runtime[Context]) -> str:
-    """A derived test that alone fails is judged itself first."""
+    """Validates derived tests first if only they fail."""
     ctx = runtime.context
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
@@ -114,7 +115,7 @@ def after_verdict(report: Report, ctx: Context) -> str:
 
 
 def next_iteration(state: State, runtime: Runtime[Context]) -> str | list[Send]:
-    """The step that repairs: a search, or a model; several times side by side in a tournament."""
+    """Returns the repair step: a search, one model attempt, or parallel attempts (tournament)."""
     match state["approach"]:
         case "search":
             return "repair"
@@ -126,7 +127,6 @@ def next_iteration(state: State, runtime: Runtime[Context]) -> str | list[Send]:
 
 
 async def after_permit(state: State, runtime: Runtime[Context]) -> str | list[Send]:
-    """To whom leave was asked for."""
     if state.get("outcome"):
         return "finish"
     if "base_id" not in state:
@@ -135,20 +135,19 @@ async def after_permit(state: State, runtime: Runtime[Context]) -> str | list[Se
 
 
 def needs_leave(state: State, runtime: Runtime[Context]) -> bool:
-    """Whether a model is asked next, and a person first whether it may be."""
+    """Whether a model is called next and the user must permit that first."""
     asked = state["approach"] != "search" and not state.get("permitted")
     return asked and runtime.context.asks_leave
 
 
-def over(state: State, runtime: Runtime[Context]) -> str:
-    """To the end, but first to a person where every way was tried and there is one."""
+def finish_or_help(state: State, runtime: Runtime[Context]) -> str:
+    """Finishes, or asks the reviewing user once for help if all approaches failed."""
     tried = state.get("stopped") in ("iterations", "stuck", "no_model")
     reviews = runtime.context.settings.autonomy_level != "full_auto"
     return "help" if tried and reviews and not state.get("helped") else "finish"
 
 
 async def after_help(state: State, runtime: Runtime[Context]) -> str:
-    """On to what a person has said."""
     if state["asking"]:
         return "help"
     if state.get("edited"):
@@ -159,15 +158,14 @@ async def after_help(state: State, runtime: Runtime[Context]) -> str:
 
 
 async def after_diagnose(state: State, runtime: Runtime[Context]) -> str | list[Send]:
-    """Repairs, unless no edit could help or no further round is tried."""
     if state.get("outcome"):
-        return over(state, runtime)
+        return finish_or_help(state, runtime)
     return "permit" if needs_leave(state, runtime) else next_iteration(state, runtime)
 
 
 async def after_select(state: State, runtime: Runtime[Context]) -> str | list[Send]:
     if state.get("outcome"):
-        return over(state, runtime)
+        return finish_or_help(state, runtime)
     if state.get("taken"):
         return "ask"
     if needs_leave(state, runtime):
@@ -188,7 +186,6 @@ async def after_ask(state: State) -> str:
 
 
 async def after_gate(state: State, runtime: Runtime[Context]) -> str:
-    """On to what a person has decided."""
     if state.get("outcome"):
         return "finish"
     if state["asking"]:
@@ -223,31 +220,30 @@ STEPS: dict[Step, tuple[Node, str, Callable[..., Awaitable[object]] | None]] = {
     "learn": (learn, "finish", None),
     "finish": (finish, END, None),
 }
-"""Each step with what may follow it, and what chooses among several."""
+"""For each step: its node, its possible successors and the function that routes among them."""
 
 
 def build_graph() -> StateGraph[State, Context]:
-    """The graph, not yet compiled."""
     graph: StateGraph[State, Context] = StateGraph(State, context_schema=Context)
     graph.add_conditional_edges(START, first_step, ["recall", "branch"])
-    for step, (node, following, chosen) in STEPS.items():
+    for step, (node, successors, route) in STEPS.items():
         # LangGraph's node type is wider than ours.
         graph.add_node(step, cast(Any, logged(step, node)))
-        if chosen is None:
-            graph.add_edge(step, following)
+        if route is None:
+            graph.add_edge(step, successors)
         else:
-            graph.add_conditional_edges(step, cast(Any, chosen), following.split())
+            graph.add_conditional_edges(step, cast(Any, route), successors.split())
     return graph
 
 
 @cache
 def compiled() -> CompiledStateGraph[State, Context, State, State]:
-    """The graph, compiled once in a process: that takes longer than a step does."""
+    """Compiles the graph once per process, because that takes longer than a step."""
     return build_graph().compile()
 
 
 class Engine:
-    """The graph at work over a file of checkpoints; use from the event loop that opened it."""
+    """Runs the graph with a checkpoint file; use it from the event loop that opened it."""
 
     def __init__(self, saver: AsyncSqliteSaver) -> None:
         self._saver = saver
@@ -256,14 +252,14 @@ class Engine:
     async def run(
         self, run: str, context: Context, answer: ForStep | None
     ) -> AsyncIterator[Waiting]:
-        """Runs steps until the last one, or until one asks; yields what is asked."""
-        given: State | Command[Any] | None = None
+        """Runs steps until the graph ends or asks a question; yields the questions."""
+        graph_input: State | Command[Any] | None = None
         if answer is not None:
-            given = Command(resume={answer.interrupt: dict(answer.value)})
+            graph_input = Command(resume={answer.interrupt: dict(answer.value)})
         elif not await self.state(run):
-            given = context.start
+            graph_input = context.start
         async for chunk in self._graph.astream(
-            cast(Any, given),  # the graph's input type is its state; resuming has others
+            cast(Any, graph_input),  # the graph's input type is its state; resuming has others
             _config(run),
             context=context,
             stream_mode="updates",
@@ -273,29 +269,28 @@ class Engine:
                 yield Waiting.model_validate({"interrupt": asked.id, **asked.value})
 
     async def state(self, run: str) -> State:
-        """A run's state after its last step; empty where it did not begin."""
+        """Returns a run's state after its last step; empty if the run has not begun."""
         return cast(State, (await self._graph.aget_state(_config(run))).values)
 
     async def state_with(self, run: str, solution: str) -> State:
-        """A run's newest state in which it stood at that program; empty where it never did."""
-        async for kept in self._graph.aget_state_history(_config(run)):
-            if kept.values.get("solution_id") == solution:
-                return cast(State, kept.values)
+        """Returns a run's newest state whose current program is `solution`, or an empty state."""
+        async for snapshot in self._graph.aget_state_history(_config(run)):
+            if snapshot.values.get("solution_id") == solution:
+                return cast(State, snapshot.values)
         return {}
 
     async def next_steps(self, run: str) -> tuple[str, ...]:
-        """The steps that come next."""
         return (await self._graph.aget_state(_config(run))).next
 
     async def forget(self, run: str) -> None:
-        """Deletes a run's steps."""
+        """Deletes a run's checkpoints."""
         await self._saver.adelete_thread(run)
         for pragma in ("incremental_vacuum", "wal_checkpoint(truncate)"):
             await self._saver.conn.execute_fetchall(f"pragma {pragma}")
 
 
 class _Saver(AsyncSqliteSaver):
-    """Numbers versions by integers: the library's own names take up half of a checkpoint."""
+    """Uses integer versions, because the library's own names fill half of a checkpoint."""
 
     def get_next_version(self, current: Any, channel: None) -> Any:  # as the library types it
         return 1 if current is None else current + 1
@@ -307,7 +302,7 @@ def _config(run: str) -> RunnableConfig:
 
 @asynccontextmanager
 async def open_engine(checkpoints: Path) -> AsyncIterator[Engine]:
-    """The graph over this file, which only LangGraph's saver writes."""
+    """Opens an engine over a checkpoint file, which only LangGraph's saver writes."""
     await asyncio.to_thread(make_shrinking, checkpoints)
     async with aiosqlite.connect(checkpoints, timeout=PATIENCE_S) as connection:
         await connection.execute("pragma synchronous=normal")
@@ -318,7 +313,7 @@ async def open_engine(checkpoints: Path) -> AsyncIterator[Engine]:
 
 
 def diagram() -> str:
-    """The graph as a Mermaid flow chart, drawn from the wiring itself."""
+    """Returns the graph as a Mermaid flow chart."""
     drawn = compiled().get_graph()
     edges = [
         f"    {edge.source.strip('_')} {'-.->' if edge.conditional else '-->'} "

@@ -1,9 +1,9 @@
-"""What all runs of a session share. LangGraph, which takes long to import, is loaded in a thread by
-the first run.
+"""Resources shared by all runs of a session, and the optional LangSmith tracing.
 
-Steps are uploaded to LangSmith only with `LANGCHAIN_TRACING_V2=true` and `LANGCHAIN_API_KEY`,
-whatever else LangGraph reads. Names, times and order of steps are uploaded, and of an error its
-class; the rest only where `content` is wanted, without secrets."""
+LangGraph is slow to import, so the first run loads it in a thread. Steps are uploaded to LangSmith
+only with `LANGCHAIN_TRACING_V2=true` and `LANGCHAIN_API_KEY`, regardless of LangGraph's other
+variables. Uploads contain the names, times and order of steps and the class of an error; with
+`content` they contain everything except secrets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CLASS = re.compile(r"[A-Za-z_]\w*")
 
 
 class LazyEngine:
-    """The graph over its file of checkpoints, opened once by the first who needs it."""
+    """The graph engine, opened when it is first needed."""
 
     def __init__(self, checkpoints: Path, files: AsyncExitStack) -> None:
         self._checkpoints = checkpoints
@@ -52,22 +52,22 @@ class LazyEngine:
         self._opening: asyncio.Task[Engine] | None = None
 
     def begin(self) -> asyncio.Task[Engine]:
-        """Begins to load it, where nobody did yet."""
+        """Starts loading the engine unless that has started."""
         if self._opening is None:
-            self._opening = asyncio.create_task(self._opened(), name="load the engine")
+            self._opening = asyncio.create_task(self._open(), name="load the engine")
         return self._opening
 
     async def get(self) -> Engine:
-        """The engine, once it is there."""
-        # A caller that is cancelled while it waits does not cancel it for others.
+        """Waits for the engine."""
+        # A caller that is cancelled must not cancel the load for the others.
         return await asyncio.shield(self.begin())
 
     async def close(self) -> None:
-        """Waits for what was begun, so that `files` closes it."""
+        """Waits for a started load, so that `files` can close the engine."""
         if self._opening is not None:
             await asyncio.gather(self._opening, return_exceptions=True)
 
-    async def _opened(self) -> Engine:
+    async def _open(self) -> Engine:
         os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
         graph = await asyncio.to_thread(import_module, ".graph", __package__)
         engine: Engine = await self._files.enter_async_context(
@@ -78,17 +78,17 @@ class LazyEngine:
 
 @dataclass(frozen=True)
 class Uploads:
-    """Whether and where the steps of runs are uploaded."""
+    """The LangSmith client and project that steps are uploaded to; no client means no upload."""
 
     client: Client | None = None
     project: str = PROJECT
 
     @contextmanager
     def around(self) -> Iterator[None]:
-        """Holds for all that is run within the block, and for no other code of the process."""
+        """Applies to code inside the block only."""
         from langsmith.run_helpers import tracing_context
 
-        # No parent: it would use the tracing client of the surrounding program.
+        # A parent would use the tracing client of the program that embeds us.
         with tracing_context(
             enabled=self.client is not None, client=self.client, parent=False, replicas=[],
             project_name=self.project if self.client is not None else None,
@@ -96,14 +96,14 @@ class Uploads:
             yield
 
     def close(self) -> None:
-        """Sends what waits, for a few seconds at most, and ends the client's threads."""
+        """Flushes pending uploads for at most `_LAST_S` seconds and ends the client's threads."""
         if self.client is not None:
             self.client.close(timeout=_LAST_S)
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What all runs of a session share."""
+    """Everything that the runs of a session share."""
 
     settings: Settings
     models: Models
@@ -118,7 +118,7 @@ class Resources:
     notices: tuple[str, ...]
 
     def sandbox_of(self, visitor: str, run: str) -> Sandbox:
-        """The sandbox for a run, where all who share an address take turns as one."""
+        """Returns the sandbox for a run; visitors from one address share one queue place."""
         place = run if visitor == OWNER else self.models.crowds.place(visitor)
         return OwnedSandbox(self.sandbox, place)
 
@@ -128,8 +128,8 @@ async def open_resources(
     settings: Settings, sandbox: Callable[[], Sandbox] | None,
     provider: Callable[[Connection], Provider] = open_provider,
 ) -> AsyncIterator[Resources]:
-    """Opens them in the running event loop, and closes them at the end. Raises: BadSettings,
-    BadPrices, SandboxError."""
+    """Opens the resources in the running event loop. Raises: BadSettings, BadPrices,
+    SandboxError."""
     try:
         prompts = Prompts(PROMPTS, settings.prompts)
     except BadPrompt as error:
@@ -162,16 +162,16 @@ def uploads(
     environment: Mapping[str, str], *, content: bool = False,
     redactor: Callable[[], Redactor] = Redactor,
 ) -> Uploads:
-    """What the environment asks for; `redactor` knows the current keys. Raises: BadSettings."""
-    wanted = environment.get("LANGCHAIN_TRACING_V2", "").strip().lower() == "true"
+    """Reads the tracing configuration; `redactor` knows the current keys. Raises: BadSettings."""
+    enabled = environment.get("LANGCHAIN_TRACING_V2", "").strip().lower() == "true"
     key = environment.get("LANGCHAIN_API_KEY", "").strip()
-    if not (wanted and key):
+    if not (enabled and key):
         obsolete = [name for name in _OBSOLETE if environment.get(name, "") not in _OFF]
         if obsolete:
             # LangGraph raises a bare RuntimeError in the first step of each run.
             raise BadSettings(
-                f"{obsolete[0]} belongs to a tracing that LangChain no longer has, and LangGraph "
-                "refuses to run with it: unset it"
+                f"{obsolete[0]} configures a tracing that LangChain removed. LangGraph does not "
+                "run with it: unset it"
             )
         return Uploads()
     from langsmith import Client
@@ -183,7 +183,7 @@ def uploads(
             api_key=key,
             hide_inputs=not content,
             hide_outputs=not content,
-            anonymizer=_cleaning(Redactor([key]), redactor, content),
+            anonymizer=_anonymizer(Redactor([key]), redactor, content),
             omit_traced_runtime_info=True,
             tracing_mode="langsmith",
         )
@@ -193,23 +193,23 @@ def uploads(
 
 
 def upload_address(environment: Mapping[str, str]) -> str:
-    """Where uploads go: LangSmith's own server, or the one that is named."""
-    named = (environment.get(name, "").strip() for name in _ENDPOINTS)
-    return next(filter(None, named), ENDPOINT)
+    """Returns the upload address: the configured endpoint, or LangSmith's own server."""
+    configured = (environment.get(name, "").strip() for name in _ENDPOINTS)
+    return next(filter(None, configured), ENDPOINT)
 
 
-def _cleaning(
-    own: Redactor, of_the_moment: Callable[[], Redactor], content: bool
+def _anonymizer(
+    own: Redactor, current: Callable[[], Redactor], content: bool
 ) -> Callable[[dict[str, Any]], dict[str, Any]]:  # the client's own signature
-    def cleaned(part: dict[str, Any]) -> dict[str, Any]:
+    def anonymize(part: dict[str, Any]) -> dict[str, Any]:
         if part.keys() == {"error"} and not content:
-            # `NameError("...")Traceback ...`: what is quoted in it may be the program.
+            # `NameError("...")Traceback ...`: the quoted text may contain the program.
             found = _CLASS.match(str(part["error"]))
             return {"error": found[0] if found else "error"}
-        redactor = of_the_moment()
+        redactor = current()
         return {
             redactor.text(own.text(name)): redactor.value(own.value(value))
             for name, value in part.items() if not name.startswith("LANG")
         }
 
-    return cleaned
+    return anonymize

@@ -1,5 +1,5 @@
-"""One run: options, task, plan, clock and log, and how it is driven to an end. Spent money and time
-are read from its log, so that a resumed run gets no fresh budget."""
+"""A single run: its options, task, clock and event log, and the loop that drives it to an end.
+Spent money and time are read from the log, so a resumed run gets no fresh budget."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from agent.log.spending import (
     payable,
 )
 from agent.log.store import RunOver, RunRow
-from agent.loop.fork import Edits, Fork, forked
+from agent.loop.fork import Edits, Fork, make_fork
 from agent.loop.resources import Resources
 from agent.loop.steps.finish import conclude
 from agent.report.result import fold
@@ -64,16 +64,16 @@ from sandbox import SandboxError
 
 log = logging.getLogger("agent")
 RUN_SECONDS = "run seconds"
-"""The cap of all of a run's work."""
+"""The name of the cap on a run's total time."""
 FORKED_PLAN = (
-    ". A fork is answered by its parent's models; forked with `--provider mock`, or another "
-    "provider, it is answered by that"
+    ". A fork uses its parent's models. To use others, fork with `--provider mock` or another "
+    "provider"
 )
 
 
 class RunRequest(TypedDict, total=False):
-    """What an interface asks of a run; see `Options`. `None` means as the settings, or a fork's
-    parent, have it."""
+    """Options that an interface passes for a run; see `Options`. `None` means the value of the
+    settings, or of a fork's parent."""
 
     max_iterations: int | None
     budget_s: float | None
@@ -88,18 +88,18 @@ class RunRequest(TypedDict, total=False):
 
 
 class Options(Value):
-    """What one run may set differently from the session."""
+    """Options of one run that may differ from the session's settings."""
 
     max_iterations: int
     budget_s: float
     search_s: float | None = None
-    """Processor seconds of one search; `None` is what the settings say."""
+    """Processor seconds of one search; `None` means the settings' value."""
     plan: ModelPlan
     caps: Caps
     ask: bool
     autonomy_level: Autonomy = "full_auto"
     answered: tuple[str, ...] = ()
-    """Names of tests that answer an earlier run's open question."""
+    """Names of tests that came from answers to an earlier run's open questions."""
     visitor: str = OWNER
     pauses: bool = False
     fork: Fork | None = None
@@ -110,28 +110,28 @@ class Options(Value):
 
     @classmethod
     def of(
-        cls, settings: Settings, plan: ModelPlan, visitor: str = OWNER, **asked: Unpack[RunRequest]
+        cls, settings: Settings, plan: ModelPlan, visitor: str = OWNER,
+        **requested: Unpack[RunRequest],
     ) -> Options:
-        """The settings, but for what is asked; a plan with a model gets the time for one."""
+        """Combines settings and request; a plan with a model gets `model_s` more seconds."""
         return cls(
             max_iterations=settings.max_iterations,
             budget_s=settings.budget_s + (settings.model_s if plan.has_model else 0.0),
             ask=settings.ask, autonomy_level=settings.autonomy_level, plan=plan,
             visitor=visitor, caps=settings.caps,
             require_confidence=settings.require_confidence,
-        ).but(settings, **asked)
+        ).updated(settings, **requested)
 
-    def but(self, settings: Settings, **asked: Unpack[RunRequest]) -> Options:
-        """These options with what is asked; `budget_s` includes models, and each search gets its
-        share."""
-        given = {name: value for name, value in asked.items() if value is not None}
-        if seconds := asked.get("budget_s"):
-            given["search_s"] = settings.search_s * seconds / max(settings.budget_s, 1.0)
-        return self.model_copy(update=given)
+    def updated(self, settings: Settings, **requested: Unpack[RunRequest]) -> Options:
+        """Applies a request; `budget_s` includes model calls and scales the time of a search."""
+        update = {name: value for name, value in requested.items() if value is not None}
+        if seconds := requested.get("budget_s"):
+            update["search_s"] = settings.search_s * seconds / max(settings.budget_s, 1.0)
+        return self.model_copy(update=update)
 
 
 class Run:
-    """A run of this session; use from its event loop."""
+    """A run of a session; use it from the session's event loop."""
 
     def __init__(
         self, id_: str, title: str, options: Options, task: Task | str, shared: Resources
@@ -141,58 +141,53 @@ class Run:
         self.options = options
         own = f"session-{uuid.uuid4().hex}"
         self.emit: Callable[[Event], Stamped] = shared.bus.writer(id_, own)
-        """Writes the session's own events."""
+        """Writes events of the session to the run's log."""
         self._task = task
         self._shared = shared
         self._store = shared.store.of(id_)
         self._first: asyncio.Task[Report] | None = None
         self._driver: asyncio.Task[None] | None = None
         self.so_far: Callable[[], Mapping[int, str]] = dict
-        """What its models have answered so far, by call."""
+        """The partial texts of model answers so far, by call."""
 
     @classmethod
     def stored(cls, row: RunRow, shared: Resources) -> Run:
-        """The run that a row of the store tells of."""
+        """Creates a run from a row of the store."""
         return cls(row.id, row.title, Options.from_json(row.options), row.task, shared)
 
     @property
     def task(self) -> Task:
-        """What the run is to do."""
         if isinstance(self._task, str):
             self._task = self._store.get(self._task, Task)
         return self._task
 
     @property
     def log(self) -> tuple[Stamped, ...]:
-        """All events so far."""
         return self._store.log(self.id)
 
     @property
     def question(self) -> Waiting | None:
-        """What the run waits for, if it does."""
+        """The question that the run waits with, if any."""
         return pending(self.log)
 
     @property
     def is_running(self) -> bool:
-        """Whether this process drives it now."""
+        """Whether this process drives the run now."""
         return self._driver is not None and not self._driver.done()
 
     @property
     def seconds(self) -> float:
-        """The budget in wall seconds, with what was added to it."""
+        """The budget in wall seconds, including extensions."""
         added = sum(one.event.seconds for one in self.log if isinstance(one.event, Extended))
         return self.options.budget_s + added
 
     @property
     def seconds_left(self) -> float:
-        """What is left of that budget."""
         return max(0.0, self.seconds - seconds_spent(self.log))
 
-    # How it begins, goes on and ends.
-
     async def begin(self, notices: Sequence[str]) -> None:
-        """Puts the run into the store and opens its log, while the engine is loaded and the
-        submitted program is judged. Raises: ValueError: its id is known."""
+        """Stores the run and opens its log, while the engine is loaded and the submitted program
+        is judged. Raises: ValueError: The run's id exists already."""
         shared, program = self._shared, self.task.solution
         shared.engine.begin()
         if program is not None and self.options.fork is None:
@@ -211,7 +206,7 @@ class Run:
         try:
             return await jail_seen(sandbox, self.task)
         except SandboxError as error:
-            # Reported here; the run's first job meets it again and ends the run with it.
+            # The run's first job fails with the same error, which ends the run.
             return JailStatus(words=f"{sandbox.name}: {error}")
 
     def _open_log(self, jail: JailStatus, notices: Sequence[str]) -> None:
@@ -244,30 +239,30 @@ class Run:
             self.emit(Notice(level="info" if planned else "warning", text=text))
 
     def drive(self, answer: ForStep | None = None) -> asyncio.Task[None]:
-        """Drives the run in the background until it ends or asks."""
-        self._driver = asyncio.create_task(self._driven(answer), name=f"run {self.id}")
-        self._driver.add_done_callback(_logged)
+        """Drives the run in the background until it ends or asks a question."""
+        self._driver = asyncio.create_task(self._drive(answer), name=f"run {self.id}")
+        self._driver.add_done_callback(_log_failure)
         return self._driver
 
-    async def settled(self) -> None:
-        """Waits until the run is driven no more."""
+    async def wait_until_idle(self) -> None:
+        """Waits until this process no longer drives the run."""
         if self._driver is not None:
             await asyncio.wait({self._driver})
 
     async def stop(self) -> None:
-        """Stops driving, at once; the run stays as far as it came."""
-        for work in (self._driver, self._first):
-            await _ended(work)
+        """Stops driving at once; the run keeps its progress."""
+        for task in (self._driver, self._first):
+            await _cancel(task)
 
     async def pause(self) -> None:
-        """Stops driving, and waits for somebody who looks at it."""
+        """Stops driving until a user opens the run again."""
         if self.question is None:
             await self.stop()
-            self._wait_for("visitor", "nobody looks at it any more; it goes on from here")
+            self._wait_for("visitor", "no page shows this run any more; it continues from here")
 
-    async def take_up(self) -> None:
-        """Notes what was lost with the process that drove the run, and what it goes on with."""
-        if not self.log:  # it was gone before the first word
+    async def resume(self) -> None:
+        """Logs what was lost with the process that drove the run, and the next steps."""
+        if not self.log:  # the process ended before the first event
             self._open_log(await self._jail(), self.options.plan.notes)
         engine = await self._shared.engine.get()
         steps = await engine.next_steps(self.id)
@@ -275,25 +270,25 @@ class Run:
         for call in lost:
             self.emit(call)
         start = fold(self.log).start
-        named = [f"“{step_words(step, start)}”" for step in STEP_WORDS if step in steps]
-        note = f"its process had ended; it continues with {', '.join(named) or 'the start'}"
-        paid = counted(len(lost), "call")
-        cut_off = f"; cut off, and counted with the most it could cost: {paid}"
-        self.emit(Resumed(note=note + (cut_off if lost else "")))
+        names = [f"“{step_words(step, start)}”" for step in STEP_WORDS if step in steps]
+        note = f"its process had ended; it continues with {', '.join(names) or 'the start'}"
+        calls = counted(len(lost), "call")
+        lost_note = f"; interrupted, and charged at the maximum cost: {calls}"
+        self.emit(Resumed(note=note + (lost_note if lost else "")))
 
-    def settled_by(self, answer: str) -> tuple[Task, Options]:
-        """Task and options of a run with an answer to this one's open question. Raises:
-        BadAnswer."""
-        rivals = fold(self.log).rivals
-        if rivals is None:
-            raise BadAnswer("That run has left no question open.")
-        test = answered_test(rivals, answer)
+    def with_answer(self, answer: str) -> tuple[Task, Options]:
+        """Returns task and options of a new run that includes an answer to this run's open
+        question. Raises: BadAnswer."""
+        patches = fold(self.log).rivals
+        if patches is None:
+            raise BadAnswer("That run has no open question.")
+        test = answered_test(patches, answer)
         if test is None:
-            raise BadAnswer("A question that is skipped needs no other run.")
+            raise BadAnswer("A skipped question needs no new run.")
         tests = self.task.tests
         task = self.task.model_copy(update={
             "tests": (*tests, test),
-            # Where they stood alone they counted, and go on to.
+            # If doctests were the only tests they decided, and continue to.
             "doctests": self.task.doctests or all(one.origin == "doctest" for one in tests),
         })
         names, fork = (*self.options.answered, test.name), self.options.fork
@@ -301,11 +296,11 @@ class Run:
         return task, self.options.model_copy(update={"answered": names, "fork": fork})
 
     async def forked(
-        self, iteration: int, edits: Edits, plan: ModelPlan | None, **asked: Unpack[RunRequest]
+        self, iteration: int, edits: Edits, plan: ModelPlan | None, **requested: Unpack[RunRequest]
     ) -> tuple[Task, Options]:
-        """Task and options of a fork of this run; see `agent.loop.fork.forked`."""
+        """Returns task and options of a fork of this run; see `agent.loop.fork.make_fork`."""
         engine = await self._shared.engine.get()
-        task, fork = await forked(
+        task, fork = await make_fork(
             self.id, self.task, self.log, iteration, edits, engine, self._store
         )
         if plan is not None and plan != self.options.plan:
@@ -314,26 +309,26 @@ class Run:
             fork = fork.model_copy(update={"parent": parent})
         own = self.options
         first_model = plan is not None and plan.has_model and not own.plan.has_model
-        usual = self._shared.settings
-        longer_s = usual.model_s if first_model else 0.0
+        settings = self._shared.settings
+        extra_s = settings.model_s if first_model else 0.0
         return task, own.model_copy(update={
             "fork": fork, "plan": plan or own.plan, "pauses": False,
-            "budget_s": own.budget_s + longer_s,
-        }).but(usual, **asked)
+            "budget_s": own.budget_s + extra_s,
+        }).updated(settings, **requested)
 
     async def conclude(
-        self, outcome: RunOutcome, reason: str, *, is_of_time: bool = False
+        self, outcome: RunOutcome, reason: str, *, out_of_time: bool = False
     ) -> None:
-        """Writes the last event of a run that did not reach its last step."""
+        """Logs the final event of a run that did not reach its last step."""
         engine = await self._shared.engine.get()
         state = await engine.state(self.id)
-        if is_of_time:
+        if out_of_time:
             state = {**state, "stopped": "time"}
-        with suppress(RunOver):  # it may have come to its end meanwhile
+        with suppress(RunOver):  # it may have ended meanwhile
             required = self.options.require_confidence
             conclude(state, self._store, self.log, self.emit, outcome, reason, required)
 
-    async def _driven(self, answer: ForStep | None) -> None:
+    async def _drive(self, answer: ForStep | None) -> None:
         context, clock = self.context(), asyncio.timeout(None)
         try:
             engine = await self._shared.engine.get()
@@ -341,14 +336,14 @@ class Run:
                 async with clock:
                     clock.reschedule(asyncio.get_running_loop().time() + self.seconds_left)
                     async for question in engine.run(self.id, context, answer):
-                        # Asked again, it may be answered again: what was said was lost.
+                        # The step asks again because its earlier answer was lost: accept a new one.
                         self._store.forget_answer(self.id, question.interrupt)
                         self.emit(question)
         except TimeoutError as error:
             if not clock.expired():
                 self.emit(RunFailed(error=f"TimeoutError: {error}"))
                 raise
-            words = f"the run's {self.seconds:g} seconds are over"
+            words = f"the run's {self.seconds:g} seconds are used up"
             await self._pause(OverBudget(words, RUN_SECONDS))
         except OverBudget as error:
             await self._pause(error)
@@ -362,32 +357,32 @@ class Run:
         except SandboxError as error:
             await self.conclude("not_fixable", f"the sandbox cannot run code: {error}")
         except RunOver:
-            log.info("the run %s was ended from elsewhere", self.id)
+            log.info("run %s was ended by another process", self.id)
         except Exception as error:
             self.emit(RunFailed(error=f"{type(error).__name__}: {error}"))
             raise
         finally:
-            await _ended(self._first)
+            await _cancel(self._first)
             self._first = None
             await context.router.close()
 
-    async def _pause(self, over: OverBudget) -> None:
+    async def _pause(self, error: OverBudget) -> None:
         if self.options.pauses:
-            self._wait_for("budget", str(over), self._more(over))
+            self._wait_for("budget", str(error), self._extension(error))
         else:
-            await self.conclude("budget", str(over), is_of_time=over.cap == RUN_SECONDS)
+            await self.conclude("budget", str(error), out_of_time=error.cap == RUN_SECONDS)
 
-    def _more(self, over: OverBudget) -> Extended | None:
-        """What is offered at a cap: as much again or what the next call lacks; to a visitor within
-        the host's caps."""
-        if over.cap == RUN_SECONDS:
+    def _extension(self, error: OverBudget) -> Extended | None:
+        """The extension offered at a cap: the cap again, or what the next call needs; for a
+        visitor within the host's caps."""
+        if error.cap == RUN_SECONDS:
             return Extended(seconds=self.options.budget_s)
-        shared, options = self._shared.settings, self.options
-        whose, _, unit = over.cap.partition(" ")
-        caps = options.caps if over.is_of_the_run else shared.role_budgets.get(whose, Caps())
-        amount = max(getattr(caps, unit, None) or 0, over.lacks)
-        most = getattr(shared.caps, unit, None) if options.visitor != OWNER else None
-        if not 0 < amount <= (inf if most is None else most):
+        settings, options = self._shared.settings, self.options
+        role, _, unit = error.cap.partition(" ")
+        caps = options.caps if error.is_of_the_run else settings.role_budgets.get(role, Caps())
+        amount = max(getattr(caps, unit, None) or 0, error.lacks)
+        limit = getattr(settings.caps, unit, None) if options.visitor != OWNER else None
+        if not 0 < amount <= (inf if limit is None else limit):
             return None
         return Extended.model_validate({unit: payable(amount) if unit == "usd" else amount})
 
@@ -399,10 +394,8 @@ class Run:
                 interrupt=f"{needs}-{uuid.uuid4().hex}", question=words, needs=needs, more=more,
             ))
 
-    # What its steps may touch.
-
     def context(self) -> Context:
-        """What its steps may touch."""
+        """Builds the context that the run's steps work with."""
         shared, options = self._shared, self.options
         return Context(
             task=self.task,
@@ -431,15 +424,14 @@ class Run:
         )
 
     def _router(self) -> Router:
-        """Asks the plan's models with the visitor's keys, and logs what is spent."""
+        """Builds the router that calls the plan's models with the visitor's keys and logs costs."""
         shared, options, entries = self._shared, self.options, self.log
-        kept = ledger(options.caps, shared.settings.role_budgets, entries)
         first = next_call(entries)
         redactor = shared.models.redactor()
         router = Router(
             plan=options.plan,
             open=lambda choice: shared.models.provider(choice, options.visitor),
-            ledger=kept,
+            ledger=ledger(options.caps, shared.settings.role_budgets, entries),
             prices=shared.models.prices,
             tell=lambda occurrence: self.emit(
                 event_of(occurrence, first, redactor.text, self._store.put)
@@ -458,15 +450,15 @@ class Run:
         return router
 
 
-def _logged(driver: asyncio.Task[None]) -> None:
+def _log_failure(driver: asyncio.Task[None]) -> None:
     if not driver.cancelled() and driver.exception() is not None:
-        # Recorded as `run_failed` already; the traceback belongs into the process's log.
+        # The run's log has `run_failed`; the traceback goes to the process's log.
         log.error("a run failed", exc_info=driver.exception())
 
 
-async def _ended(work: asyncio.Task[Any] | None) -> None:
-    if work is not None:
-        work.cancel()
-        await asyncio.wait({work})
-        if not work.cancelled():
-            work.exception()
+async def _cancel(task: asyncio.Task[Any] | None) -> None:
+    if task is not None:
+        task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()

@@ -1,5 +1,5 @@
-"""Critique: a review before a program is kept, without its verdict. What nobody reviewed is not
-kept; an objection counts once it is a test that was judged."""
+"""The critique step: a critic reviews a program before it is accepted, without its verdict. An
+unreviewed program is not accepted; an objection counts once it is a test that was judged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent.core.events import Critiqued
 from agent.core.state import State, Suite
 from agent.iteration.context import Context
 from agent.iteration.strategies import say_enough
-from agent.loop.steps.specify import announce, derived_test, is_asked
+from agent.loop.steps.specify import announce, derived_test, is_tested
 from agent.propose.arbitration import stands_in
 from agent.propose.roles import CRITIC, Critique, Objection, ask_if_it_answers
 from agent.propose.wording import tests_of
@@ -19,7 +19,7 @@ from llm.errors import OverBudget
 
 
 async def critique(state: State, ctx: Context) -> State:
-    """Asks the critic about a program that was written or changed, once for each."""
+    """Asks the critic once about each written or changed program."""
     before = ctx.store.get(state["base_id"], Solution)
     after = ctx.store.get(state["solution_id"], Solution)
     is_as_submitted = after.files == before.files and ctx.task.solution is not None
@@ -27,7 +27,7 @@ async def critique(state: State, ctx: Context) -> State:
         return {}
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
-    # What few tests let pass is read beside the words, where there are any.
+    # With few tests, the critic also compares the program with the task's text.
     is_thin = bool(ctx.task.text) and not say_enough(suite.oracle)
     free = (ctx.free(state) and not is_thin) or not ctx.settings.enable_critic
     update: State = {"reviewed": state["solution_id"], "objection": ""}
@@ -45,7 +45,7 @@ async def critique(state: State, ctx: Context) -> State:
                 "crash_only": not report.oracle,
             },
             free=free,
-            without="A program that nobody reviewed is not kept.",
+            without="A program without a review is not accepted.",
         )
     except OverBudget as error:
         if ctx.pauses:
@@ -64,12 +64,13 @@ async def critique(state: State, ctx: Context) -> State:
 def _unreviewed(ctx: Context, outcome: RunOutcome, why: str) -> State:
     ctx.emit(Critiqued(verdict="unreviewed", note=why))
     return {
-        "outcome": outcome, "stopped": "critic", "reason": f"it could not be reviewed: {why}",
+        "outcome": outcome, "stopped": "critic",
+        "reason": f"the program could not be reviewed: {why}",
     }
 
 
 def _refused_by_rule(ctx: Context, answer: Critique) -> State:
-    """A rule has seen a changed test or a deliberate end removed."""
+    """Ends the run: a rule found a changed test or a removed deliberate exit."""
     ctx.emit(Critiqued(verdict="reject", note=answer.note))
     return {
         "outcome": "unresolved", "stopped": "critic",
@@ -78,7 +79,7 @@ def _refused_by_rule(ctx: Context, answer: Critique) -> State:
 
 
 def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> State:
-    """The suite with a test for each objection that quotes the task."""
+    """Adds a test for each objection that quotes the task."""
     fresh = _tests_of(answer.objections, ctx.task.text, suite)
     if not fresh:
         ctx.emit(Critiqued(verdict="object", note=answer.note))
@@ -87,8 +88,8 @@ def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> Sta
         verdict="reject", note=answer.note, tests=tuple(test.name for test in fresh),
     ))
     announce(ctx, fresh)
-    said = f"A reviewer of a program that was tried says: {answer.note}"
-    rounds = ctx.rounds(state).with_note(said)
+    note = f"A reviewer of a program that was tried says: {answer.note}"
+    rounds = ctx.rounds(state).with_note(note)
     grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
     return {
         "suite_id": ctx.store.put(grown), "rounds_id": ctx.store.put(rounds),
@@ -106,14 +107,14 @@ def _tests_of(
         test = derived_test(one.call, one.expected, words)
         if test is not None and stands_in(one.quote, words) and (
             test.name not in names and test.code not in codes
-            and not is_asked(one.call, suite.all)
+            and not is_tested(one.call, suite.all)
         ):
             found[test.name] = test
     return tuple(found.values())
 
 
 def _text_of(after: Solution, before: Solution) -> str:
-    """The program; of several files the changed ones, each after a line with its path."""
+    """The program's text, or for several files the changed ones with their paths."""
     if len(after.files) == 1:
         return after.text
     shown = after.changed_from(before) or after.changed_from(before.model_copy(

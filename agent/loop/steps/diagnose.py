@@ -1,11 +1,11 @@
-"""Diagnose: where and why it fails, from the real run; or why no edit could help."""
+"""The diagnose step: where and why the program fails, or why no edit can help."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 
-from agent.core.domain import Diagnosis, Report, Solution, SuspiciousLine, TestCase
+from agent.core.domain import Diagnosis, Report, Solution, SuspiciousLine, TestCase, counted
 from agent.core.events import Diagnosed, Notice, Recalled
 from agent.core.state import State, Suite, is_repaired
 from agent.iteration.context import Context
@@ -34,7 +34,7 @@ from agent.target.failures.causes import classify
 
 
 async def diagnose(state: State, ctx: Context) -> State:
-    """Classifies the failure, blames lines by coverage, and asks the debugger."""
+    """Classifies the failure, localises suspicious lines by coverage, and asks the debugger."""
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
     report = suite.seen_of(ctx.store.get(state["report_id"], Report))
@@ -43,24 +43,24 @@ async def diagnose(state: State, ctx: Context) -> State:
         names = [name for name in suite.flaky if name in failing]
         return {
             "outcome": "unresolved",
-            "reason": "the repair passes every steady test, but "
+            "reason": "the repair passes every deterministic test, but "
             f"{', '.join(names)} still fails in some of {RUNS} runs",
         }
     found = await asyncio.to_thread(classify, report, ctx.task, solution)
     if found.fixable and not found.blamed and ctx.task.project is None:
-        tests, cases = by_case(suite.visible, report)
-        seen = await trace(
-            solution, tests, ctx.task, ctx.sandbox, hanging=hanging(tests, cases), report=cases,
-            together=bool(suite.together),
+        tests, case_report = by_case(suite.visible, report)
+        traces = await trace(
+            solution, tests, ctx.task, ctx.sandbox, hanging=hanging(tests, case_report),
+            report=case_report, together=bool(suite.together),
         )
-        ctx.screenings.watched(solution, tests, seen)
-        lines = await asyncio.to_thread(suspicious_lines, seen, solution.text)
+        ctx.screenings.watched(solution, tests, traces)
+        lines = await asyncio.to_thread(suspicious_lines, traces, solution.text)
         found = found.model_copy(update={"blamed": lines})
     if found.fixable and failing & {*suite.together}:
         words = together_words([name for name in suite.together if name in failing])
         found = found.model_copy(update={"cause": f"{words}; {found.cause}"})
     if found.fixable:
-        answer = await _asked(ctx, state, suite, solution, report, _shown(
+        answer = await _ask_debugger(ctx, state, suite, solution, report, _prompt_values(
             ctx, solution, report, found,
             [test for test in suite.visible if test.name in failing],
         ), found)
@@ -81,35 +81,35 @@ async def diagnose(state: State, ctx: Context) -> State:
     return update
 
 
-async def _asked(
+async def _ask_debugger(
     ctx: Context, state: State, suite: Suite, solution: Solution, report: Report,
-    shown: dict[str, str], found: Diagnosis,
+    values: dict[str, str], found: Diagnosis,
 ) -> RootCause | None:
-    """What the debugger says, by tools where it can; no model is paid before a free search
-    failed."""
+    """Asks the debugger, with tools if the model supports them. No model is paid before a free
+    search has failed."""
     searches = ctx.settings.enable_search and not is_guess(ctx.task, suite.oracle)
     free = searches and not state.get("paid", False)
-    without = "The run goes on with what was seen by running the program."
-    looks, most_seen = (0, 0) if free else await allowed_looks(ctx)
-    if looks:
-        tools = looking_tools(ctx, solution, suite, report, most_seen)
-        return await looked_around(ctx, shown, tools, looks, most_seen, without=without)
+    without = "The run continues with the findings from running the program."
+    calls, max_chars = (0, 0) if free else await allowed_looks(ctx)
+    if calls:
+        tools = looking_tools(ctx, solution, suite, report, max_chars)
+        return await looked_around(ctx, values, tools, calls, max_chars, without=without)
     return await ask_if_it_answers(
-        ctx, DEBUGGER, shown, {"found": found}, free=free, without=without
+        ctx, DEBUGGER, values, {"found": found}, free=free, without=without
     )
 
 
-def _shown(
+def _prompt_values(
     ctx: Context, solution: Solution, report: Report, found: Diagnosis, cases: Sequence[TestCase]
 ) -> dict[str, str]:
-    facts = {"task": ctx.task.text, "failures": failures(report)}
+    values = {"task": ctx.task.text, "failures": failures(report)}
     if is_one_file(ctx.task, solution):
-        return facts | {
+        return values | {
             "code": numbered(solution.text), "tests": tests(cases),
             "suspects": suspects(found.blamed),
         }
     suspected = suspects_of(ctx.log(), solution)
-    return facts | {
+    return values | {
         "code": shown_files(solution, suspected, numbers=True), "tests": tests_of(ctx.task, cases),
         "suspects": named_suspects(suspected),
     }
@@ -118,20 +118,22 @@ def _shown(
 def combined(
     found: Diagnosis, answer: RootCause, text: str, *, one_file: bool = True
 ) -> Diagnosis:
-    """The findings by rule with the debugger's; a model alone cannot end a run, and its lines count
-    for one file only."""
+    """Combines the rule-based findings with the debugger's. A model alone cannot end a run, and its
+    lines count only for a program of one file."""
     if answer == RootCause.of(found):
         return found
     lines = text.split("\n") if one_file else []
-    sure = answer.confidence / 100
+    confidence = answer.confidence / 100
     known = {one.line: one for one in found.blamed}
     named = [
-        known.get(line, SuspiciousLine(line=line, suspicion=sure, text=lines[line - 1].strip()))
+        known.get(
+            line, SuspiciousLine(line=line, suspicion=confidence, text=lines[line - 1].strip())
+        )
         for line in dict.fromkeys(answer.lines) if line <= len(lines)
     ]
     doubts = () if answer.fixable else ("the debugger thinks that no edit of it can help",)
     return found.model_copy(update={
-        "category": answer.category, "cause": answer.cause, "confidence": sure,
+        "category": answer.category, "cause": answer.cause, "confidence": confidence,
         "evidence": (
             *found.evidence, f"seen by rule: {found.cause}", *filter(None, [answer.evidence]),
             *doubts,
@@ -149,14 +151,10 @@ def _remind(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution
     try:
         lessons = ctx.memory.lessons_for(symptom, ctx.task.project.root if ctx.task.project else "")
     except MemoryFault as error:
-        ctx.emit(Notice(level="warning", text=f"{error} The run goes on without it."))
+        ctx.emit(Notice(level="warning", text=f"{error} The run continues without it."))
         return
     if lessons:
-        one = len(lessons) == 1
-        words = "a lesson of earlier failures comes" if one else (
-            f"{len(lessons)} lessons of earlier failures come"
-        )
         ctx.emit(Recalled(
-            hit=False, note=f"{words} to mind",
+            hit=False, note=f"found {counted(len(lessons), 'lesson')} of similar failures",
             lessons=tuple(lesson.text for lesson in lessons),
         ))

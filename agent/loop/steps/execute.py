@@ -1,4 +1,5 @@
-"""Execute and arbitrate: the whole suite on the current program, and derived tests that fail."""
+"""The execute and arbitrate steps: run the suite on the current program, and validate derived tests
+that fail."""
 
 from __future__ import annotations
 
@@ -26,11 +27,11 @@ async def execute(state: State, ctx: Context) -> State:
     update: State = {
         "report_id": ctx.store.put(report), "objected": False, "edited": False,
     }
-    return update | _shown(state, ctx, suite, report)
+    return update | _show_refuting(state, ctx, suite, report)
 
 
-def _shown(state: State, ctx: Context, suite: Suite, report: Report) -> State:
-    """A held-out test that refuted a repair is shown from now on, and proves no more."""
+def _show_refuting(state: State, ctx: Context, suite: Suite, report: Report) -> State:
+    """Shows a held-out test that refuted a repair; from then on it proves nothing."""
     held = {test.name for test in suite.held_out}
     failing = {verdict.test for verdict in report.failing}
     if not failing & held or (state["iteration"] == 0 and failing - held):
@@ -38,14 +39,14 @@ def _shown(state: State, ctx: Context, suite: Suite, report: Report) -> State:
     ctx.emit(
         Notice(
             level="info",
-            text="The repair fails the test that was held out; it is shown to the repair now.",
+            text="The repair fails the held-out test. The next repair may read that test.",
         )
     )
     return {"suite_id": ctx.store.put(suite.shown().model_copy(update={"consulted": True}))}
 
 
 async def arbitrate(state: State, ctx: Context) -> State:
-    """Rules on each derived test that the program fails; none is ever edited to fit."""
+    """Validates each derived test that the program fails; no test is edited."""
     suite = ctx.store.get(state["suite_id"], Suite)
     report = ctx.store.get(state["report_id"], Report)
     solution = ctx.store.get(state["solution_id"], Solution)

@@ -1,4 +1,4 @@
-"""Finish: the outcome, computed from reports, and the run's last event."""
+"""The finish step: computes the outcome from reports and logs the run's last event."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from agent.report.result import KEPT, fold
 from agent.report.words import ending_words
 
 LEAST_PROPOSED = 0.3
-"""Less likely patches are not proposed."""
-UNLIKELY = "an edit that passes the tests was found, but it is unlikely to be right"
+"""The minimum confidence of a proposed patch."""
+UNLIKELY = "an edit that passes the tests was found, but it is unlikely to be correct"
 
 
 async def finish(state: State, ctx: Context) -> State:
-    """Says how the run ended; a refused or failing program is never presented as healed."""
+    """Computes the outcome; a refused or failing program is never reported as healed."""
     outcome = conclude(
         state, ctx.store, ctx.log(), ctx.emit, state.get("outcome"), state.get("reason", ""),
         ctx.settings.require_confidence,
@@ -32,25 +32,29 @@ def conclude(
     state: State, store: Store, log: Sequence[Stamped], emit: Callable[[Event], Stamped],
     refused: RunOutcome | None, reason: str, required: float,
 ) -> RunOutcome:
-    """Emits the last event. `refused`: the outcome of a run short of its goal; `required`: the
-    least confidence that counts as healed."""
+    """Emits the last event.
+
+    Args:
+        refused: The outcome of a run that did not reach its goal.
+        required: The minimum confidence that counts as healed.
+    """
     state, refused = restored(state, store, emit, refused)
     base = store.get(state["base_id"], Solution) if "base_id" in state else None
     report = store.get(state["report_id"], Report) if "report_id" in state else None
-    kept, edit = base, ""
+    final, edit = base, ""
     outcome: RunOutcome = refused or "unresolved"
-    likely = state.get("confidence", 1.0)
+    confidence = state.get("confidence", 1.0)
     required = 0.0 if state.get("accepted") else required
     if refused is None and report is not None and report.passed:
-        patched = kept = store.get(state["solution_id"], Solution)
+        patched = final = store.get(state["solution_id"], Solution)
         if not is_repaired(state):
             outcome, reason = "healthy", state["proof_why"]
         elif report.oracle:
             outcome, edit, reason = "healed", state["note"], state["proof_why"]
-            if likely < min(required, LEAST_PROPOSED):
-                kept, outcome, edit = base, "unresolved", ""
-                reason = f"{UNLIKELY}, as {state['unsure']}: {patched.note}"
-            elif likely < required:
+            if confidence < min(required, LEAST_PROPOSED):
+                final, outcome, edit = base, "unresolved", ""
+                reason = f"{UNLIKELY}, because {state['unsure']}: {patched.note}"
+            elif confidence < required:
                 outcome = "proposed"
         else:
             outcome, edit = "crash_stopped", state["note"]
@@ -66,15 +70,15 @@ def conclude(
             stopped=state.get("stopped") if not good else None,
             proof=state.get("proof") if good else None,
             confidence=fold(log).confidence if outcome == "healthy" else
-            likely if is_repaired(state) and "confidence" in state else None,
+            confidence if is_repaired(state) and "confidence" in state else None,
             unsure=state.get("unsure", ""),
             fitting=fold(log).fitting_so_far if outcome in ("healed", "proposed") else 1,
             strategy=state.get("strategy") if good and is_repaired(state) else None,
             edit=edit,
             reason=reason or f"still failing after {iterations} iterations",
-            diff=kept.diff(base) if kept is not None and base is not None else "",
-            code=kept.text if kept is not None else "",
-            solution=kept.id if kept is not None else "",
+            diff=final.diff(base) if final is not None and base is not None else "",
+            code=final.text if final is not None else "",
+            solution=final.id if final is not None else "",
             stdout=report.ending.stdout if report is not None and report.ending else "",
             iterations=iterations,
             candidates=state.get("candidates", 0),

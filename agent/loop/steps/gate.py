@@ -1,6 +1,6 @@
-"""Gate, permit, help and ask: a person decides whether a repair is kept or a model is asked, what
-else is tried, and which behaviour is right. Nothing happens before `interrupt`, as the step is run
-again from its first line."""
+"""The interactive steps: `permit` (call a model?), `gate` (accept the repair?), `help` (what to try
+next?) and `ask` (which behaviour is right?). Nothing has effects before `interrupt`, because the
+step runs again from its first line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 
 from langgraph.types import interrupt
 
-from agent.core.domain import Alternatives, CompetingPatches, Solution, TestCase
+from agent.core.domain import Alternatives, CompetingPatches, Solution, TestCase, counted
 from agent.core.events import Ambiguous, Notice, fold_attempts
 from agent.core.settings import GENERATOR
 from agent.core.state import Iteration, State, Suite, is_repaired
@@ -30,18 +30,18 @@ from agent.search.ranking.question import (
 )
 
 MAX_EDITS = 10
-"""Failing programs of a person in a row."""
-NO_READER = "no model is there that could read it"
+"""The maximum number of a user's failing programs in a row."""
+NO_READER = "no model is available to read it"
 
 
 async def permit(state: State, ctx: Context) -> State:
-    """Waits for leave to ask a model for a program or a repair; asked where `asks_leave`."""
+    """Waits for permission to ask a model for a program or a repair."""
     model = ctx.plan.of(GENERATOR)
-    assert model is not None, "leave is asked for where there is a model"
+    assert model is not None, "permission is asked for only if there is a model"
     what = "a repair" if "base_id" in state else "a first program"
     tests = ctx.store.get(state["suite_id"], Suite).visible
     answer = Review.of(interrupt({
-        "question": f"Ask {model.words} for {what}? It is judged by {len(tests)} tests: "
+        "question": f"Ask {model.words} for {what}? Judged by {counted(len(tests), 'test')}: "
         f"{'; '.join(test.name for test in tests[:5])}{' …' if len(tests) > 5 else ''}",
         "needs": "leave",
     }))
@@ -49,12 +49,12 @@ async def permit(state: State, ctx: Context) -> State:
         return {"permitted": True}
     return {
         "outcome": "unresolved", "stopped": "person",
-        "reason": f"leave to ask {model.words} for {what} was not given",
+        "reason": f"the user did not permit asking {model.words} for {what}",
     }
 
 
 async def gate(state: State, ctx: Context) -> State:
-    """Passes, or waits for a `Review` of the repair."""
+    """Passes the repair, or waits for a `Review` of it."""
     other = second_opinion(state, ctx)
     if other is not None:
         return other
@@ -64,37 +64,36 @@ async def gate(state: State, ctx: Context) -> State:
     base = ctx.store.get(state["base_id"], Solution)
     solution = ctx.store.get(state["solution_id"], Solution)
     what = "repair" if is_repaired(state) else "first draft"
-    edited = state.get("edit_told", "")
     answer = Review.of(interrupt({
-        "question": f"{edited}Keep {'that' if edited else 'this'} {what}? "
+        "question": f"{state.get('edit_told', '')}Accept the {what}? "
         f"Proof {state['proof']}: {state['proof_why']}",
         "needs": "review", "diff": solution.diff(base), "code": solution.text,
         "tried": state.get("edit_tried", ""), "unhinted": _unhinted(state, ctx),
     }))
     if answer.code is not None and answer.code != solution.text:
-        return await _changed(state, ctx, solution.with_text(answer.code, origin="user"))
-    if answer.approve or answer.code is not None:  # the program as it should be stands there
+        return await _judge_edit(state, ctx, solution.with_text(answer.code, origin="user"))
+    if answer.approve or answer.code is not None:  # the submitted text is the repair itself
         return {"asking": False, "escalated": False, "accepted": True}
     return _rejected(state, ctx, answer.hint, solution, what)
 
 
 async def help_(state: State, ctx: Context) -> State:
-    """Waits for a `Review` where every way was tried: a hint for a model, or the program itself."""
+    """Waits for a `Review` after all approaches failed: a hint for a model, or a program."""
     base = ctx.store.get(state["base_id"], Solution)
     found = best_of(fold_attempts(ctx.log()))
     best = base if found is None else found.solution
     answer = Review.of(interrupt({
         "question": f"{state.get('edit_told', '')}No repair was found: {state['reason']}. "
-        "What else is to be tried?",
+        "What should be tried next?",
         "needs": "help", "diff": best.diff(base), "code": best.text,
         "tried": state.get("edit_tried", ""),
         "unhinted": NO_READER if ctx.plan.of(GENERATOR) is None else "",
     }))
     if answer.code is not None:
         edited = best.with_text(answer.code, origin="user")
-        update = await _changed(state, ctx, edited)
-        kept = update.get("edited", False)
-        return update | {"outcome": None, "stopped": None} if kept else update
+        update = await _judge_edit(state, ctx, edited)
+        accepted = update.get("edited", False)
+        return update | {"outcome": None, "stopped": None} if accepted else update
     if not answer.hint.strip() or ctx.plan.of(GENERATOR) is None:
         return {"helped": True, "asking": False}
     rounds = ctx.rounds(state).with_note(f"A person says: {answer.hint.strip()}")
@@ -105,30 +104,28 @@ async def help_(state: State, ctx: Context) -> State:
     }
 
 
-async def _changed(state: State, ctx: Context, edited: Solution) -> State:
-    """A person's own edit is judged like any other; one that fails is reported with the
-    question."""
+async def _judge_edit(state: State, ctx: Context, edited: Solution) -> State:
+    """Judges a user's edit like any other; a failing edit is reported with the next question."""
     suite = ctx.store.get(state["suite_id"], Suite)
     report = suite.ruled(await ctx.judge(edited, suite.all))
     if not report.passed:
         failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])
-        many = len(report.failing)
-        words = f"Your version fails {many} test{'s' * (many > 1)} ({failing})"
+        words = f"Your version fails {counted(len(report.failing), 'test')} ({failing})"
         count = state.get("failed_edits", 0) + 1
         if count >= MAX_EDITS:
             return {
                 "outcome": "unresolved", "stopped": "person", "asking": False, "helped": True,
-                "reason": f"{count} programs of a person's failed; {words[0].lower()}{words[1:]}",
+                "reason": f"{count} of the user's programs failed; {words[0].lower()}{words[1:]}",
             }
         return {
             "asking": True, "failed_edits": count, "edit_tried": edited.text,
-            "edit_told": f"{words}; what stood before it stays. ",
+            "edit_told": f"{words}, so the version before it stays. ",
         }
     base = ctx.store.get(state["base_id"], Solution)
-    note = f"{state['note']}, changed by a person" if state.get("note") else "changed by a person"
+    note = f"{state['note']}, changed by the user" if state.get("note") else "changed by the user"
     edited = edited.model_copy(update={"note": note})
     propose(ctx.emit, state["iteration"], "person", edited, base)
-    if suite.held_out:  # its author has seen every test
+    if suite.held_out:  # the user has seen every test
         suite = suite.shown().model_copy(update={"unheld": "seen"})
     return {
         "solution_id": ctx.store.put(edited), "note": note, "strategy": "person", "rivals_id": "",
@@ -139,22 +136,24 @@ async def _changed(state: State, ctx: Context, edited: Solution) -> State:
 
 def _unhinted(state: State, ctx: Context) -> str:
     if not is_repaired(state):
-        return "what a first draft lacks belongs into the task's words"
+        return "requirements of a first draft belong in the task's text"
     if ctx.plan.of(GENERATOR) is None:
         return NO_READER
     if not may_ask(ctx):
-        return "no time is left for a model to read it"
+        return "no time is left for a model to use it"
     following = go_on(state, ctx, ctx.rounds(state))
     return STOPPED.get(following.why, "") if isinstance(following, NoMore) else ""
 
 
 def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: str) -> State:
-    """The end, or with a hint another iteration by a model from the first program."""
+    """Ends the run, or with a hint starts another model iteration from the first program."""
     reason = f"the {what} was rejected at the gate"
-    over: State = {"outcome": "unresolved", "stopped": "person", "asking": False}
     why = _unhinted(state, ctx) if hint.strip() else ""
     if why or not hint.strip():
-        return over | {"reason": f"{reason}; {why}" if why else reason}
+        return {
+            "outcome": "unresolved", "stopped": "person", "asking": False,
+            "reason": f"{reason}; {why}" if why else reason,
+        }
     base = ctx.store.get(state["base_id"], Solution)
     rounds = ctx.rounds(state).with_note(
         f"{solution.diff(base)}\nA person has rejected this, and says: {hint.strip()}"
@@ -162,7 +161,7 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
     last = rounds.all[-1] if rounds.all else Iteration(approach="search")
     following = go_on(state, ctx, rounds)
     if isinstance(following, NoMore) or following == "search":
-        following = "rewrite"  # no search reads a hint
+        following = "rewrite"  # a search cannot use a hint
     first = ctx.first_report
     suite = ctx.store.get(state["suite_id"], Suite)
     return begun(state, ctx, following, last) | {
@@ -174,60 +173,58 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
 
 
 async def ask(state: State, ctx: Context) -> State:
-    """Passes, or waits for `{"answer": ...}`; the answer joins the suite as a test (see
-    `answered_test`)."""
+    """Passes, or waits for `{"answer": ...}` and adds the answer as a test (`answered_test`)."""
     if not ctx.settings.ask or not state.get("rivals_id") or state.get("asked", 0) >= MAX_ASKED:
         return {"asking": False}
     alternatives = ctx.store.get(state["rivals_id"], Alternatives)
     base = ctx.store.get(state["base_id"], Solution)
-    rivals = question(alternatives, base)
-    if rivals is None:
+    patches = question(alternatives, base)
+    if patches is None:
         return {"asking": False}
-    words = in_words(rivals)
-    given = interrupt({
+    words = in_words(patches)
+    reply = interrupt({
         "question": f"{words[0].upper()}{words[1:]}: which is right?", "diff": "",
-        "rivals": json.loads(rivals.to_json()),
+        "rivals": json.loads(patches.to_json()),
     })
-    test = _test(rivals, given, ctx)
+    test = _test(patches, reply, ctx)
     if test is None:
-        # A user who skips one question is not asked the next; this one stays to be seen.
-        ctx.emit(Ambiguous(iteration=state["iteration"], rivals=rivals))
+        # A user who skips one question is not asked another; the run reports this one as open.
+        ctx.emit(Ambiguous(iteration=state["iteration"], rivals=patches))
         return {"asking": False, "asked": MAX_ASKED}
     announce(ctx, (test,))
     suite = ctx.store.get(state["suite_id"], Suite)
     suite = suite.model_copy(update={"visible": (*suite.visible, test)})
-    left = await confirmed_alternatives(
+    remaining = await confirmed_alternatives(
         fitting(alternatives, test), lambda one: ctx.judge(one, suite.visible),
         lambda: ctx.seconds_left <= 0,
     )
-    return _chosen(state, ctx, base, left) | {
+    return _take_first(state, ctx, base, remaining) | {
         "suite_id": ctx.store.put(suite), "asked": state.get("asked", 0) + 1,
     }
 
 
-def _test(rivals: CompetingPatches, given: object, ctx: Context) -> TestCase | None:
-    answer = given.get("answer") if isinstance(given, dict) else None
+def _test(patches: CompetingPatches, reply: object, ctx: Context) -> TestCase | None:
+    answer = reply.get("answer") if isinstance(reply, dict) else None
     try:
-        return answered_test(rivals, answer if isinstance(answer, str) else "")
+        return answered_test(patches, answer if isinstance(answer, str) else "")
     except BadAnswer as error:
-        ctx.emit(Notice(level="warning", text=f"The question was left open. {error}"))
+        ctx.emit(Notice(level="warning", text=f"The question stays open. {error}"))
         return None
 
 
-def _chosen(state: State, ctx: Context, base: Solution, left: Alternatives) -> State:
-    """The state with the likeliest behaviour left; else the program stays, and fails the new
+def _take_first(state: State, ctx: Context, base: Solution, remaining: Alternatives) -> State:
+    """Takes the likeliest remaining behaviour; without one the program stays and fails the new
     test."""
-    if not left.behaviours:
+    if not remaining.behaviours:
         return {"rivals_id": "", "asking": False}
-    first = left.behaviours[0]
-    update: State = {
-        "rivals_id": ctx.store.put(left) if len(left.behaviours) > 1 else "", "asking": False,
-    }
+    first = remaining.behaviours[0]
+    several = len(remaining.behaviours) > 1
+    update: State = {"rivals_id": ctx.store.put(remaining) if several else "", "asking": False}
     key = ctx.store.put(first.solution)
     if key != state["solution_id"]:
         propose(ctx.emit, state["iteration"], "search", first.solution, base)
         update |= {"solution_id": key, "note": first.note}
-    further = question(left, base)
+    further = question(remaining, base)
     if further is not None:
         ctx.emit(Ambiguous(iteration=state["iteration"], rivals=further))
         update["asking"] = state.get("asked", 0) + 1 < MAX_ASKED

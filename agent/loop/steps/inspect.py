@@ -1,5 +1,4 @@
-"""Inspect and simplify, off by default: risky calls of a written program are named, and what cannot
-run is removed."""
+"""The inspect and simplify steps, off by default: report risky calls and remove dead code."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from agent.search.inspection.risky import risks
 
 
 async def inspect(state: State, ctx: Context) -> State:
-    """Names each risky call; a new one is a doubt about the proof."""
+    """Reports each risky call; a new one lowers the proof."""
     solution = ctx.store.get(state["solution_id"], Solution)
     submitted = ctx.task.solution or Solution(files=(), entry=solution.entry)
     fresh = []
@@ -23,11 +22,11 @@ async def inspect(state: State, ctx: Context) -> State:
             ctx.emit(Notice(level="warning", text=f"Risky: {risk}."))
             if one.call not in known:
                 fresh.append(risk)
-    return {"risk": f"it brings a risky call, {fresh[0]}" if fresh else ""}
+    return {"risk": f"it adds a risky call, {fresh[0]}" if fresh else ""}
 
 
 async def simplify(state: State, ctx: Context) -> State:
-    """Takes the shorter program where it passes the whole suite, and all that passed before."""
+    """Takes the program without dead code if it passes the suite and every test passed before."""
     solution = ctx.store.get(state["solution_id"], Solution)
     suite = ctx.store.get(state["suite_id"], Suite)
     if solution.origin == "user" or suite.flaky:
@@ -40,19 +39,19 @@ async def simplify(state: State, ctx: Context) -> State:
     passed = {one.name for one in before.verdicts if one.passed}
     if not report.passed or not passed <= {one.name for one in report.verdicts if one.passed}:
         ctx.emit(Notice(level="info", text=(
-            "The program without what seems never to run fails a test: it stays as it was."
+            "The program without its dead code fails a test, so nothing was removed."
         )))
         return {}
     iteration = state["iteration"]
     ctx.emit(CodeWritten(iteration=iteration, solution=shorter))
     ctx.emit(Judged(iteration=iteration, report=report))
     ctx.emit(Notice(level="info", text=(
-        f"What can never run was left out:\n{shorter.diff(solution).rstrip()}"
+        f"Dead code was removed:\n{shorter.diff(solution).rstrip()}"
     )))
     key = ctx.store.put(shorter)
     update: State = {"solution_id": key, "report_id": ctx.store.put(report), "note": shorter.note}
     if ctx.task.solution is None and state["base_id"] == state["solution_id"]:
-        update["base_id"] = key  # a first draft is still one
+        update["base_id"] = key  # it is still a first draft
     return update
 
 
@@ -64,5 +63,5 @@ def _shorter(solution: Solution, submitted: Solution | None) -> Solution:
     }
     if not texts:
         return solution
-    note = f"{solution.note}, without what can never run".lstrip(", ")
+    note = f"{solution.note}, without dead code".lstrip(", ")
     return solution.with_texts({solution.entry: solution.text, **texts}, note=note)

@@ -1,4 +1,4 @@
-"""Learn: what helped is written down after it is proven, with how it was proven."""
+"""The learn step: stores a proven fix and a lesson in the memory, with the proof level."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from agent.propose.roles import MEMORY_SUMMARISER, Summary, ask_if_it_answers
 from agent.search.ranking.question import question
 from llm.errors import NeedsKey, OverBudget
 
-LARGE = "what helped is no small edit, which alone is kept"
-FROM_WORDS = "the run began with words, and so with no failure by which it would be found again"
-SEVERAL_FILES = "an edit of a program of several files is kept of a project alone"
-LONG = "the program is too long, or no text for a file"
+LARGE = "only small edits are stored"
+FROM_WORDS = "the run began with a task text, so there is no failure to find the edit by"
+SEVERAL_FILES = "edits of several files are stored only for projects"
+LONG = "the program is too long or cannot be encoded as a file"
 
 
 async def learn(state: State, ctx: Context) -> State:
-    """Stores the fix under the failure it healed, and a lesson; only of what counts as healed or
-    was accepted. A recalled fix is stored only for another failure."""
+    """Stores a fix under the failure it healed, and a lesson, if the repair counts as healed or was
+    accepted. A recalled fix is stored only for another failure."""
     if not is_repaired(state) or state["proof"] == "E0":
         return {}
     if state["confidence"] < ctx.settings.require_confidence and not state.get("accepted"):
@@ -40,7 +40,7 @@ async def learn(state: State, ctx: Context) -> State:
         elif state.get("transferred"):
             _store_fix(state, ctx, state["transferred"])
     except MemoryFault as error:
-        ctx.emit(Notice(level="warning", text=f"{error} What helped is not remembered."))
+        ctx.emit(Notice(level="warning", text=f"{error} The fix is not stored."))
     return {}
 
 
@@ -48,10 +48,10 @@ async def _write_lesson(state: State, ctx: Context) -> None:
     diagnosis = ctx.store.get(state["diagnosis_id"], Diagnosis)
     base = ctx.store.get(state["base_id"], Solution)
     failure = ctx.store.get(state["failure_id"], FailureKey) if "failure_id" in state else None
-    unkept = _store_fix(state, ctx, state["note"])
-    if unkept:
-        ctx.emit(Notice(level="info", text=f"The edit is not kept as a fix: {unkept}."))
-    summary = await _summary(state, ctx, diagnosis, not unkept)
+    not_stored = _store_fix(state, ctx, state["note"])
+    if not_stored:
+        ctx.emit(Notice(level="info", text=f"The edit is not stored as a fix: {not_stored}."))
+    summary = await _summary(state, ctx, diagnosis, not not_stored)
     if summary is None:
         return
     lesson = Lesson(text=summary.text, category=summary.category)
@@ -60,20 +60,20 @@ async def _write_lesson(state: State, ctx: Context) -> None:
         lesson, failure_description(diagnosis, failure, base.text),
         origin=of_project(project.root) if project is not None else OWN,
     )
-    ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=not unkept))
+    ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=not not_stored))
 
 
 async def _summary(
     state: State, ctx: Context, diagnosis: Diagnosis, stored: bool
 ) -> Summary | None:
-    """The lesson in words; no cap and no missing key holds the run up for it."""
-    without = "What helped is kept as an edit, not in words." if stored else "Nothing is learned."
+    """Writes the lesson; a cap or a missing key does not stop the run."""
+    without = "Only the edit is stored, without a lesson." if stored else "Nothing is learned."
     try:
         return await ask_if_it_answers(
             ctx,
             MEMORY_SUMMARISER,
             {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
-            free=not state.get("paid", False),  # rules describe what a search found
+            free=not state.get("paid", False),  # a rule summarises what a search found
             without=without,
         )
     except (OverBudget, NeedsKey) as error:
@@ -89,7 +89,7 @@ def _status(
     if state.get("open_id"):
         return "open", ctx.store.get(state["open_id"], CompetingPatches)
     if state["strategy"] != "search":
-        return "unknown", None  # nobody has looked for others
+        return "unknown", None  # no search for competing patches was made
     if not state.get("rivals_id"):
         return "settled", None
     others = ctx.store.get(state["rivals_id"], Alternatives)
@@ -97,7 +97,7 @@ def _status(
 
 
 def _store_fix(state: State, ctx: Context, note: str) -> str:
-    """Keeps the fix where it is a small edit of each file; else says why not."""
+    """Stores the fix if it is a small edit of each file; otherwise returns why not."""
     base = ctx.store.get(state["base_id"], Solution)
     changed = ctx.store.get(state["solution_id"], Solution).changed_from(base)
     project = ctx.task.project

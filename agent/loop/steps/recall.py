@@ -1,4 +1,4 @@
-"""Recall: has this failure, or one like it, been healed before? A hit is replayed before use."""
+"""The recall step: judges the submitted program and replays stored fixes of its failure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from agent.core.domain import (
     Script,
     Solution,
     TestCase,
+    counted,
 )
 from agent.core.events import CodeWritten, Diagnosed, Judged, Notice, Recalled
 from agent.core.settings import GENERATOR
@@ -48,7 +49,7 @@ REPLAY_S = 2.0
 
 
 async def recall(state: State, ctx: Context) -> State:
-    """Judges the program under the user's own tests and replays known fixes of its failure."""
+    """Judges the program under the user's tests and replays stored fixes of its failure."""
     tests = ctx.task.tests
     suite = Suite(visible=tests)
     update: State = {"suite_id": ctx.store.put(suite), "iteration": 0}
@@ -73,25 +74,25 @@ async def recall(state: State, ctx: Context) -> State:
     ctx.emit(Judged(iteration=0, report=report))
     if report.astray:
         return update | _ended(ctx, "invalid_tests", report.astray)
-    aside = outside_failure_words(report)
+    outside = outside_failure_words(report)
     if report.oracle and not report.failing and not any(one.passed for one in report.oracle):
-        why = aside or "every test sets itself aside"
+        why = outside or "every test skips itself"
         return update | _ended(
-            ctx, "environment", f"Nothing of the program was seen to be wrong: {why}."
+            ctx, "environment", f"The program shows no failure: {why}."
         )
-    if aside:
-        ctx.emit(Notice(level="warning", text=f"{aside}."))
+    if outside:
+        ctx.emit(Notice(level="warning", text=f"{outside}."))
     if report.passed:
         return update | (_passes_now(ctx, report) if ctx.task.project is not None else {})
     if undefined := undefined_in_tests(report, tests, base):
         words = "; ".join(dict.fromkeys(map(_undefined_words, undefined.values())))
         failing = {verdict.test for verdict in report.failing}
         near = {test for test, (_, meant) in undefined.items() if meant}
-        if failing <= near and ctx.plan.of(GENERATOR) is None:  # a search renames nothing
+        if failing <= near and ctx.plan.of(GENERATOR) is None:  # a search cannot rename
             return update | _ended(ctx, "invalid_tests", words)
         ctx.emit(Notice(level="warning", text=f"{words}."))
     if not tests and await crash_is_flaky(ctx, base, report):
-        return update | _refused(ctx, "The crash is flaky: other runs come to a good end")
+        return update | _flaky_end(ctx, "The crash is flaky: other runs end without it")
     found_again = await unsteady(ctx, base, tests, report)
     if found_again.together:
         words = together_words(found_again.together)
@@ -101,73 +102,69 @@ async def recall(state: State, ctx: Context) -> State:
         failing = {verdict.test for verdict in report.failing}
         if ctx.task.project is None and failing <= {*leaks}:
             return update | _ended(ctx, "invalid_tests", (
-                f"{words}. No edit of the program is searched for that: have each test make its own"
+                f"{words}. No repair of the program is searched for: let each test make its own"
             ))
-        ctx.emit(Notice(level="warning", text=f"{words}. Repairs are judged by all of them, in "
-                        "their order."))
+        ctx.emit(Notice(level="warning", text=f"{words}. Repairs are judged by all tests in their "
+                        "order."))
         suite = suite.model_copy(update={"together": found_again.together})
         update["suite_id"] = ctx.store.put(suite)
     if flaky := found_again.flaky:
         words = flaky_words(flaky)
         if {verdict.test for verdict in report.failing} <= {*flaky}:
-            return update | _refused(ctx, words)
-        ctx.emit(Notice(level="warning", text=f"{words}. No search goes by such a test; a repair "
-                        "must pass it in every run."))
+            return update | _flaky_end(ctx, words)
+        ctx.emit(Notice(level="warning", text=f"{words}. The search ignores flaky tests, but a "
+                        "repair must pass them in every run."))
         update["suite_id"] = ctx.store.put(suite.model_copy(update={"flaky": flaky}))
         report = _without(report, flaky)
         tests = tuple(test for test in tests if test.name not in flaky)
     if not tests:
-        ctx.emit(Recalled(hit=False, note="without a test nothing is taken from memory"))
+        ctx.emit(Recalled(hit=False, note="without a test the memory is not used"))
         return update
     if not ctx.settings.enable_cross_session_memory:
-        ctx.emit(Recalled(hit=False, note="what other runs learned is not used"))
+        ctx.emit(Recalled(hit=False, note="the memory of other runs is off"))
         return update
     failure = await asyncio.to_thread(
-        failure_of, base, *_unanswered(ctx, tests, report), ctx.task.project
+        failure_of, base, *_without_answers(ctx, tests, report), ctx.task.project
     )
     update["failure_id"] = ctx.store.put(failure)
     skipped = ctx.memory.skipped
     try:
-        update |= await _looked_back(ctx, base, tests, failure)
+        update |= await _replay_fixes(ctx, base, tests, failure)
     except MemoryFault as error:
-        ctx.emit(Notice(level="warning", text=f"{error} The run goes on without it."))
-    senseless = ctx.memory.skipped - skipped
-    if senseless:
+        ctx.emit(Notice(level="warning", text=f"{error} The run continues without it."))
+    invalid = ctx.memory.skipped - skipped
+    if invalid:
         ctx.emit(Notice(
-            level="warning", text=f"Rows of the fix memory that make no sense were skipped: "
-            f"{senseless}.",
+            level="warning", text=f"Skipped {counted(invalid, 'invalid row')} of the fix memory.",
         ))
     return update
 
 
-def _unanswered(
+def _without_answers(
     ctx: Context, tests: Sequence[TestCase], report: Report
 ) -> tuple[Sequence[TestCase], Report]:
-    """Without tests that answer an earlier question: that is no failure."""
-    left = _without(report, tuple(ctx.answered))
-    if not left.failing:
+    """Removes tests that answer an earlier question, because they are not the failure."""
+    remaining = _without(report, tuple(ctx.answered))
+    if not remaining.failing:
         return tests, report
-    return tuple(test for test in tests if test.name not in ctx.answered), left
+    return tuple(test for test in tests if test.name not in ctx.answered), remaining
 
 
 def _passes_now(ctx: Context, report: Report) -> State:
-    """The end of a project's run whose failing tests pass now."""
+    """Ends a project's run because its failing tests pass now."""
     names = [test.name for test in ctx.task.tests if not _is_rest(test)]
-    asked = tuple(one for one in report.verdicts if one.name in names)
-    if aside := outside_failure_words(report.model_copy(update={"verdicts": asked})):
-        return _ended(
-            ctx, "environment", f"Nothing of the program was seen to be wrong: {aside}."
-        )
-    return _refused(ctx, passing_words(names))
+    selected = tuple(one for one in report.verdicts if one.name in names)
+    if outside := outside_failure_words(report.model_copy(update={"verdicts": selected})):
+        return _ended(ctx, "environment", f"The program shows no failure: {outside}.")
+    return _flaky_end(ctx, passing_words(names))
 
 
-def _refused(ctx: Context, flaky: str) -> State:
-    """The end of a run without a steady failure."""
-    reason = (
-        f"{flaky}. No edit is searched for that: what differs between runs (chance, the time, the "
-        "order of a set, threads) must be fixed first."
-    )
-    return _ended(ctx, "flaky_tests", reason)
+def _flaky_end(ctx: Context, flaky: str) -> State:
+    """Ends a run without a deterministic failure."""
+    return _ended(ctx, "flaky_tests", (
+        f"{flaky}. No repair is searched for. First fix what differs between runs (randomness, "
+        "the time, the order of a set, threads)."
+    ))
 
 
 def _ended(ctx: Context, category: Category, reason: str) -> State:
@@ -182,7 +179,7 @@ def _undefined_words(names: tuple[str, str]) -> str:
     hint = f"did you mean `{meant}`? Correct it in the tests" if meant else (
         "correct it in the tests if it is misspelt"
     )
-    return f"The tests use `{name}`, which the program defines nowhere: {hint}, or define `{name}`"
+    return f"The tests use `{name}`, which the program does not define: {hint}, or define `{name}`"
 
 
 def _is_rest(test: TestCase) -> bool:
@@ -190,21 +187,21 @@ def _is_rest(test: TestCase) -> bool:
 
 
 def _without(report: Report, names: Sequence[str]) -> Report:
-    kept = tuple(verdict for verdict in report.verdicts if verdict.test not in names)
-    return report.model_copy(update={"verdicts": kept})
+    remaining = tuple(verdict for verdict in report.verdicts if verdict.test not in names)
+    return report.model_copy(update={"verdicts": remaining})
 
 
-async def _looked_back(
+async def _replay_fixes(
     ctx: Context, base: Solution, tests: Sequence[TestCase], failure: FailureKey
 ) -> State:
     """Raises: MemoryFault."""
     began = time.monotonic()
     codes = [test.code for test in tests]
     for offer in offers(ctx.memory, failure, base, ctx.task.project):
-        # The author of the memory file may have written the answer into it.
+        # The memory's file may contain a hard-coded answer.
         if any(blindness(before, after, codes) == "refused" for _, before, after in offer.changes):
             ctx.emit(Recalled(
-                hit=False, note="a remembered fix only gives the expected value: it is not replayed"
+                hit=False, note="a stored fix only returns the expected value: it is not replayed"
             ))
             continue
         candidate = offer.solution
@@ -212,28 +209,28 @@ async def _looked_back(
         _credit(ctx, offer.known, helped=report.passed, elsewhere=offer.elsewhere)
         if report.passed:
             found = await with_competing(ctx, base, tests, candidate, report, offer)
-            # A project's fix is proved no further.
+            # More evidence is gathered only for single files.
             if ctx.task.project is None and (
                 ctx.least_proof > "E1" or (ctx.asks and not offer.settled)
             ):
                 why = f"its replay proves E1, and {ctx.least_proof} is required" if (
                     ctx.least_proof > "E1"
-                ) else "other repairs may pass too, and there is someone to ask"
+                ) else "other repairs may pass too, and the user can choose"
                 ctx.emit(Recalled(hit=False, note=(
-                    f"a remembered fix passes, but the search goes on: {why} ({candidate.note})"
+                    f"a stored fix passes, but the search continues: {why} ({candidate.note})"
                 )))
                 return {"reserve_id": ctx.store.put(found)}
             ctx.emit(Recalled(hit=True, replayed=True, note=candidate.note))
             return apply_recalled_fix(ctx, base, found, iteration=1) | {"recalled": True}
         ctx.emit(Recalled(
-            hit=True, note=f"a remembered fix failed its replay and was demoted: {offer.note}"
+            hit=True, note=f"a stored fix failed its replay and was demoted: {offer.note}"
         ))
         if time.monotonic() - began > REPLAY_S:
             ctx.emit(Recalled(
-                hit=False, note=f"no more fixes are replayed: {REPLAY_S:g} seconds are over"
+                hit=False, note=f"no more fixes are replayed: {REPLAY_S:g} seconds are used up"
             ))
             return {}
-    ctx.emit(Recalled(hit=False, note="no remembered fix heals this failure"))
+    ctx.emit(Recalled(hit=False, note="no stored fix heals this failure"))
     return {}
 
 
@@ -241,4 +238,4 @@ def _credit(ctx: Context, known: StoredFix, *, helped: bool, elsewhere: bool = F
     try:
         ctx.memory.credit(known, helped=helped, elsewhere=elsewhere)
     except MemoryFault as error:
-        ctx.emit(Notice(level="warning", text=f"{error} How the replay went is not remembered."))
+        ctx.emit(Notice(level="warning", text=f"{error} The replay's result is not stored."))

@@ -1,5 +1,5 @@
-"""Generate, repair and attempt: a first program from words, a search without a model around the
-program that fails, and one repair by a model, several side by side in a tournament."""
+"""The generate, repair and attempt steps: a first program from a task text, a search without a
+model, and one repair by a model (several in parallel in a tournament)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from llm.errors import OverBudget
 
 
 async def repair(state: State, ctx: Context) -> State:
-    """Searches; the program found has passed the judge under the visible tests."""
+    """Searches for a repair; a program that is found has passed the visible tests."""
     tried = attempt_of(state, ctx)
     proposal = await by_search(tried, ctx)
     if proposal.partial is not None:
@@ -39,7 +39,7 @@ async def repair(state: State, ctx: Context) -> State:
 
 
 async def attempt(state: State, ctx: Context) -> State:
-    """Asks the generator for one repair, which is judged at once."""
+    """Asks the generator for one repair and judges it."""
     rounds = ctx.rounds(state)
     place = state.get("place", 0)
     if may_ask(ctx):
@@ -55,8 +55,7 @@ async def attempt(state: State, ctx: Context) -> State:
 async def _bounded(
     state: State, ctx: Context, rounds: Iterations, place: int, seconds: float | None
 ) -> Try:
-    """One repair within these seconds; in a tournament a late or capped answer must not cost the
-    others."""
+    """Asks for one repair within `seconds`; a late or capped answer does not end a tournament."""
     try:
         async with asyncio.timeout(seconds) as clock:
             return await one_try(
@@ -65,7 +64,7 @@ async def _bounded(
     except TimeoutError:
         if not clock.expired():
             raise
-        fault, capped = "the generator gave no repair in time to judge it", False
+        fault, capped = "the generator did not answer in time for its repair to be judged", False
     except OverBudget as error:
         if seconds is None or ctx.pauses:
             raise
@@ -75,8 +74,8 @@ async def _bounded(
 
 
 SCRIPTED = (
-    "No model has written this program: it is a scripted first draft, with a bug in it, that comes "
-    "with the demo task."
+    "No model has written this program: it is a scripted first draft with a bug, and part of the "
+    "demo task."
 )
 
 

@@ -1,5 +1,5 @@
-"""Select: takes the best of an iteration, or decides what comes next. One that comes nearer is what
-the next goes on from; any other is reported to it."""
+"""The select step: takes the best candidate of an iteration, or chooses the next approach. The next
+iteration starts from a candidate that passes more tests, and reads reports on the others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from agent.search.ranking.question import question
 
 
 async def select(state: State, ctx: Context) -> State:
-    """Takes the result of the iteration, and counts it."""
+    """Takes and counts the results of an iteration."""
     if state["approach"] == "search":
         return with_doubts(state, ctx, await _after_search(state, ctx))
     return with_doubts(state, ctx, await _after_attempts(state, ctx))
@@ -65,7 +65,7 @@ async def _after_attempts(state: State, ctx: Context) -> State:
     if not tries and capped:
         return {"outcome": "budget", "reason": capped}
     if not tries:
-        return time_is_over(ctx)  # nobody was asked
+        return time_is_over(ctx)
     base = ctx.store.get(state["base_id"], Solution)
     tried = sum(one.candidates for one in tries)
     state = {**state, "candidates": state.get("candidates", 0) + tried}
@@ -81,7 +81,7 @@ async def _after_attempts(state: State, ctx: Context) -> State:
         if one is chosen:
             continue
         if one.fault:
-            _told(ctx, one)
+            _report_fault(ctx, one)
         if one.solution is not None and one.report is not None:
             ctx.emit(Outdone(
                 iteration=number, by=one.by, diff=one.solution.diff(base),
@@ -93,7 +93,7 @@ async def _after_attempts(state: State, ctx: Context) -> State:
         approach=state["approach"], program=await aside(fingerprint, solution),
         signature=signature(chosen.report), better=_nearer(chosen, before, ctx),
         told="\n\n".join(dict.fromkeys(
-            _told_of(one, base) for one in tries if not one.is_models_fault
+            _feedback(one, base) for one in tries if not one.is_models_fault
         )),
     )
     if chosen.solution is not None and chosen.report is not None and chosen.report.passed:
@@ -102,18 +102,18 @@ async def _after_attempts(state: State, ctx: Context) -> State:
             solution, others = await predicted(ctx, suite, solution, others)
         update = counted(state, ctx, found) | _taken(state, ctx, solution, others)
     else:
-        _told(ctx, chosen)
+        _report_fault(ctx, chosen)
         update = _next(state, ctx, found, chosen)
     return update | {"candidates": state["candidates"]}
 
 
-def _told(ctx: Context, one: Try) -> None:
+def _report_fault(ctx: Context, one: Try) -> None:
     role = GENERATOR if one.is_models_fault else ""
     ctx.emit(Notice(level="info", text=f"A repair by {one.by} {one.fault}.", role=role))
 
 
-def _told_of(one: Try, base: Solution) -> str:
-    """Its change, and in the last line what was wrong with it."""
+def _feedback(one: Try, base: Solution) -> str:
+    """An attempt's diff, and in the last line what was wrong with it."""
     diff = one.solution.diff(base) if one.solution is not None else ""
     return f"{diff}\n{' '.join(one.fault.split())}".strip()
 
@@ -142,7 +142,7 @@ def _next(
     if fault:
         return update | {
             "outcome": "model_failed", "stopped": "model",
-            "reason": f"the generator wrote no repair: {fault}",
+            "reason": f"the generator gave no repair: {fault}",
         }
     if chosen is not None and chosen.solution is not None and chosen.report is not None:
         number = state["iteration"] + 1
@@ -162,22 +162,22 @@ def _next(
 
 
 def _nearer(chosen: Try, before: Report, ctx: Context) -> bool:
-    """Whether a program passes more tests than the one before, and all that the first passed."""
+    """Whether an attempt passes more tests than the one before, and all that the first passed."""
     report = chosen.report
     if chosen.solution is None or report is None:
         return False
     passing = {one.name for one in report.verdicts if one.passed}
     first = ctx.first_report
     lost = {one.name for one in first.trusted if one.passed} - passing if first else set()
-    seen = {one.test for one in report.verdicts}
-    known = sum(one.passed for one in before.oracle if one.test in seen)
+    judged = {one.test for one in report.verdicts}
+    passed_before = sum(one.passed for one in before.oracle if one.test in judged)
     lost = {name for name in lost if any(one.name == name for one in report.verdicts)}
-    return not lost and report.score[0] > known
+    return not lost and report.score[0] > passed_before
 
 
 def _from_reserve(state: State, ctx: Context) -> State:
-    """Takes the remembered program, as the search found none; it was chosen by all tests, so none
-    is held out."""
+    """Takes the recalled fix because the search found none. All tests selected it, so no test is
+    held out."""
     suite = ctx.store.get(state["suite_id"], Suite).shown()
     base = ctx.store.get(state["base_id"], Solution)
     found = ctx.store.get(state["reserve_id"], RecalledFix)
@@ -187,7 +187,7 @@ def _from_reserve(state: State, ctx: Context) -> State:
 
 
 def _out_of_time(ctx: Context) -> bool:
-    """Whether the run's time, and not its budget, ended the search."""
+    """Whether the run's time limit, and not the search budget, ended the search."""
     searches = [entry.event for entry in ctx.log() if isinstance(entry.event, Searched)]
     cut_after = searches[-1].cut_after if searches else None
     early = cut_after is not None and cut_after < ctx.settings.search_s

@@ -1,5 +1,4 @@
-"""Specify, attack and branch: what the program must do is frozen before any repair, and a part of
-it held out."""
+"""The specify, attack and branch steps: fix the tests before any repair, and hold one out."""
 
 from __future__ import annotations
 
@@ -33,16 +32,17 @@ from agent.target.test_analysis.claims import fixes_a_value
 from agent.target.test_analysis.held_out import contains_test, file_without_test
 
 RAISED = re.compile(r"raises (\w+)")
-UNSTEADY = {
+_UNSTEADY = {
     "id", "hash", "object", "input", "open", "print", "globals", "locals", "vars", "dir", "exec",
     "eval", "compile", "exit", "quit", "breakpoint", "help", "memoryview", "__import__",
 }
-"""Builtins that no derived test calls."""
-MAX_PARTED = 12
+"""Builtins that no derived test may call."""
+MAX_SPLITS = 12
+"""The maximum number of test files that are split to hold a test out."""
 
 
 def announce(ctx: Context, tests: Sequence[TestCase]) -> None:
-    """Tells readers of tests that join the suite, or are held out of it, where there are any."""
+    """Logs tests that are added to the suite or held out of it."""
     if tests:
         ctx.emit(TestsFrozen(tests=tuple(
             TestInfo(name=test.name, origin=test.origin, code=test.code) for test in tests
@@ -50,9 +50,9 @@ def announce(ctx: Context, tests: Sequence[TestCase]) -> None:
 
 
 async def specify(state: State, ctx: Context) -> State:
-    """Adds examples derived from the words, then holds one trusted test out."""
+    """Adds examples derived from the task's text, then holds one trusted test out."""
     suite = ctx.store.get(state["suite_id"], Suite)
-    fresh = await _from_words(ctx, suite.visible, free=ctx.free(state))
+    fresh = await _derive_tests(ctx, suite.visible, free=ctx.free(state))
     announce(ctx, fresh)
     visible = (*suite.visible, *fresh)
     grown = suite.model_copy(update={"visible": visible})
@@ -62,13 +62,13 @@ async def specify(state: State, ctx: Context) -> State:
             ctx.store.get(state["solution_id"], Solution), ctx.answered,
         )
     elif ctx.settings.hold_out and ctx.task.solution is None:
-        grown = held_of_derived(grown)
+        grown = hold_out_derived(grown)
     announce(ctx, grown.held_out)
     return {"suite_id": ctx.store.put(grown)}
 
 
-def held_of_derived(suite: Suite) -> Suite:
-    """Holds a derived test out, where enough are left; it shows nothing above E0."""
+def hold_out_derived(suite: Suite) -> Suite:
+    """Holds a derived test out if enough remain; it proves nothing above E0."""
     derived = [test for test in suite.visible if test.origin == "spec"]
     if len(derived) < HOLD_OUT_FROM:
         return suite
@@ -78,89 +78,90 @@ def held_of_derived(suite: Suite) -> Suite:
     })
 
 
-async def _from_words(
+async def _derive_tests(
     ctx: Context, known: tuple[TestCase, ...], *, free: bool
 ) -> tuple[TestCase, ...]:
     if not ctx.task.text or not ctx.settings.enable_spec_tests:
         return ()
     answer = await ask_if_it_answers(
         ctx, SPEC_TESTER, {"task": ctx.task.text}, free=free,
-        without="The run goes on with the tests that it has.",
+        without="The run continues with the existing tests.",
     )
-    given = answer.examples if answer is not None else ()
-    made = [derived_test(one.call, one.expected, ctx.task.text) for one in given]
-    tests = [test for test in made if test is not None]
-    expected_by_call: dict[str, set[str]] = {}
+    examples = answer.examples if answer is not None else ()
+    derived = [derived_test(one.call, one.expected, ctx.task.text) for one in examples]
+    tests = [test for test in derived if test is not None]
+    codes_by_call: dict[str, set[str]] = {}
     for test in tests:
-        expected_by_call.setdefault(test.call, set()).add(test.code)
+        codes_by_call.setdefault(test.call, set()).add(test.code)
     usable = [
         test for test in tests
-        if len(expected_by_call[test.call]) == 1 and not is_asked(test.call, known)
+        if len(codes_by_call[test.call]) == 1 and not is_tested(test.call, known)
     ]
-    if len(usable) < len(given):
+    if len(usable) < len(examples):
         ctx.emit(Notice(level="info", text=(
-            f"Of {counted(len(given), 'example')} that the spec tester made up beside yours, "
-            f"{len(given) - len(usable)} cannot be used: asked already, contradictory, or no plain "
-            "call with a value."
+            f"{len(examples) - len(usable)} of {counted(len(examples), 'example')} by the spec "
+            "tester cannot be used: already tested, contradictory, or not a plain call with a "
+            "value."
         )))
     codes = {test.code for test in known}
     fresh = {test.code: test for test in usable if test.code not in codes}
     return tuple(fresh.values())
 
 
-def is_asked(call: str, tests: Iterable[TestCase]) -> bool:
-    """Whether a trusted test asks a call already."""
-    asks = re.compile(rf"(?<!\w){re.escape(call)}")
+def is_tested(call: str, tests: Iterable[TestCase]) -> bool:
+    """Whether a trusted test makes a call already."""
+    pattern = re.compile(rf"(?<!\w){re.escape(call)}")
     return any(
-        asks.search(f"{test.code}\n{ast.unparse(readable(test.code))}")
+        pattern.search(f"{test.code}\n{ast.unparse(readable(test.code))}")
         for test in tests if test.origin in VETOING_ORIGINS
     )
 
 
 def derived_test(call: str, expected: str, words: str) -> Example | Raises | None:
-    """A test derived from a task's words; `None` where it has no literal value or calls what they
-    do not name."""
-    if not is_stated(call, words):
+    """Returns a test derived from a task's text; `None` if the expected value is not a literal or
+    the text does not name what is called."""
+    if not calls_only_named(call, words):
         return None
-    asked = plain(call)
+    call = plain(call)
     raised = RAISED.fullmatch(expected.strip())
     if raised is not None:
         exception = raised.group(1)
         if exception not in BUILTIN_NAMES:
             return None
         return Raises(
-            name=f"{asked} raises {exception}", origin="spec", call=asked, exception=exception
+            name=f"{call} raises {exception}", origin="spec", call=call, exception=exception
         )
     value = expression(expected)
     if value is None or not is_literal(value):
         return None
-    wanted = plain(expected)
-    return Example(name=f"{asked} == {wanted}", origin="spec", call=asked, expected=wanted)
+    expected = plain(expected)
+    return Example(name=f"{call} == {expected}", origin="spec", call=call, expected=expected)
 
 
-def is_stated(code: str, words: str) -> bool:
-    """Whether an expression calls something that the words name, and nothing that they do not."""
+def calls_only_named(code: str, words: str) -> bool:
+    """Whether an expression uses a name of the text, and only such names and safe builtins."""
     call = expression(code)
     if call is None:
         return False
-    stated = {*re.findall(r"\w+", words)}
+    named = {*re.findall(r"\w+", words)}
     bound = {
         node.id if isinstance(node, ast.Name) else node.arg for node in ast.walk(call)
         if isinstance(node, ast.arg)
         or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     }
     used = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
-    own = (used & stated) - {*vars(builtins)} - bound
-    steady = {*vars(builtins)} - UNSTEADY
-    return bool(own) and used <= (stated - UNSTEADY) | steady | bound
+    own = (used & named) - {*vars(builtins)} - bound
+    safe = {*vars(builtins)} - _UNSTEADY
+    return bool(own) and used <= (named - _UNSTEADY) | safe | bound
 
 
 def hold_out(
     suite: Suite, report: Report, program: Solution, answered: Collection[str] = ()
 ) -> Suite:
-    """Holds a trusted test out, the last failing one where several fail. It must fix a value and
-    ask what no other asks; one failing test stays visible. Flaky, vacuous and `answered` tests are
-    left."""
+    """Holds a trusted test out, preferably the last failing one if several fail.
+
+    The test must specify a value and make a call that no other test makes. One failing test stays
+    visible. Flaky, vacuous and `answered` tests are not held out."""
     if suite.together:
         return suite.model_copy(update={"unheld": "together"})
     names = {verdict.test for verdict in report.failing} - {*suite.flaky}
@@ -177,7 +178,7 @@ def hold_out(
         return suite.model_copy(update={"unheld": "no value"})
     passing = [test for test in trusted if test.name not in names]
     candidates = (*reversed(failing if len(failing) > 1 else []), *reversed(passing))
-    chosen = _distinguishing(
+    chosen = _first_distinct(
         [one for one in candidates if one.name not in answered], suite, program
     )
     if chosen is None:
@@ -190,32 +191,31 @@ def hold_out(
     })
 
 
-def _distinguishing(
+def _first_distinct(
     candidates: Collection[TestCase], suite: Suite, program: Solution
 ) -> tuple[TestCase, tuple[TestCase, ...]] | None:
-    """The first that fixes a value and asks what no other does, with the others without its
-    text."""
-    asking = Counter(call for test in suite.visible for call in calls_made(test, program))
-    tries = MAX_PARTED
+    """The first test with a value and a call of its own, and the others without its text."""
+    call_counts = Counter(call for test in suite.visible for call in calls_made(test, program))
+    splits_left = MAX_SPLITS
     for test in candidates:
         if not fixes_a_value(test):
             continue
         others = tuple(one for one in suite.visible if one is not test)
         if not _of_a_file(test):
-            if any(asking[call] == 1 for call in calls_made(test, program)):
+            if any(call_counts[call] == 1 for call in calls_made(test, program)):
                 return test, others
-        elif tries:
-            tries -= 1
-            parted = _without_text(others, test, program)
-            if parted is not None and makes_new_calls(test, parted, program):
-                return test, parted
+        elif splits_left:
+            splits_left -= 1
+            without_text = _without_text(others, test, program)
+            if without_text is not None and makes_new_calls(test, without_text, program):
+                return test, without_text
     return None
 
 
 def _without_text(
     others: Sequence[TestCase], test: TestCase, program: Solution
 ) -> tuple[TestCase, ...] | None:
-    """The other tests without its text; `None` where that is in the program's own file."""
+    """The other tests without the test's text; `None` if the program's file contains it."""
     if test.kind != "script" or contains_test(test.code, test.node, program.text):
         return None
     rest = file_without_test(test.code, test.node)
@@ -230,7 +230,7 @@ def _of_a_file(test: TestCase) -> bool:
 
 
 async def branch(state: State, ctx: Context) -> State:
-    """Logs what the fork has from its parent: tests, the first program, and where it starts."""
+    """Logs a fork's tests, first program and start program."""
     announce(ctx, ctx.store.get(state["suite_id"], Suite).all)
     ctx.emit(CodeWritten(iteration=0, solution=ctx.store.get(state["base_id"], Solution)))
     if "report_id" in state:
@@ -241,8 +241,8 @@ async def branch(state: State, ctx: Context) -> State:
 
 
 async def attack(state: State, ctx: Context) -> State:
-    """Adds calls that must return at all; nobody knows yet what they should return."""
-    # A project's own suite decides, and its pytest knows no calls beyond that.
+    """Adds adversarial calls that must return; their expected values are unknown."""
+    # A project's own suite decides, and its pytest cannot run further calls.
     if not ctx.settings.enable_adversarial_tests or ctx.task.project is not None:
         return {}
     suite = ctx.store.get(state["suite_id"], Suite)

@@ -7,7 +7,13 @@ import sys
 from pathlib import Path
 
 from agent.core.domain import unified
-from agent.loop.session import TURN_S, YOUNG_BETWEEN_FULL, Settings, low_latency, open_session
+from agent.loop.session import (
+    SWITCH_INTERVAL_S,
+    YOUNG_BETWEEN_FULL,
+    Settings,
+    low_latency,
+    open_session,
+)
 
 
 def manners() -> tuple[float, int]:
@@ -19,17 +25,17 @@ async def test_an_open_session_keeps_its_process_prompt_and_leaves_it_as_it_was(
 ) -> None:
     before = manners()
     async with open_session(Settings.from_env({}, provider="mock", data_dir=tmp_path)):
-        assert manners() == (TURN_S, YOUNG_BETWEEN_FULL)
+        assert manners() == (SWITCH_INTERVAL_S, YOUNG_BETWEEN_FULL)
     assert manners() == before
 
 
 def test_what_somebody_else_has_made_prompter_stays_so() -> None:
     turn_s, thresholds = sys.getswitchinterval(), gc.get_threshold()
-    sys.setswitchinterval(TURN_S / 2)
+    sys.setswitchinterval(SWITCH_INTERVAL_S / 2)
     gc.set_threshold(*thresholds[:2], YOUNG_BETWEEN_FULL * 5)
     try:
         with low_latency():
-            assert manners() == (TURN_S / 2, YOUNG_BETWEEN_FULL * 5)
+            assert manners() == (SWITCH_INTERVAL_S / 2, YOUNG_BETWEEN_FULL * 5)
     finally:
         sys.setswitchinterval(turn_s)
         gc.set_threshold(*thresholds)
@@ -49,6 +55,6 @@ def test_whoever_leaves_first_takes_nothing_from_who_stays_and_leaves_nothing_be
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-    assert manners() == (TURN_S, YOUNG_BETWEEN_FULL)
+    assert manners() == (SWITCH_INTERVAL_S, YOUNG_BETWEEN_FULL)
     second.__exit__(None, None, None)
     assert manners() == before

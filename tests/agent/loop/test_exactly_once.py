@@ -178,7 +178,7 @@ async def to_its_end(
     for _ in range(MAX_TURNS):
         driven = session._driven.get(run)
         if driven is not None:
-            await driven.settled()
+            await driven.wait_until_idle()
         if session._store.run(run).final:
             return killed
         waiting = fold(session.log(run)).waiting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.core.domain import Evidence, Proof, ProofLevel
-from agent.loop.steps.prove import lifted
+from agent.loop.steps.prove import with_evidence
 
 E2 = Proof(level="E2", why="4 of 4 tests pass")
 ALL = Evidence(probes=128, mutants=10, killed=8, survivors=("a slip", "another"), reruns=5)
@@ -35,7 +35,7 @@ def seen(**changes: object) -> Evidence:
 def test_the_level_and_its_words(
     evidence: Evidence, level: ProofLevel, facts: tuple[str, ...]
 ) -> None:
-    proof = lifted(E2, evidence, 2.0)
+    proof = with_evidence(E2, evidence, 2.0)
     assert (proof.level, proof.evidence) == (level, evidence)
     assert proof.why.startswith(E2.why) and len(proof.why) > len(E2.why)
     assert all(fact in proof.why for fact in facts)

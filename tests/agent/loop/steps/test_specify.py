@@ -15,8 +15,8 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.core.state import Suite
-from agent.loop.steps.prove import is_told, of_a_suite, proof_of, seen_through, without_new_evidence
-from agent.loop.steps.specify import derived_test, hold_out, is_asked
+from agent.loop.steps.prove import is_contained, of_a_suite, proof_of, capped_by_doubts, without_new_evidence
+from agent.loop.steps.specify import derived_test, hold_out, is_tested
 from agent.target.discovery import snippets
 from agent.target.test_analysis.calls import calls_made
 from agent.target.test_analysis.held_out import file_without_test
@@ -141,8 +141,8 @@ def test_a_held_out_test_of_a_file_that_its_model_has_read_proves_no_more() -> N
     read = "from shop import f\nFAR = [(55, 57)]\ndef test_d():\n" \
         "    for a, wanted in FAR:\n        assert f(a, 2) == wanted\n"
     assert proof_of(seen, suite, ADD, "def f(): pass").level == "E2"
-    assert is_told(suite.held_out[0], f"{read}    # and more")
-    assert not is_told(suite.held_out[0], "def f(): pass")
+    assert is_contained(suite.held_out[0], f"{read}    # and more")
+    assert not is_contained(suite.held_out[0], "def f(): pass")
 
 
 def submitted(*codes: str) -> tuple[TestCase, ...]:
@@ -443,7 +443,7 @@ def test_a_repair_that_drops_a_call_is_proven_by_no_answer(
 ) -> None:
     for level, why in (("E2", "4 of 4 tests pass"), ("E0", "there is no test")):
         given = Proof(level=level, why=why)
-        proof = seen_through(given, program(base), program(repaired))
+        proof = capped_by_doubts(given, program(base), program(repaired))
         assert proof.level == ("E1" if drops and level == "E2" else level)
         assert ("`audit`" in proof.why) is drops
 
@@ -470,7 +470,7 @@ def test_an_example_calls_only_what_the_words_name(call: str, expected: str, tol
 
 
 def test_a_call_is_asked_however_its_test_is_spaced() -> None:
-    assert is_asked("f([1, 2], 'a')", submitted('assert f([1,2], "a") == 3'))
+    assert is_tested("f([1, 2], 'a')", submitted('assert f([1,2], "a") == 3'))
 
 
 def test_a_projects_proof_says_what_its_suite_leaves_open() -> None:
