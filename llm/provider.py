@@ -220,7 +220,8 @@ def read_rows(path: Path) -> dict[str, ProviderRow]:
 def _row(name: str, content: dict[str, dict[str, Any]]) -> ProviderRow:  # as TOML has it
     own = content[name]
     kind = content[own.get("like", name)]
-    shared = {key: kind[key] for key in ("factory", "package", "extra") if key in kind}
+    names = ("factory", "package", "extra")
+    shared: dict[str, Any] = {key: kind[key] for key in names if key in kind}
     options: dict[str, Any] = kind.get("settings", {})
     settings = {option: Setting(**one) for option, one in options.items()}
     fields: dict[str, Any] = {**shared, "like": name, **own, "settings": settings}

@@ -218,7 +218,9 @@ def event_lines(event: events.Event, judged: Report | None = None) -> Iterator[R
         case events.PlanStepped():
             tone = "good" if event.status == "done" else "plain"
             text = f"step {event.step} {event.status}: {event.what}"
-            yield ReportLine(f"{text}: {event.report}" if event.status in events.GONE else text, tone)
+            yield ReportLine(
+                f"{text}: {event.report}" if event.status in events.GONE else text, tone
+            )
         case events.LessonLearned():
             yield ReportLine(f"learned: {event.text}")
         case events.ModelCalled():
