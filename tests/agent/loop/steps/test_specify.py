@@ -15,7 +15,13 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.core.state import Suite
-from agent.loop.steps.prove import is_contained, of_a_suite, proof_of, capped_by_doubts, without_new_evidence
+from agent.loop.steps.prove import (
+    capped_by_doubts,
+    is_contained,
+    of_a_suite,
+    proof_of,
+    without_new_evidence,
+)
 from agent.loop.steps.specify import derived_test, hold_out, is_tested
 from agent.target.discovery import snippets
 from agent.target.test_analysis.calls import calls_made
