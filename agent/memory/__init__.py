@@ -1,4 +1,4 @@
-"""Fixes and lessons that outlive a run, in one SQLite file."""
+"""The memory: fixes and lessons that persist across runs in one SQLite file."""
 
 from agent.memory.edits import is_local, remade
 from agent.memory.failures import FailureKey, failure_of, project_key, signature

@@ -1,5 +1,6 @@
-"""Makes a remembered edit again in another text that has the lines which it changed, whatever their
-comments, spaces and indentation; every other line stays. And whether an edit is a small one."""
+"""Applies a stored edit to another text that contains the changed lines in any layout, and decides
+whether an edit is small. Comments, spaces and indentation may differ; other lines stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from agent.memory.failures import skeleton
 
 MAX_LINES = 5_000
 
-# A small edit, counted in words, so that it works for programs that do not parse.
-LEAST_KEPT = 0.6
+# The limits of a small edit, counted in words so that programs need not parse.
+MIN_UNCHANGED = 0.6
 MAX_ADDED = 16
 MAX_VALUES = 3
 
@@ -28,7 +29,7 @@ COMPUTING = frozenset({
     "list", "max", "min", "pow", "range", "reversed", "round", "set", "sorted", "str", "sum",
     "tuple", "zip",
 })
-_REACHING_OUT = frozenset({"import", "global", "nonlocal", "async", "await"})
+_EXCLUDED_KEYWORDS = frozenset({"import", "global", "nonlocal", "async", "await"})
 _NAME = re.compile(r"\b[^\W\d]\w*")
 _WORD = re.compile(r"\w+")
 _VALUE = re.compile(r"\b\d[\w.]*|'[^'\n]+'|\"[^\"\n]+\"")
@@ -42,14 +43,14 @@ _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.To
 
 @dataclass(frozen=True)
 class _Line:
-    """A logical line: what it says, and its text without its indentation and comment."""
+    """A logical line: its tokens, and its text without indentation and comment."""
 
     words: tuple[str, ...]
     depth: int
     indent: str
     text: str
     start: int
-    """The character of the program at which it begins, behind its indentation."""
+    """The offset of its first character after the indentation."""
 
     @property
     def end(self) -> int:
@@ -57,9 +58,8 @@ class _Line:
 
 
 def remade(before: str, after: str, text: str, *, anywhere: bool = False) -> str | None:
-    """`text` with the edit that made `after` of `before`, where `text` is `before` in another
-    layout. With `anywhere` it may be any program that has the changed lines exactly once. `None`
-    where that fails."""
+    """Applies the edit from `before` to `after` to `text`, or returns `None`. `text` must be
+    `before` in another layout, or with `anywhere` contain the changed lines exactly once."""
     if text == before:
         return after
     try:
@@ -67,23 +67,23 @@ def remade(before: str, after: str, text: str, *, anywhere: bool = False) -> str
         same = len(old) == len(now) and skeleton(before) == skeleton(text)
         if not (same or anywhere) or max(map(len, (old, new, now))) > MAX_LINES:
             return None
-        made = _spliced(text, old, new, now, same=same)
-        if made is None or made == text:
+        result = _splice(text, old, new, now, same=same)
+        if result is None or result == text:
             return None
-        parse(made)
-        return made if not same or skeleton(made) == skeleton(after) else None
+        parse(result)
+        return result if not same or skeleton(result) == skeleton(after) else None
     except _UNREADABLE:
         return None
 
 
-def _spliced(
+def _splice(
     text: str, old: Sequence[_Line], new: Sequence[_Line], now: Sequence[_Line], *, same: bool
 ) -> str | None:
     indents = {line.depth: line.indent for line in reversed(now)}
     newline = "\r\n" if "\r\n" in text else "\n"
     splices: list[tuple[int, int, str]] = []
     for change in _changes(old, new, by_line=same):
-        # An insertion is placed by the line before it.
+        # An insertion is located by the line before it.
         inserts = change.first == change.last
         first = max(0, change.first - inserts)
         anchor = old[first : max(change.last, first + 1)]
@@ -92,29 +92,29 @@ def _spliced(
             return None
         window = now[at : at + len(anchor)]
         shift = window[0].depth - anchor[0].depth
-        put = newline.join(
+        inserted = newline.join(
             indents.get(depth, indents.get(1, "    ") * max(0, depth)) + line.text
             for line in change.new for depth in (line.depth + shift,)
         )
         start, end = window[0].start - len(window[0].indent), window[-1].end
         if inserts and change.first > 0:
             start = end = _line_end(text, end)
-            put = newline + put
+            inserted = newline + inserted
         elif inserts:
-            end, put = start, put + newline
+            end, inserted = start, inserted + newline
         else:
-            end = end if put else min(len(text), _line_end(text, end) + 1)
+            end = end if inserted else min(len(text), _line_end(text, end) + 1)
             if any(start <= one < end for one in _comments(text)):
                 return None
-        splices.append((start, end, put))
-    for start, end, put in reversed(splices):
-        text = text[:start] + put + text[end:]
+        splices.append((start, end, inserted))
+    for start, end, inserted in reversed(splices):
+        text = text[:start] + inserted + text[end:]
     return text
 
 
 @dataclass(frozen=True)
 class _Change:
-    """New lines in place of the old ones from `first` up to `last`."""
+    """New lines that replace the old ones from `first` up to `last`."""
 
     first: int
     last: int
@@ -132,17 +132,16 @@ def _changes(old: Sequence[_Line], new: Sequence[_Line], *, by_line: bool) -> It
 
 
 def _only_place(lines: Sequence[_Line], now: Sequence[_Line]) -> int | None:
-    """Where the only lines stand that say the same."""
-    wanted = [line.words for line in lines]
+    """The index of the only equal lines, or `None`."""
+    words = [line.words for line in lines]
     found = [
-        at for at in range(len(now) - len(wanted) + 1)
-        if [line.words for line in now[at : at + len(wanted)]] == wanted
+        at for at in range(len(now) - len(words) + 1)
+        if [line.words for line in now[at : at + len(words)]] == words
     ]
     return found[0] if len(found) == 1 else None
 
 
 def _line_end(text: str, at: int) -> int:
-    """The end of the line in which a character stands."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end
 
@@ -153,8 +152,7 @@ def _key(lines: Iterable[_Line]) -> list[tuple[int, tuple[str, ...]]]:
 
 @lru_cache(maxsize=8)
 def _tokens(text: str) -> tuple[tuple[tokenize.TokenInfo, int, int], ...]:
-    """The tokens of a program, each with the characters that it spans. Raises what `tokenize`
-    does."""
+    """The tokens of a program with their start and end offsets; raises errors of `tokenize`."""
     starts = [0]
     for line in text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -165,13 +163,13 @@ def _tokens(text: str) -> tuple[tuple[tokenize.TokenInfo, int, int], ...]:
 
 
 def _comments(text: str) -> list[int]:
-    """The characters at which comments begin."""
+    """The offsets of comments."""
     return [start for token, start, _ in _tokens(text) if token.type == tokenize.COMMENT]
 
 
 @lru_cache(maxsize=8)
 def _lines(text: str) -> tuple[_Line, ...]:
-    """The logical lines of a program. Raises what `tokenize` does."""
+    """The logical lines of a program; raises errors of `tokenize`."""
     lines: list[_Line] = []
     words: list[str] = []
     depth = start = end = 0
@@ -190,8 +188,8 @@ def _lines(text: str) -> tuple[_Line, ...]:
 def is_local(before: str, after: str) -> bool:
     """Whether `after` is `before` with a small edit."""
     words, others = Counter(_WORD.findall(before)), Counter(_WORD.findall(after))
-    kept = (words & others).total()
-    if kept < LEAST_KEPT * words.total() or (others - words).total() > MAX_ADDED:
+    unchanged = (words & others).total()
+    if unchanged < MIN_UNCHANGED * words.total() or (others - words).total() > MAX_ADDED:
         return False
     values = Counter(_VALUE.findall(after)) - Counter(_VALUE.findall(before))
     return values.total() <= MAX_VALUES
@@ -200,4 +198,4 @@ def is_local(before: str, after: str) -> bool:
 def defines_no_names(before: str, after: str) -> bool:
     """Whether an edit uses only the program's own names, keywords and computing builtins."""
     added = {*_NAME.findall(after)} - {*_NAME.findall(before)}
-    return added <= COMPUTING | {*keyword.kwlist} - _REACHING_OUT
+    return added <= COMPUTING | {*keyword.kwlist} - _EXCLUDED_KEYWORDS

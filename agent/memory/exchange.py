@@ -1,5 +1,5 @@
-"""Fixes and lessons as JSON lines. Imported lines are untrusted and validated. What looks like a
-key or a home folder is not exported."""
+"""Export and import of fixes and lessons as JSON lines. Imported lines are untrusted and validated;
+rows that may contain a key or a home folder are not exported."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ LONGEST_LESSON = 600
 
 _HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:\\+Users)[/\\]+\w|/root/")
 
-_Taken = Literal["fixes", "lessons", "known", "trusted"]
+_Result = Literal["fixes", "lessons", "known", "trusted"]
 
 
 def cleaned(text: str) -> str:
-    """`text` in one line, without characters that are not seen."""
+    """`text` in one line, without unprintable characters."""
     return "".join(one for one in " ".join(text.split()) if one.isprintable())
 
 
@@ -48,7 +48,7 @@ _Program = Annotated[str, Field(max_length=LONGEST_PROGRAM)]
 
 
 class BadExchange(Exception):
-    """A file that is no export of ours, or one that is too large."""
+    """The file is not an export, or is too large."""
 
 
 class Header(Value):
@@ -57,7 +57,7 @@ class Header(Value):
 
 
 class FixLine(Value):
-    """A fix with the record that it has with its owner."""
+    """A fix with its owner's record of replays."""
 
     kind: Literal["fix"] = "fix"
     signature: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
@@ -70,7 +70,7 @@ class FixLine(Value):
     proof: ProofLevel
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
     standing: VerdictStatus = "unknown"
-    """`settled` is believed only of a trusted owner."""
+    """`settled` is accepted only from a trusted owner."""
     successes: Count = 0
     failures: Count = 0
     before: _Program
@@ -78,8 +78,6 @@ class FixLine(Value):
 
 
 class LessonLine(Value):
-    """A lesson in words."""
-
     kind: Literal["lesson"] = "lesson"
     text: Annotated[str, Field(min_length=1, max_length=LONGEST_LESSON), _Clean]
     category: _Word = ""
@@ -91,7 +89,7 @@ _LINE: TypeAdapter[FixLine | LessonLine] = TypeAdapter(Line)
 
 @dataclass(frozen=True)
 class Exported:
-    """The lines of an export, and how many rows were left out."""
+    """The lines of an export, and the number of rows that were omitted."""
 
     text: str
     fixes: int
@@ -101,7 +99,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import took in."""
+    """The numbers of imported rows, and the refused lines."""
 
     fixes: int = 0
     lessons: int = 0
@@ -111,8 +109,7 @@ class Imported:
 
 
 def exported(memory: Memory) -> Exported:
-    """Everything as lines, without a project's rows and those that may hold a key or a home
-    folder."""
+    """Exports all rows except projects' rows and those that may contain a key or a home folder."""
     fixes = [fix_line(known) for known in memory.fixes()]
     lessons = [
         None if row.origin.startswith(OF_PROJECT) else lesson_line(row.lesson)
@@ -128,12 +125,12 @@ def exported(memory: Memory) -> Exported:
 
 
 def as_text(lines: Iterable[FixLine | LessonLine]) -> str:
-    """The lines of a file, its header first."""
+    """The text of an export file, including its header."""
     return "".join(f"{json.dumps(line.model_dump())}\n" for line in (Header(), *lines))
 
 
 def fix_line(known: StoredFix) -> FixLine | None:
-    """A fix as a line; `None` for a project's own, or one over the limits."""
+    """A fix as a line; `None` for a project's fix or one that exceeds the limits."""
     fix = known.fix
     if fix.project:
         return None
@@ -148,7 +145,7 @@ def fix_line(known: StoredFix) -> FixLine | None:
 
 
 def lesson_line(lesson: Lesson) -> LessonLine | None:
-    """A lesson as a line; `None` where it is over the limits of what others take in."""
+    """A lesson as a line; `None` if it exceeds the limits of an import."""
     try:
         return LessonLine(text=lesson.text, category=lesson.category)
     except ValidationError:
@@ -156,13 +153,13 @@ def lesson_line(lesson: Lesson) -> LessonLine | None:
 
 
 def is_public(line: FixLine | LessonLine) -> bool:
-    """Whether nothing in a line looks like a key or a person's folder."""
+    """Whether a line contains nothing that looks like a key or a home folder."""
     texts = [value for value in line.model_dump().values() if isinstance(value, str)]
     return not any(may_hold_a_key(text) or _HOME.search(text) for text in texts)
 
 
 def import_lines(memory: Memory, text: str, source: str, *, trusted: bool = False) -> Imported:
-    """Takes in what `text` holds, as imported from `source`; raises `BadExchange`."""
+    """Imports the lines of `text`; raises `BadExchange`."""
     return take_in(memory, parsed(text), source, trusted=trusted)
 
 
@@ -170,10 +167,10 @@ def take_in(
     memory: Memory, lines: Iterable[tuple[int, FixLine | LessonLine | str]], source: str, *,
     trusted: bool = False,
 ) -> Imported:
-    """Takes in numbered lines. Untrusted records do not count and change nothing that is
-    trusted."""
+    """Imports numbered lines. Records of untrusted lines are ignored, and untrusted lines do not
+    change trusted rows."""
     origin = f"imported from {cleaned(source)[:60] or 'elsewhere'}"
-    taken: Counter[_Taken] = Counter()
+    counts: Counter[_Result] = Counter()
     refused: list[str] = []
     for number, line in lines:
         match line:
@@ -181,21 +178,22 @@ def take_in(
                 refused.append(f"line {number}: {line}")
             case LessonLine():
                 lesson = Lesson(text=line.text, category=line.category)
-                taken["lessons" if memory.learn(lesson, origin=origin) else "known"] += 1
+                counts["lessons" if memory.learn(lesson, origin=origin) else "known"] += 1
             case FixLine():
                 fix = _fix(line, trusted=trusted)
                 if isinstance(fix, str):
                     refused.append(f"line {number}: {fix}")
                     continue
                 record = (line.successes, line.failures) if trusted else (0, 0)
-                taken[_take_fix(memory, fix, origin, record, trusted=trusted)] += 1
+                counts[_import_fix(memory, fix, origin, record, trusted=trusted)] += 1
     return Imported(
-        taken["fixes"], taken["lessons"], taken["known"], tuple(refused), taken["trusted"]
+        counts["fixes"], counts["lessons"], counts["known"], tuple(refused), counts["trusted"]
     )
 
 
 def parsed(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
-    """Each line with its number, as a value, or why it is refused; raises `BadExchange`."""
+    """Parses each line to its number and its value or the reason of a refusal; raises
+    `BadExchange`."""
     if len(text) > LARGEST_FILE:
         raise BadExchange(f"it is larger than {LARGEST_FILE:,} characters")
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
@@ -205,7 +203,7 @@ def parsed(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
         Header.model_validate_json(lines[0][1] if lines else "")
     except ValidationError as error:
         raise BadExchange(
-            f"its first line is not the header of an export up to version {VERSION}"
+            f"its first line is not the header of an export of version {VERSION} or older"
         ) from error
     return ((number, _line(line)) for number, line in lines[1:])
 
@@ -221,27 +219,27 @@ def _line(text: str) -> FixLine | LessonLine | str:
 
 def _fix(line: FixLine, *, trusted: bool) -> Fix | str:
     if line.before == line.after or not is_local(line.before, line.after):
-        return "the fix is no small edit"
+        return "the fix is not a small edit"
     failure = FailureKey(**line.model_dump(include=set(FailureKey.model_fields)))
-    fix = Fix.made(
+    fix = Fix.create(
         failure, line.before, line.after, line.proof, line.note,
-        # That nothing else would do is somebody else's word.
+        # An untrusted claim that no other repair passes is not accepted.
         "unknown" if line.standing == "settled" and not trusted else line.standing,
         confidence=line.confidence if trusted else min(line.confidence, 0.5),
     )
-    return fix or "the fix holds text that no file can hold"
+    return fix or "the fix contains text that cannot be encoded as a file"
 
 
-def _take_fix(
+def _import_fix(
     memory: Memory, fix: Fix, origin: str, record: tuple[int, int], *, trusted: bool
-) -> _Taken:
-    here = memory.kept(fix.failure, fix.after)
-    same = here is not None and here.fix.model_copy(update={"rivals": None}) == fix
-    raised = here is not None and trusted and not here.trusted
-    if here is not None and not raised and (same or (here.trusted and not trusted)):
+) -> _Result:
+    known = memory.find(fix.failure, fix.after)
+    same = known is not None and known.fix.model_copy(update={"rivals": None}) == fix
+    becomes_trusted = known is not None and trusted and not known.trusted
+    if known is not None and not becomes_trusted and (same or (known.trusted and not trusted)):
         return "known"
     memory.remember(fix, origin=origin, trusted=trusted, record=record)
-    if here is not None and raised:
-        memory.trust(here, record)
+    if known is not None and becomes_trusted:
+        memory.trust(known, record)
         return "trusted"
     return "fixes"

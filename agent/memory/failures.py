@@ -1,4 +1,5 @@
-"""What identifies a failure: its `signature` exactly, and `alike` across programs."""
+"""Keys of failures: `signature` identifies one exactly, `alike` groups similar ones of different
+programs."""
 
 from __future__ import annotations
 
@@ -28,53 +29,53 @@ _PASTED = PurePosixPath(PASTED).stem
 
 
 class FailureKey(Value):
-    """How a program fails, in words that another program's failure can share."""
+    """A description of a failure that similar failures of other programs share."""
 
     signature: str
     exception: str
-    """The exception's own name, or `wrong result`, or `timeout`."""
+    """The exception's name, `wrong result` or `timeout`."""
     message: str = ""
-    """Numbers, addresses, paths and quoted names are placeholders."""
+    """The message with placeholders for numbers, addresses, paths and quoted names."""
     place: str = ""
-    """The kind of the statement that raised: `Return`, `For`."""
+    """The kind of the raising statement, such as `Return` or `For`."""
     shape: str = ""
-    """How the failing tests failed: `error`, `error, failed`."""
+    """The statuses of the failing tests, such as `error, failed`."""
     passed: str = ""
 
     @property
     def words(self) -> str:
-        """The exception and its message; empty where the memory did not keep them yet."""
+        """The exception and its message; empty if they were not stored."""
         return f"{self.exception}: {self.message}" if self.message else self.exception
 
     @property
     def alike(self) -> str:
-        """The same for failures that look the same in different programs."""
+        """A key that similar failures of different programs share."""
         return address("\1".join((self.exception, self.message, self.place, self.shape)))
 
 
 def failure_of(
     solution: Solution, tests: Sequence[TestCase], report: Report, project: Project | None = None
 ) -> FailureKey:
-    """The failure that a report shows; of several, the first that raised stands for all."""
-    seen = failures_of(report)
-    chief = next((one for one in seen if one.exception), seen[0] if seen else None)
-    exception = chief.name if chief is not None and chief.exception else WRONG_RESULT
+    """The key of a report's failure; of several failures, the first that raised is used."""
+    failures = failures_of(report)
+    first = next((one for one in failures if one.exception), failures[0] if failures else None)
+    exception = first.name if first is not None and first.exception else WRONG_RESULT
     trusted = report.trusted
     return FailureKey(
         signature=signature(solution, tests, report) if project is None
         else project_signature(project, report),
         exception=exception,
-        message=normalised(nameless_message(chief.message, solution.entry))
-        if chief and exception not in (WRONG_RESULT, TIMEOUT) else "",
-        place=_kind_at(solution.text, chief.line) if chief is not None else "",
+        message=normalised(nameless_message(first.message, solution.entry))
+        if first and exception not in (WRONG_RESULT, TIMEOUT) else "",
+        place=_kind_at(solution.text, first.line) if first is not None else "",
         shape=", ".join(sorted({verdict.status for verdict in report.failing})),
         passed=passing(sum(verdict.passed for verdict in trusted), len(trusted)),
     )
 
 
 def signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> str:
-    """Identifies a failure: program (without comments, layout and file name), tests, and messages
-    without numbers."""
+    """Identifies a failure by the program (without comments, layout and file name), the tests, and
+    the messages without numbers."""
     entry = solution.entry
     parts = [
         f"{PASTED if file.path == entry else file.path}\0{skeleton(file.text)}"
@@ -91,13 +92,13 @@ def signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> 
 
 
 def project_key(project: Project) -> str:
-    """What a project is known by in the memory: where it lies."""
+    """The memory's key of a project: its path."""
     return address(project.root)
 
 
 def project_signature(project: Project, report: Report) -> str:
-    """Identifies a project's failure: which tests fail, and how; files are left out, as they change
-    daily."""
+    """Identifies a project's failure by the failing tests and messages, not by its files, which
+    change daily."""
     failing = sorted(
         f"{one.name}\0{one.status}\0{normalised(one.message)}" for one in report.failing
     )
@@ -106,7 +107,7 @@ def project_signature(project: Project, report: Report) -> str:
 
 @lru_cache(maxsize=8)
 def skeleton(text: str) -> str:
-    """A program without comments and layout; the text itself where it does not parse."""
+    """A program without comments and layout; the text itself if it does not parse."""
     try:
         return ast.dump(tree_of(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -114,7 +115,7 @@ def skeleton(text: str) -> str:
 
 
 def nameless_test(code: str, entry: str) -> str:
-    """A test's code in which the program's file is called as a pasted one is."""
+    """A test's code with the program's module renamed to that of pasted programs."""
     name = PurePosixPath(entry).stem
     word = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)")
     if not any(word.search(line) for line in _IMPORT.findall(code)):
@@ -124,7 +125,7 @@ def nameless_test(code: str, entry: str) -> str:
 
 
 def nameless_message(message: str, entry: str) -> str:
-    """A message: the file with or without its folder, the module, and names qualified by it."""
+    """A message with the program's module renamed likewise, and without the file's folder."""
     name = PurePosixPath(entry).stem
     message = re.sub(rf"(?:[\w.-]*[/\\])+(?={re.escape(name)}\.py\b)", "", message)
     quoted = rf"(\b(?:module|from|named) ['\"]){re.escape(name)}(?=['\"])"
@@ -136,7 +137,7 @@ def _qualifying(name: str) -> re.Pattern[str]:
 
 
 def normalised(message: str) -> str:
-    """A message without what differs between two failures of one kind."""
+    """A message with placeholders for values that differ between similar failures."""
     line = " ".join(message.split())[: 2 * LONGEST_MESSAGE]
     line = _QUOTED.sub("'…'", line)
     line = _ADDRESS.sub("@", line)

@@ -1,5 +1,5 @@
-"""The memory's SQLite file. A damaged, foreign or older one is renamed, and a new one begun; a
-newer one is left as it is. Nothing is deleted or overwritten."""
+"""Opens the memory's SQLite file. A damaged, foreign or older file is renamed and a new one is
+created; a newer file is an error. Nothing is deleted or overwritten."""
 
 from __future__ import annotations
 
@@ -65,33 +65,33 @@ _BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 class MemoryFault(Exception):
-    """The memory's file cannot be read or written; a run goes on without it."""
+    """The memory's file cannot be read or written; a run continues without it."""
 
 
-class NotOurs(MemoryFault):
-    """The file is none of ours, of an older version, or damaged."""
+class UnusableFile(MemoryFault):
+    """The file is damaged, of an older version, or of another program."""
 
 
 def open_file(path: Path) -> tuple[sqlite3.Connection, str]:
-    """A connection to a file of this version, and a notice for its owner, or an empty text. Raises:
+    """Connects to the file; also returns a notice if an unusable file was renamed. Raises:
     MemoryFault."""
     try:
-        return _opened(path), ""
-    except NotOurs as error:
-        with _alone(path, error):
+        return _open(path), ""
+    except UnusableFile as error:
+        with _locked(path, error):
             try:
-                return _opened(path), ""  # another process has begun a new one meanwhile
-            except NotOurs as fault:
-                place = _excluded(path)
-                return _opened(path), (
-                    f"The fix memory {path} {fault}. It is kept as {place.name}, and a new memory "
-                    "is begun."
+                return _open(path), ""  # another process has created a new file meanwhile
+            except UnusableFile as fault:
+                renamed = _rename(path)
+                return _open(path), (
+                    f"The fix memory {path} {fault}. It was renamed to {renamed.name}, and a new "
+                    "memory was created."
                 )
 
 
 @contextmanager
-def _alone(path: Path, fault: NotOurs) -> Iterator[None]:
-    """One process at a time: a second one would rename what the first has begun."""
+def _locked(path: Path, fault: UnusableFile) -> Iterator[None]:
+    """Locks the folder, as a second process would rename the file that the first has created."""
     with ExitStack() as stack:
         try:
             folder = os.open(path.parent, os.O_RDONLY)
@@ -99,56 +99,56 @@ def _alone(path: Path, fault: NotOurs) -> Iterator[None]:
             fcntl.flock(folder, fcntl.LOCK_EX)
         except OSError as error:
             raise MemoryFault(
-                f"The fix memory {path} {fault}, and cannot be renamed, because its folder cannot "
-                f"be locked ({error}). Rename the file, and a new memory is begun."
+                f"The fix memory {path} {fault}. It cannot be renamed, because its folder cannot "
+                f"be locked ({error}). Rename the file to start a new memory."
             ) from error
         yield
 
 
-def open_nowhere() -> sqlite3.Connection:
-    """A memory that is forgotten with its process."""
-    db = _connected(":memory:")
+def open_temporary() -> sqlite3.Connection:
+    """Opens a memory that ends with its process."""
+    db = _connect(":memory:")
     for statement in _TABLES:
         db.execute(statement)
     return db
 
 
 @contextmanager
-def working(name: str) -> Iterator[None]:
-    """Names what goes wrong with the file inside of it as a `MemoryFault`."""
+def memory_faults(name: str) -> Iterator[None]:
+    """Converts SQLite errors to `MemoryFault`."""
     try:
         yield
     except sqlite3.Error as error:
         raise MemoryFault(f"The fix memory {name} cannot be used: {error}.") from error
 
 
-def _connected(name: str) -> sqlite3.Connection:
+def _connect(name: str) -> sqlite3.Connection:
     db = sqlite3.connect(name, timeout=PATIENCE_S, isolation_level=None)
     db.row_factory = sqlite3.Row
-    # A text that is no UTF-8 is a row that makes no sense, not the end of the reading.
+    # Text that is not UTF-8 makes one row invalid, and must not end the reading.
     db.text_factory = lambda raw: raw.decode("utf-8", "replace")
     return db
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open(path: Path) -> sqlite3.Connection:
     try:
-        db = _connected(str(path))
+        db = _connect(str(path))
     except sqlite3.Error as error:
         raise MemoryFault(f"The fix memory {path} cannot be opened: {error}.") from error
     try:
-        is_new = _is_new(db, path)  # before a byte of it is changed
+        is_new = _is_new(db, path)  # before any change of the file
         use_wal(db)
         db.execute("pragma synchronous=normal")
         db.execute("pragma secure_delete=on")
         if is_new:
             with changing(db):
-                if _is_new(db, path):  # another process may have been here meanwhile
+                if _is_new(db, path):  # another process may have created the tables meanwhile
                     for statement in _TABLES:
                         db.execute(statement)
     except sqlite3.Error as error:
         db.close()
         if error.sqlite_errorcode & 0xFF in _BROKEN:
-            raise NotOurs(f"is damaged or no SQLite file ({error})") from error
+            raise UnusableFile(f"is damaged or not an SQLite file ({error})") from error
         raise MemoryFault(f"The fix memory {path} cannot be used: {error}.") from error
     except MemoryFault:
         db.close()
@@ -157,29 +157,33 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _is_new(db: sqlite3.Connection, path: Path) -> bool:
-    """Whether a file has no tables yet; else it has those of this version. Raises: NotOurs,
-    MemoryFault (a newer version)."""
-    checked = str(db.execute("pragma quick_check(1)").fetchone()[0])
-    if checked != "ok":
-        raise NotOurs(f"is damaged ({checked.splitlines()[-1]})")
+    """Whether a file has no tables yet; otherwise it has the tables of this version.
+
+    Raises:
+        UnusableFile: The file is damaged, older, or of another program.
+        MemoryFault: The file is of a newer version.
+    """
+    result = str(db.execute("pragma quick_check(1)").fetchone()[0])
+    if result != "ok":
+        raise UnusableFile(f"is damaged ({result.splitlines()[-1]})")
     version, application = _pragma(db, "user_version"), _pragma(db, "application_id")
     tables = _tables(db)
     if not (application or version or tables):
         return True
     if application != APPLICATION:
-        raise NotOurs("belongs to another program")
+        raise UnusableFile("belongs to another program")
     if version > FORMAT:
         raise MemoryFault(
-            f"The fix memory {path} is of a newer version ({version}; this one reads {FORMAT}). "
-            "It is left as it is."
+            f"The fix memory {path} has format {version}; this program reads format {FORMAT}. "
+            "Update the program to use it."
         )
     if version < FORMAT:
-        raise NotOurs(
-            f"is of an older version ({version}; this one reads {FORMAT}): what the program that "
-            "wrote it exports can be imported here"
+        raise UnusableFile(
+            f"has the older format {version}; this program reads format {FORMAT}. To keep its "
+            "rows, export it with the program that wrote it, and import them here"
         )
-    if tables != _tables(open_nowhere()):
-        raise NotOurs("has other tables than ours")
+    if tables != _tables(open_temporary()):
+        raise UnusableFile("has unexpected tables")
     return False
 
 
@@ -194,19 +198,19 @@ def _tables(db: sqlite3.Connection) -> dict[str, set[str]]:
     }
 
 
-def _excluded(path: Path) -> Path:
-    aside = path.with_name(f"{path.name}.broken-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
+def _rename(path: Path) -> Path:
+    renamed = path.with_name(f"{path.name}.broken-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
     try:
-        path.rename(aside)
+        path.rename(renamed)
         for suffix in ("-wal", "-shm"):
             journal = path.with_name(path.name + suffix)
             if journal.exists():
-                journal.rename(aside.with_name(aside.name + suffix))
+                journal.rename(renamed.with_name(renamed.name + suffix))
     except OSError as error:
         raise MemoryFault(
-            f"The fix memory {path} is unusable, and cannot be renamed: {error.strerror}."
+            f"The fix memory {path} is unusable and cannot be renamed: {error.strerror}."
         ) from error
-    return aside
+    return renamed
 
 
 def _pragma(db: sqlite3.Connection, name: str) -> Any:  # an integer or a text

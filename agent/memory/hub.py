@@ -1,5 +1,5 @@
-"""Lessons shared through a dataset on the Hugging Face Hub: without code and values, fixes only
-where asked for. What comes in is untrusted. A missing dataset is made, private."""
+"""Shares lessons through a dataset on the Hugging Face Hub, without code and values; fixes only on
+request. Pulled rows are untrusted. A missing dataset is created as private."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ CONFLICT = 412  # HTTP: the commit does not follow the newest one
 
 
 class HubFault(Exception):
-    """The Hub cannot be used as it is set up."""
+    """The Hub cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Which dataset, and by whose leave."""
+    """The address of a dataset and the access token."""
 
     repo: str
     token: str
@@ -53,28 +53,26 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Synced:
-    """What a sync did."""
+    """The rows that a sync pulled, and the numbers of lessons and fixes that it pushed."""
 
     pulled: Imported
     lessons: int
     fixes: int
-    """Lines that were added to the dataset."""
 
 
 def without_code(text: str) -> str:
-    """A lesson's words alone: code, quoted values and numbers become `…`."""
+    """Replaces code, quoted values and numbers in a lesson by `…`."""
     shorter = _CODE.sub("…", text)
-    while shorter != text:  # a call may stand in a call
+    while shorter != text:  # calls may be nested
         text, shorter = shorter, _CODE.sub("…", shorter)
     return text
 
 
 def sync(memory: Memory, place: Dataset, *, with_fixes: bool = False) -> Synced:
-    """Takes in what others have shared, and shares what was learned here. Raises: HubFault,
-    MemoryFault."""
+    """Pulls the dataset's rows, and pushes the memory's own. Raises: HubFault, MemoryFault."""
     names = (LESSONS, FIXES) if with_fixes else (LESSONS,)
     api = _api(place)
-    with _explained(place):
+    with _hub_faults(place):
         pulled = Imported()
         for _ in range(ATTEMPTS):
             head = _head(api, place)
@@ -83,15 +81,15 @@ def sync(memory: Memory, place: Dataset, *, with_fixes: bool = False) -> Synced:
             for name, text in shared.items():
                 own = {_key(line): line for line in _own(memory, name)}
                 lines = list(parsed(text)) if text else []
-                there = {_key(line) for _, line in lines if not isinstance(line, str)}
-                fresh[name] = [line for key, line in own.items() if key not in there]
+                known = {_key(line) for _, line in lines if not isinstance(line, str)}
+                fresh[name] = [line for key, line in own.items() if key not in known]
                 pulled = _sum(pulled, take_in(memory, [
                     (number, line) for number, line in lines
                     if isinstance(line, _KINDS[name]) and _key(line) not in own
                 ], place.repo))
-            if not any(fresh.values()) or _pushed(api, place, head, shared, fresh):
+            if not any(fresh.values()) or _push(api, place, head, shared, fresh):
                 return Synced(pulled, len(fresh[LESSONS]), len(fresh.get(FIXES, ())))
-    raise HubFault(f"others keep writing to {place.repo}; try again in a moment")
+    raise HubFault(f"other clients keep writing to {place.repo}; try again in a moment")
 
 
 def _api(place: Dataset) -> HfApi:
@@ -105,7 +103,7 @@ def _api(place: Dataset) -> HfApi:
 
 
 def _head(api: HfApi, place: Dataset) -> str:
-    """The dataset's newest commit; a dataset that is not there is made."""
+    """The dataset's newest commit; a missing dataset is created."""
     from huggingface_hub.errors import RepositoryNotFoundError
 
     try:
@@ -114,7 +112,7 @@ def _head(api: HfApi, place: Dataset) -> str:
         api.create_repo(place.repo, repo_type="dataset", private=True, exist_ok=True)
         found = api.repo_info(place.repo, repo_type="dataset")
     if not found.sha:
-        raise HubFault(f"{place.repo} does not say which commit it is at")
+        raise HubFault(f"the Hub does not name the newest commit of {place.repo}")
     return found.sha
 
 
@@ -123,11 +121,11 @@ def _read(api: HfApi, place: Dataset, head: str, name: str) -> str:
 
     with tempfile.TemporaryDirectory(prefix="heal-hub-") as folder:
         try:
-            seen = api.hf_hub_download(
+            planned = api.hf_hub_download(
                 place.repo, name, repo_type="dataset", revision=head, local_dir=folder,
                 dry_run=True,
             )
-            if (seen.file_size or 0) > LARGEST_SHARED:
+            if (planned.file_size or 0) > LARGEST_SHARED:
                 raise HubFault(f"{name} is larger than {LARGEST_SHARED:,} bytes")
             path = api.hf_hub_download(
                 place.repo, name, repo_type="dataset", revision=head, local_dir=folder
@@ -157,11 +155,11 @@ def _key(line: LessonLine | FixLine) -> tuple[str, str]:
             return line.signature, line.after
 
 
-def _pushed(
+def _push(
     api: HfApi, place: Dataset, head: str, shared: Mapping[str, str],
     fresh: Mapping[str, Sequence[LessonLine | FixLine]],
 ) -> bool:
-    """Whether the lines were added, with no other push between."""
+    """Adds lines; returns False if another push came first."""
     from huggingface_hub import CommitOperationAdd
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -196,8 +194,8 @@ def _sum(one: Imported, other: Imported) -> Imported:
 
 
 @contextmanager
-def _explained(place: Dataset) -> Iterator[None]:
-    """Turns errors of the Hub into `HubFault`, without the token."""
+def _hub_faults(place: Dataset) -> Iterator[None]:
+    """Converts errors of the Hub to `HubFault`, without the token."""
     import httpx2
     from huggingface_hub.errors import (
         HfHubHTTPError,
@@ -209,7 +207,7 @@ def _explained(place: Dataset) -> Iterator[None]:
     try:
         yield
     except BadExchange as error:
-        raise HubFault(f"a file of {place.repo} is no export of ours: {error}") from error
+        raise HubFault(f"a file of {place.repo} is not an export: {error}") from error
     except (
         HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled,
         httpx2.HTTPError,

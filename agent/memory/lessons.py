@@ -1,5 +1,5 @@
-"""Which lessons fit a failure: SQLite's full-text index compares their words, with stemming and the
-synonyms of `meanings.txt`."""
+"""Full-text queries for the lessons of a failure: SQLite's index compares words, with stemming and
+the synonyms of `meanings.txt`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_LESSONS = 5
 MAX_WORDS = 80
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
-_TELLS_NOTHING = frozenset(
+_STOP_WORDS = frozenset(
     "a an and are as at be but by can crashes did does error exception expected for from gave give "
     "gives got had has have helped if in into is it its line no not object of on or our program so "
     "than that the then there this to was were what when where which with would you your".split()
@@ -27,7 +27,7 @@ _TELLS_NOTHING = frozenset(
 
 
 class FailureDescription(Value):
-    """What is known of a failure before it is mended."""
+    """A description of a failure before its repair."""
 
     category: str = ""
     exception: str = ""
@@ -39,7 +39,7 @@ class FailureDescription(Value):
 def failure_description(
     diagnosis: Diagnosis, failure: FailureKey | None, text: str
 ) -> FailureDescription:
-    """The symptom of a diagnosed program; the failure is not known where there was no test."""
+    """Describes the failure of a diagnosed program; `failure` is `None` without a test."""
     return FailureDescription(
         category=diagnosis.category,
         exception=failure.exception if failure is not None else "",
@@ -50,30 +50,29 @@ def failure_description(
 
 
 def words_of(*texts: str) -> tuple[str, ...]:
-    """The telling words of texts, lower case, each once, in order."""
+    """The distinct words of texts in lower case and in order, without stop words."""
     found = (
         word.lower() for text in texts for word in _PART.findall(text) if len(word) > 1
     )
-    distinguishing = (word for word in found if word not in _TELLS_NOTHING)
-    return tuple(dict.fromkeys(distinguishing))[:MAX_WORDS]
+    return tuple(dict.fromkeys(word for word in found if word not in _STOP_WORDS))[:MAX_WORDS]
 
 
 def query_of(symptom: FailureDescription) -> str:
-    """The question for the index: a shared word of the failure, or its kind and a name. That both
-    raise, or share a name, is not enough."""
+    """The query for the index: a word of the failure, or its kind and a name. A kind or a name
+    alone is not enough."""
     raised = symptom.exception not in (WRONG_RESULT, TIMEOUT)
     names = words_of(*symptom.names)
     cause = [word for word in words_of(symptom.cause) if word not in names]
     words = words_of(symptom.exception if raised else "", symptom.message, *cause)
     kind = words_of(symptom.category, "" if raised else symptom.exception)
-    ways = [f"(words : ({_any(words)}))"] if words else []
+    queries = [f"(words : ({_any(words)}))"] if words else []
     if kind and names:
-        ways.append(f"((words : ({_any(kind)})) AND (names : ({_any(names)})))")
-    return " OR ".join(ways)
+        queries.append(f"((words : ({_any(kind)})) AND (names : ({_any(names)})))")
+    return " OR ".join(queries)
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The program's own identifiers, in the order of its text; none where it does not parse."""
+    """The program's own identifiers in order; empty if it does not parse."""
     nodes = readable_nodes(text)
     common = {*dir(builtins), *keyword.kwlist, "self", "cls"}
     return tuple(dict.fromkeys(name for name in _identifiers(nodes) if name not in common))
@@ -89,11 +88,11 @@ def _identifiers(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 @cache
-def _meanings() -> dict[str, tuple[str, ...]]:
+def _synonyms() -> dict[str, tuple[str, ...]]:
     lines = files(__package__).joinpath("meanings.txt").read_text(encoding="utf-8").splitlines()
     return {word: tuple(line.split()) for line in lines for word in line.split()}
 
 
 def _any(words: tuple[str, ...]) -> str:
-    alike = (other for word in words for other in (word, *_meanings().get(word, ())))
-    return " OR ".join(f'"{word}"' for word in dict.fromkeys(alike))
+    synonyms = (other for word in words for other in (word, *_synonyms().get(word, ())))
+    return " OR ".join(f'"{word}"' for word in dict.fromkeys(synonyms))

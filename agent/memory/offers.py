@@ -1,4 +1,4 @@
-"""What the memory has to offer for a failing program: whole texts, each a small edit of it."""
+"""Candidate repairs from the memory: stored edits applied to the failing program."""
 
 from __future__ import annotations
 
@@ -22,61 +22,61 @@ MAX_PROJECT_OFFERS = 3
 
 @dataclass(frozen=True)
 class RememberedEdit:
-    """A remembered fix, and what it makes of the failing program."""
+    """A stored fix and its result for the failing program."""
 
     known: StoredFix
     base: Solution
-    made: Mapping[str, str]
-    """Path to text of the files that it changes."""
+    new_texts: Mapping[str, str]
+    """The new texts of the changed files, by path."""
     elsewhere: bool
-    """The fix was made for another program, or for this one under other tests."""
+    """The fix was learned for another program, or for this one with other tests."""
     same_program: bool
 
     @property
     def settled(self) -> bool:
-        """When it was learned for this very failure, no other repair was left open."""
+        """Whether no competing patch was open when it was learned for exactly this failure."""
         return not self.elsewhere and self.known.fix.standing == "settled"
 
     @property
     def left_open(self) -> bool:
-        """When it was learned for this program, other repairs passed too."""
+        """Whether competing patches passed too when it was learned for this program."""
         return self.same_program and self.known.fix.standing == "open"
 
     @property
     def caveat(self) -> str:
-        """What its replay does not show, beyond that the tests pass."""
+        """The limits of what a passing replay proves."""
         if self.left_open:
-            return ""  # who asks says more of that
+            return ""  # the caller says more about this
         if not self.settled:
-            return "whether other repairs fit them too was not looked for"
+            return "other repairs may pass the tests too, which was not checked"
         fix = self.known.fix
         known = self.known.origin == OWN and fix.proof > "E1"
         return f"when it was learned, it reached {fix.proof}" if known else ""
 
     @property
     def changes(self) -> Iterator[tuple[str, str, str]]:
-        """Path, and text before and after, of the files that it changes."""
+        """The path, text before and text after of each changed file."""
         texts = {file.path: file.text for file in self.base.files}
-        return ((path, texts[path], text) for path, text in self.made.items())
+        return ((path, texts[path], text) for path, text in self.new_texts.items())
 
     @property
     def done(self) -> str:
-        """What it does to the program."""
-        where = len(self.base.files) > 1
+        """A description of its changes."""
+        several = len(self.base.files) > 1
         return "; ".join(
-            edit_in_words(before, after) + (f" ({path})" if where else "")
+            edit_in_words(before, after) + (f" ({path})" if several else "")
             for path, before, after in self.changes
         )
 
     @property
     def solution(self) -> Solution:
-        """The program that it makes."""
-        made = self.base.with_texts(dict(self.made), origin="memory")
-        return made.model_copy(update={"note": self.note, "estimate": self.estimate})
+        """The repaired program."""
+        repaired = self.base.with_texts(dict(self.new_texts), origin="memory")
+        return repaired.model_copy(update={"note": self.note, "estimate": self.estimate})
 
     @property
     def estimate(self) -> Estimate:
-        """How likely its replay is right: as when it was learned, less on another program."""
+        """How likely it is correct: as when it was learned, less for another program."""
         chance = self.known.fix.confidence * (1.0 if self.same_program else ELSEWHERE)
         return Estimate.of(
             chance, "the fix was not certain when it was learned" if self.same_program
@@ -85,32 +85,32 @@ class RememberedEdit:
 
     @property
     def note(self) -> str:
-        """What is done, and where it comes from."""
+        """A description of its changes and its source."""
         source = "an edit that healed another program"
         if self.same_program:
-            source = f"it was healed before{', under other tests' if self.elsewhere else ''}"
+            source = f"it was healed before{', with other tests' if self.elsewhere else ''}"
         source += ", one of several repairs that passed" if self.left_open else ""
-        lender = "" if self.known.origin == OWN else f", {self.known.origin}"
-        return f"from memory: {self.done} ({source}{lender})"
+        origin = "" if self.known.origin == OWN else f", {self.known.origin}"
+        return f"from memory: {self.done} ({source}{origin})"
 
 
 def offers(
     memory: Memory, failure: FailureKey, base: Solution, project: Project | None = None
 ) -> Iterator[RememberedEdit]:
-    """Fixes of this failure, then of similar ones: small edits of the program with its own tests
-    untouched. Of a project its own fixes, those of another failure only where its files are the
-    same. Raises: MemoryFault."""
-    made_before = [{file.path: file.text for file in base.files}]
+    """Yields fixes of this failure, then of similar ones: small edits that leave the program's own
+    tests unchanged. For a project only its own fixes, and those of another failure only if its
+    files are the same. Raises: MemoryFault."""
+    known = [{file.path: file.text for file in base.files}]
     if project is not None:
-        found, most = _of_project(memory, failure, base, project), MAX_PROJECT_OFFERS
+        found, limit = _of_project(memory, failure, base, project), MAX_PROJECT_OFFERS
     else:
-        found, most = _of_program(memory, failure, base), MAX_OFFERS
+        found, limit = _of_program(memory, failure, base), MAX_OFFERS
     for offer in found:
-        files = made_before[0] | {**offer.made}
-        if files not in made_before:
-            made_before.append(files)
+        files = known[0] | {**offer.new_texts}
+        if files not in known:
+            known.append(files)
             yield offer
-            if len(made_before) > most:
+            if len(known) > limit:
                 return
 
 
@@ -121,13 +121,13 @@ def _of_program(memory: Memory, failure: FailureKey, base: Solution) -> Iterator
         ((known, True) for known in memory.alike(failure)),
     )
     for known, elsewhere in known_fixes:
-        # Whatever the signature says, where the program differs it is a fix of another one.
+        # Even if the signature matches, a fix of a different program is not used as an exact one.
         same_program = known.fits(text)
         if not (same_program or elsewhere):
             continue
-        made = _made_again(known.fix.before, known.fix.after, text, anywhere=not same_program)
-        if made is not None and (known.trusted or defines_no_names(text, made)):
-            yield RememberedEdit(known, base, {base.entry: made}, elsewhere, same_program)
+        repaired = _reapply(known.fix.before, known.fix.after, text, anywhere=not same_program)
+        if repaired is not None and (known.trusted or defines_no_names(text, repaired)):
+            yield RememberedEdit(known, base, {base.entry: repaired}, elsewhere, same_program)
 
 
 def _of_project(
@@ -136,25 +136,25 @@ def _of_project(
     texts = {file.path: file.text for file in base.files}
     for known in memory.of_project(failure, project_key(project)):
         exact = known.fix.failure.signature == failure.signature
-        made = {
+        repaired = {
             one.path: text for one in known.fix.files if one.path in texts
-            for text in [_made_again(one.before, one.after, texts[one.path], anywhere=exact)]
+            for text in [_reapply(one.before, one.after, texts[one.path], anywhere=exact)]
             if text is not None
         }
-        if len(made) == len(known.fix.files):
-            yield RememberedEdit(known, base, made, elsewhere=not exact, same_program=True)
+        if len(repaired) == len(known.fix.files):
+            yield RememberedEdit(known, base, repaired, elsewhere=not exact, same_program=True)
 
 
-def _made_again(before: str, after: str, text: str, *, anywhere: bool) -> str | None:
-    made = remade(before, after, text, anywhere=anywhere)
-    return made if made is not None and is_local(text, made) and untouched(text, made) else None
+def _reapply(before: str, after: str, text: str, *, anywhere: bool) -> str | None:
+    new = remade(before, after, text, anywhere=anywhere)
+    return new if new is not None and is_local(text, new) and untouched(text, new) else None
 
 
 def open_memory(path: Path) -> Memory:
-    """The memory in that file; where it cannot be used, a temporary one with a `notice`."""
+    """Opens the memory of a file, or a temporary one with a `notice` if the file is unusable."""
     try:
         return Memory(path)
     except MemoryFault as error:
         memory = Memory(None)
-        memory.notice = f"{error} This run goes on with an empty memory that is not kept."
+        memory.notice = f"{error} This run uses an empty memory that is not saved."
         return memory

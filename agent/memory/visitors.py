@@ -1,5 +1,5 @@
-"""The owner's memory, and one for each visitor of a public page: fixes and lessons hold their
-programs' words, so visitors share nothing."""
+"""The owner's memory and one memory for each visitor of a public page. Visitors share nothing,
+because fixes and lessons contain parts of their programs."""
 
 from __future__ import annotations
 
@@ -13,39 +13,38 @@ from agent.memory.offers import open_memory
 
 MAX_OPEN = 256
 MAX_KEPT = 2_000
-"""Visitors whose memories are kept on disk."""
+"""The maximum number of visitors' memories on disk."""
 MAX_KNOWN = 10_000
-"""Visitors whose addresses are known."""
+"""The maximum number of known visitor addresses."""
 
 
 class Crowds:
-    """The addresses of visitors, as far as this process has seen them, and who makes room where
-    there are too many: one address never displaces the others."""
+    """The network addresses of this process's visitors. If there are too many visitors, one of the
+    most used address is evicted, so one address never displaces the others."""
 
     def __init__(self) -> None:
-        self._from: OrderedDict[str, str] = OrderedDict()
+        self._addresses: OrderedDict[str, str] = OrderedDict()
 
     def came(self, visitor: str, address: str) -> None:
-        """Notes the address of a visitor."""
-        self._from[visitor] = address
-        self._from.move_to_end(visitor)
-        while len(self._from) > MAX_KNOWN:
-            self._from.popitem(last=False)
+        """Records the address of a visitor."""
+        self._addresses[visitor] = address
+        self._addresses.move_to_end(visitor)
+        while len(self._addresses) > MAX_KNOWN:
+            self._addresses.popitem(last=False)
 
-    def first_to_go(self, visitors: Sequence[str], beside: Iterable[str] = ()) -> str:
-        """The oldest visitor of those who share an address with the most others, `beside`
-        included."""
+    def first_to_go(self, visitors: Sequence[str], others: Iterable[str] = ()) -> str:
+        """The oldest visitor of the address that most `visitors` and `others` share."""
         places = [self.place(one) for one in visitors]
-        crowds = Counter([*places, *map(self.place, beside)])
-        return visitors[places.index(max(places, key=crowds.__getitem__))]
+        counts = Counter([*places, *map(self.place, others)])
+        return visitors[places.index(max(places, key=counts.__getitem__))]
 
     def place(self, visitor: str) -> str:
-        """A name for all who share an address, or for one visitor without a known address."""
-        return self._from.get(visitor) or f"unknown {visitor}"
+        """The visitor's address, or a unique name if it is unknown."""
+        return self._addresses.get(visitor) or f"unknown {visitor}"
 
 
 class Memories:
-    """Use from one thread."""
+    """The open memories; use from one thread."""
 
     def __init__(self, folder: Path) -> None:
         self.owner = open_memory(folder / "memory.db")
@@ -64,25 +63,24 @@ class Memories:
             self._open[name] = open_memory(self._folder / f"{name}.db")
         self._open.move_to_end(name)
         while len(self._open) > MAX_OPEN:
-            self._open.popitem(last=False)  # it closes once no run of theirs has it
+            self._open.popitem(last=False)  # it closes when no run uses it any more
         return self._open[name]
 
     def came(self, visitor: str, address: str) -> None:
-        """Notes from where a visitor comes, on no disk."""
+        """Records the address of a visitor in memory only."""
         self._crowds.came(_name(visitor), address)
 
     def known(self, visitor: str) -> Memory:
-        """A visitor's memory for looking at; an empty one where there is none yet."""
-        kept = not visitor or (self._folder / f"{_name(visitor)}.db").exists()
-        return self.of(visitor) if kept else Memory(None)
+        """A visitor's memory for reading; an empty one if there is none yet."""
+        exists = not visitor or (self._folder / f"{_name(visitor)}.db").exists()
+        return self.of(visitor) if exists else Memory(None)
 
     def close(self) -> None:
-        """Closes all of them."""
         for memory in (self.owner, *self._open.values()):
             memory.close()
 
     def forget_before(self, at: float) -> None:
-        """Forgets the visitors whose memory nobody has changed since then."""
+        """Deletes the memories that have not changed since then."""
         for path in self._closed():
             if path.stat().st_mtime < at:
                 self._delete(path)
@@ -90,12 +88,12 @@ class Memories:
     def _make_room(self, name: str) -> None:
         closed = {path.stem: path for path in self._closed()}
         while closed and len(closed) + len(self._open) + 1 > MAX_KEPT:
-            gone = self._crowds.first_to_go([*closed], [*self._open, name])
-            self._delete(closed.pop(gone))
+            evicted = self._crowds.first_to_go([*closed], [*self._open, name])
+            self._delete(closed.pop(evicted))
 
     def _closed(self) -> list[Path]:
-        kept = sorted(self._folder.glob("*.db"), key=lambda path: path.stat().st_mtime)
-        return [path for path in kept if path.stem not in self._open]
+        files = sorted(self._folder.glob("*.db"), key=lambda path: path.stat().st_mtime)
+        return [path for path in files if path.stem not in self._open]
 
     def _delete(self, path: Path) -> None:
         for one in self._folder.glob(f"{path.name}*"):

@@ -1,4 +1,4 @@
-"""Tasks of several steps: a plan over tools, made by rules or by a model, and how it is run."""
+"""Plans of tool calls for tasks of several steps, made by rules or by a model."""
 
 from agent.planning.plan import BadPlan, Plan
 from agent.planning.running import run_plan

@@ -1,4 +1,4 @@
-"""A plan: calls of tools, what each needs before it, and how each came out."""
+"""Plans: tool calls with their dependencies and results."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LONGEST = 400
 
 
 class BadPlan(ValueError):
-    """A step cannot be part of a plan; the message says why."""
+    """A step is not valid; the message says why."""
 
 
 class PlanStep(Value):
-    """A call of a tool, and the numbers of the steps that must be done before it."""
+    """A tool call, the numbers of the steps it needs, and its result."""
 
     number: int
     tool: str
@@ -28,22 +28,22 @@ class PlanStep(Value):
     needs: tuple[int, ...] = ()
     what: str = ""
     path_from: int = 0
-    """The step that looks for its file by name, where that was missing; else 0."""
+    """The step that searches for the missing file by name; else 0."""
     status: StepStatus = "pending"
-    report: str = ""
-    """Why it is not done, or what it gave, in short."""
+    told: str = ""
+    """Why it is not done, or its result in short."""
     output: Any = None
-    """What its tool gave, as JSON; `None` before."""
+    """The tool's result as JSON; `None` before the call."""
 
     @property
     def words(self) -> str:
-        """What it does, in a line."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
-        return self.what or textwrap.shorten(f"{self.tool}({given})", 100)
+        """A description in one line."""
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        return self.what or textwrap.shorten(f"{self.tool}({arguments})", 100)
 
 
 class Plan:
-    """Steps over the tools of a registry; at most `max_steps`, those of a replan among them."""
+    """At most `max_steps` steps over the tools of a registry, including the steps of replans."""
 
     def __init__(
         self, tools: ToolRegistry, max_steps: int = MAX_STEPS,
@@ -56,12 +56,11 @@ class Plan:
 
     @property
     def steps(self) -> tuple[PlanStep, ...]:
-        """All steps, in the order in which they were added."""
         return tuple(self._steps.values())
 
     @property
     def success(self) -> bool:
-        """Whether every step is done, but for those that others stand in for."""
+        """Whether every step that was not replaced is done."""
         statuses = [one.status for one in self.steps]
         return "done" in statuses and {*statuses} <= {"done", "replaced"}
 
@@ -69,8 +68,8 @@ class Plan:
         self, tool: str, arguments: Mapping[str, Any] | None = None, *,
         needs: Sequence[int] = (), what: str = "", path_from: int = 0,
     ) -> int:
-        """Adds a call of a tool, and returns its number; raises `BadPlan` for a tool that there is
-        not, arguments that it does not take, a need that is no step before it, and one too many."""
+        """Adds a tool call and returns its number. Raises: BadPlan: The tool is unknown, its
+        arguments are wrong, a needed step does not come before it, or the plan is full."""
         number = len(self._steps) + 1
         if number > self.max_steps:
             raise BadPlan(f"a plan may have {self.max_steps} steps (max_steps)")
@@ -85,19 +84,19 @@ class Plan:
         return number
 
     def ready(self) -> tuple[PlanStep, ...]:
-        """Steps that wait for nothing; what needs one that is not to be done is skipped."""
-        waiting = [one for one in self.steps if one.status == "pending"]
-        for step in waiting:
+        """Returns the steps that can run now; skips steps whose needed steps will not be done."""
+        pending = [one for one in self.steps if one.status == "pending"]
+        for step in pending:
             if {self._steps[one].status for one in step.needs} & {*GONE}:
                 self.mark(step.number, "skipped", "what it needs was not done")
                 return self.ready()
         return tuple(
-            step for step in waiting
+            step for step in pending
             if all(self._steps[one].status == "done" for one in step.needs)
         )
 
-    def mark(self, number: int, status: StepStatus, report: str = "", output: Json = None) -> None:
-        """Notes how a step came out."""
+    def mark(self, number: int, status: StepStatus, told: str = "", output: Json = None) -> None:
+        """Records a step's status and result."""
         step = self._steps[number].model_copy(update={
             "status": status, "report": textwrap.shorten(report, LONGEST), "output": output,
         })
@@ -105,15 +104,15 @@ class Plan:
         self._tell(PlanStepped(step=number, what=step.words, status=status, report=step.report))
 
     def replace(self, number: int, other: int) -> None:
-        """Lets another step stand in for one that failed, for all that need it."""
-        self.mark(number, "replaced", self._steps[number].report)
+        """Replaces a failed step by another for all steps that need it."""
+        self.mark(number, "replaced", self._steps[number].told)
         for step in self.steps:
             if number in step.needs and step.number != other:
                 needs = tuple(other if one == number else one for one in step.needs)
                 self._steps[step.number] = step.model_copy(update={"needs": needs})
 
     def summary(self) -> str:
-        """Every step in a line, with what it needs and how it came out."""
+        """Describes each step in a line, with its needs and its result."""
         return "\n".join(
             f"{one.number:>2} {one.status:<8} {one.words}"
             + (f" (after {', '.join(map(str, one.needs))})" if one.needs else "")

@@ -1,4 +1,4 @@
-"""Who makes a plan: rules where they know every part of a task, else the planner's model."""
+"""Creates plans: by rules if they know every part of a task, otherwise by the planner's model."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from llm.errors import TimedOut
 
 MAX_REPLANS = 2
 CHECKS = frozenset({"run_tests"})
-"""Tools whose steps say whether the work is done: no other plan may leave them out."""
+"""Tools that check whether the work is done: a replan may not omit them."""
 MAX_FILES = 200
-"""Paths that the planner is shown."""
+"""The maximum number of paths in the planner's prompt."""
 
 
 class Planner:
-    """Plans a task over the tools of a workspace, and plans what is left after a failure again."""
+    """Plans a task over the tools of a workspace, and replans the rest after a failure."""
 
     def __init__(self, task: str, workspace: Workspace, ctx: Context) -> None:
         self._task = task
@@ -31,50 +31,57 @@ class Planner:
         self._replans = MAX_REPLANS
 
     async def fill(self, plan: Plan) -> None:
-        """Adds the steps of the task; raises `NoModel` where rules do not know all of it and no
-        model is there, and an `LlmError` where that gives no plan."""
+        """Adds the steps of the task.
+
+        Raises:
+            NoModel: The rules do not know every part, and no model is configured.
+            LlmError: The model gave no plan.
+        """
         unknown = add_by_rule(plan, self._task)
         if not unknown:
             return
         if self._ctx.plan.of(PLANNER.name) is None:
             raise NoModel(
                 f"Planning this needs a model, and none is configured: {'; '.join(unknown)}. "
-                f"What needs none: {KNOWN}; several of them with `then` between."
+                f"Without a model, use these, joined by `then`: {KNOWN}."
             )
-        await self._asked(plan, "")
+        await self._add_models_steps(plan, "")
 
     async def replan(self, plan: Plan) -> bool:
-        """Puts steps of the model in place of those that failed or wait; says whether it did."""
+        """Replaces failed and pending steps by steps of the model; returns whether it did."""
         if not self._replans or self._ctx.plan.of(PLANNER.name) is None:
             return False
         self._replans -= 1
-        left = [one for one in plan.steps if one.status in ("failed", "pending")]
+        unfinished = [one for one in plan.steps if one.status in ("failed", "pending")]
         before = len(plan.steps)
         try:
-            await self._asked(plan, plan.summary())
+            await self._add_models_steps(plan, plan.summary())
         except LlmError as error:
             self._ctx.emit(Notice(level="warning", role=PLANNER.name, text=(
-                f"The planner gave no other plan: {error} What is left is not done."
+                f"The planner gave no other plan: {error} The remaining steps are not done."
             )))
             return False
-        for one in left:
+        for one in unfinished:
             if one.tool not in CHECKS or _is_checked_again(plan, one, before):
                 plan.mark(one.number, "replaced", one.report)
         return True
 
-    async def _asked(self, plan: Plan, done: str) -> None:
-        """Adds the model's steps within a run's seconds; raises `TimedOut` past them."""
+    async def _add_models_steps(self, plan: Plan, done: str) -> None:
+        """Adds the model's steps; raises `TimedOut` after a run's seconds."""
         seconds = self._ctx.settings.budget_s
         try:
             async with asyncio.timeout(seconds) as clock:
-                await self._double_checked(plan, done)
+                await self._ask_twice(plan, done)
         except TimeoutError as error:
             if not clock.expired():
                 raise
-            raise TimedOut(f"The planner gave no plan in a run's {seconds:g} seconds.") from error
+            raise TimedOut(
+                f"The planner gave no plan within a run's {seconds:g} seconds."
+            ) from error
 
-    async def _double_checked(self, plan: Plan, done: str) -> None:
-        """Adds the model's steps. If one is invalid, the model gets the error and one more try."""
+    async def _ask_twice(self, plan: Plan, done: str) -> None:
+        """Adds the model's steps; a refused answer is reported to the model, which is asked once
+        more."""
         for last in (False, True):
             steps = await ask(self._ctx, PLANNER, {
                 "task": self._task, "tools": "\n".join(map(json.dumps, plan.tools.get_schemas())),
@@ -90,8 +97,7 @@ class Planner:
 
 
 def _is_checked_again(plan: Plan, check: PlanStep, before: int) -> bool:
-    """Whether a check stands among the steps added since `before`, after which it is added where
-    the planner has left it out: what failed is not done by asking no more."""
+    """Whether a failed check is among the steps since `before`; an omitted one is added to them."""
     fresh = plan.steps[before:]
     if any((one.tool, one.arguments) == (check.tool, check.arguments) for one in fresh):
         return True
@@ -99,18 +105,18 @@ def _is_checked_again(plan: Plan, check: PlanStep, before: int) -> bool:
         plan.add_step(
             check.tool, check.arguments, needs=[one.number for one in fresh], what=check.what,
         )
-    except BadPlan:  # it has as many steps as it may: the check stays failed
+    except BadPlan:  # the plan is full: the check stays failed
         return False
     return True
 
 
 def _add_all(plan: Plan, steps: PlannedSteps) -> None:
     """Adds all steps or none."""
-    tried = Plan(plan.tools, plan.max_steps - len(plan.steps))
+    trial = Plan(plan.tools, plan.max_steps - len(plan.steps))
     for one in steps.steps:
-        tried.add_step(one.tool, _arguments(one.arguments), needs=one.needs, what=one.what)
+        trial.add_step(one.tool, _arguments(one.arguments), needs=one.needs, what=one.what)
     before = len(plan.steps)
-    for step in tried.steps:
+    for step in trial.steps:
         plan.add_step(
             step.tool, step.arguments, what=step.what,
             needs=[before + need for need in step.needs],

@@ -1,4 +1,4 @@
-"""Plans by rule: what a task's own words say plainly enough to be done without a model."""
+"""Rules that plan plainly worded tasks without a model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RULES: tuple[tuple[str, Callable[..., Call]], ...] = (
      lambda text, path: ("file_write", {"path": path, "content": text, "mode": "append"})),
     (r"run `?((?:python|pytest)(?: [^`]*)?)`?", lambda command: ("shell", {"command": command})),
 )
-"""Words, and the call that they ask for. What is quoted is taken as it stands."""
+"""Patterns of requests and the tool calls that they mean; quoted texts are literal."""
 KNOWN = (
     "run the tests; heal the failing tests; search for X in *.py; read F; list files; "
     "replace `A` with `B` in F; write `T` to F; run `python F`"
@@ -48,9 +48,8 @@ KNOWN = (
 
 
 def add_by_rule(plan: Plan, task: str) -> tuple[str, ...]:
-    """Adds a step for each part of a task that a rule knows, in the order of the words, and returns
-    the parts that none knows. A part that changes something waits for all before it, and one that
-    reads for the last that does."""
+    """Adds a step for each part of a task in order, and returns the parts that no rule knows. A
+    step that writes needs all steps before it; a step that reads needs the last one that writes."""
     calls = [(part, _call(part)) for part in parts(task)]
     unknown = tuple(
         part for part, call in calls if call is None or call[0] not in {*plan.tools}
@@ -72,29 +71,28 @@ def add_by_rule(plan: Plan, task: str) -> tuple[str, ...]:
 
 
 def parts(task: str) -> tuple[str, ...]:
-    """The parts of a task: what stands between `then`, semicolons and ends of sentences."""
-    kept: list[str] = []
+    """Splits a task at `then`, semicolons and ends of sentences, except in quoted texts."""
+    quotes: list[str] = []
 
-    def keep(found: re.Match[str]) -> str:
-        kept.append(found[0])
-        return f"\0{len(kept) - 1}\0"
+    def hide(found: re.Match[str]) -> str:
+        quotes.append(found[0])
+        return f"\0{len(quotes) - 1}\0"
 
-    hidden = _QUOTED.sub(keep, task)
+    hidden = _QUOTED.sub(hide, task)
     return tuple(
-        re.sub(r"\0(\d+)\0", lambda found: kept[int(found[1])], part.strip(" .,"))
+        re.sub(r"\0(\d+)\0", lambda found: quotes[int(found[1])], part.strip(" .,"))
         for part in _BETWEEN.split(hidden) if part.strip(" .,")
     )
 
 
 def _call(part: str) -> Call | None:
-    for pattern, made in RULES:
+    for pattern, make_call in RULES:
         if found := re.fullmatch(pattern, part, re.IGNORECASE | re.DOTALL):
-            return made(*(_unquoted(one) for one in found.groups()))
+            return make_call(*(_unquoted(one) for one in found.groups()))
     return None
 
 
 def _unquoted(text: str | None) -> str:
-    """What a quoted text says."""
     if text and len(text) > 1 and text[0] == text[-1] and text[0] in "`'\"":
         return text[1:-1]
     return text or ""

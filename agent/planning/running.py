@@ -1,5 +1,5 @@
-"""A plan at work: its steps in turn, side by side where they only read, or each after a person's
-word. What a step wrote that failed is taken back."""
+"""Runs plans: step by step, in parallel for steps that only read, or each step after the user's
+approval. Changes of a failed step are reverted."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from agent.tools.workspace import Workspace
 Mode = Literal["sequential", "parallel", "interactive"]
 ApproveStep = Callable[[PlanStep], bool]
 Replan = Callable[[Plan], Awaitable[bool]]
-"""Puts other steps in place of those that are left; says whether it did."""
+"""Replaces the remaining steps; returns whether it did."""
 READING = frozenset({"file_list", "file_read", "search", "run_tests"})
-"""Tools that change nothing: only these run side by side."""
+"""Tools without side effects; only these run in parallel."""
 MISSING = "there is no file "
 
 
@@ -25,40 +25,41 @@ async def run_plan(
     plan: Plan, workspace: Workspace, mode: Mode = "sequential", approve: ApproveStep | None = None,
     *, replan_on_failure: bool = True, replan: Replan | None = None,
 ) -> None:
-    """Runs the steps that can be; how each came out is in the plan.
+    """Runs all steps that can run, and records their results in the plan.
 
-    Where a file is missing it is searched for by its name; else `replan`, if given, may plan what
-    is left again. `approve` is asked in a thread, in the mode `interactive` alone.
+    Args:
+        approve: Called in a thread before each step, only in the mode `interactive`.
+        replan: Called after a failure, unless a missing file can be searched for by its name.
     """
     check_mode(mode, approve)
     while ready := plan.ready():
         batch = [step for step in ready if step.tool in READING] if mode == "parallel" else []
         batch = batch or [ready[0]]
         if approve is not None and not await asyncio.to_thread(approve, batch[0]):
-            plan.mark(batch[0].number, "refused", "a person did not approve it")
+            plan.mark(batch[0].number, "refused", "the user did not approve it")
             continue
         failed = [one for one in await asyncio.gather(
-            *(_is_done(plan, workspace, step) for step in batch)
+            *(_run_step(plan, workspace, step) for step in batch)
         ) if one is not None]
         for step in failed if replan_on_failure else ():
-            if not _searched_for(plan, step) and replan is not None and await replan(plan):
+            if not _search_for_file(plan, step) and replan is not None and await replan(plan):
                 break
 
 
 def check_mode(mode: Mode, approve: ApproveStep | None) -> None:
-    """Raises `ValueError` for a mode that there is not, or that does not go with `approve`."""
+    """Raises `ValueError` for an unknown mode or one that does not match `approve`."""
     if mode not in get_args(Mode):
         raise ValueError(f"there is no mode {mode!r}; there are {', '.join(get_args(Mode))}")
     if (mode == "interactive") != (approve is not None):
-        raise ValueError("approve= goes with mode='interactive', and that with approve=")
+        raise ValueError("mode='interactive' and approve= must be used together")
 
 
-async def _is_done(plan: Plan, workspace: Workspace, step: PlanStep) -> PlanStep | None:
-    """Runs a step; returns it where it failed."""
+async def _run_step(plan: Plan, workspace: Workspace, step: PlanStep) -> PlanStep | None:
+    """Runs a step; returns it if it failed."""
     before = workspace.files
     done = False
     try:
-        result = await _called(plan, step)
+        result = await _call(plan, step)
         fault = _fault(step.tool, result)
         done = not fault
     finally:
@@ -69,54 +70,53 @@ async def _is_done(plan: Plan, workspace: Workspace, step: PlanStep) -> PlanStep
 
 
 def _fault(tool: str, result: ToolResult) -> str:
-    """Why a step is not done; empty where it is. A command that fails has not done its work, nor
-    have tests that are not green."""
-    seen = result.output
+    """Why a step failed, or an empty text; failing commands and tests are failures."""
+    output = result.output
     if not result.ok:
         return result.error
-    if not isinstance(seen, dict):
+    if not isinstance(output, dict):
         return ""
-    if tool == "run_tests" and not seen.get("green"):
+    if tool == "run_tests" and not output.get("green"):
         return f"not green: {result.text}"
-    failed = seen.get("exit_code") or seen.get("timed_out") or seen.get("error")
+    failed = output.get("exit_code") or output.get("timed_out") or output.get("error")
     if tool in ("shell", "execute_code") and failed:
         return f"it failed: {result.text}"
     return ""
 
 
-def _searched_for(plan: Plan, step: PlanStep) -> bool:
-    """Puts a search by name, and the step again with what that finds, in place of a step that
-    names a file which is missing."""
+def _search_for_file(plan: Plan, step: PlanStep) -> bool:
+    """Replaces a step whose file is missing by a search for the file's name and the same step with
+    the found path."""
     path = step.arguments.get("path")
-    message = next(one.report for one in plan.steps if one.number == step.number)
-    if MISSING not in message or not isinstance(path, str) or step.path_from:
+    result = next(one.told for one in plan.steps if one.number == step.number)
+    if MISSING not in result or not isinstance(path, str) or step.path_from:
         return False
     name = _name(path)
     try:
         search = plan.add_step(
             "file_list", {"pattern": f"*{escape(name)}"}, needs=step.needs, what=f"look for {name}"
         )
-        again = plan.add_step(
+        retry = plan.add_step(
             step.tool, step.arguments, needs=(search,), what=step.what, path_from=search
         )
     except BadPlan:
         return False
-    plan.replace(step.number, again)
+    plan.replace(step.number, retry)
     return True
 
 
-async def _called(plan: Plan, step: PlanStep) -> ToolResult:
-    """A step's call, with the one file that a search for it has found."""
-    given = dict(step.arguments)
+async def _call(plan: Plan, step: PlanStep) -> ToolResult:
+    """Calls a step's tool, with the path that a search has found."""
+    arguments = dict(step.arguments)
     if step.path_from:
         listed = next(one.output for one in plan.steps if one.number == step.path_from)
-        name = _name(str(given["path"]))
+        name = _name(str(arguments["path"]))
         found = [path for path in listed if _name(path) == name]
         if len(found) != 1:
             others = f"; {', '.join(found[:5])} are named so" if found else ""
-            return ToolResult(False, error=f"{MISSING}{given['path']}{others}")
-        given["path"] = found[0]
-    return await plan.tools.call(step.tool, given)
+            return ToolResult(False, error=f"{MISSING}{arguments['path']}{others}")
+        arguments["path"] = found[0]
+    return await plan.tools.call(step.tool, arguments)
 
 
 def _name(path: str) -> str:

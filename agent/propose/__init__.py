@@ -1,1 +1,1 @@
-"""Who thinks: roles, the rules in their place, and repair by a model."""
+"""Model roles, the rules that replace them without a model, and repair by a model."""

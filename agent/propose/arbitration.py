@@ -1,16 +1,17 @@
-"""Who is right where a program fails a test that was derived for it: what other witnesses say.
+"""Validates derived tests that a program fails, by votes from independent sources.
 
-In order of cost: another program of the run that failed nothing which stands, a second prediction
-from the words alone, a plain program written from the words to compute it, and last an arbiter,
-who must quote the sentence that settles it. Nobody of them is shown both answers but the arbiter,
-whose word settles nothing against a witness. Programs of one run descend from each other and share
-their faults, so they speak for a test and never against it; no more does a plain program alone, for
-one that a model wrote; but it keeps a single voice from confirming the test. One witness is enough
-where the value could hardly come about by chance, once the plain program was heard as well; where
-it could, as a truth could, it takes two.
+The sources, in order of cost: another program of the run that fails no valid test, a second
+prediction from the task's text, a reference program written from the text, and an arbiter, which
+must quote the deciding sentence. Only the arbiter sees both values, and it cannot overrule a vote.
 
-Where tests of the user pin the program, a derived test is no more than a doubt, and an adversarial
-call is evidence alone: for these neither plain program nor arbiter is paid.
+Programs of one run descend from each other and share faults, so they vote for a test and never
+against it. A reference program does not vote against a test either if the same model wrote the
+program in dispute, but its vote prevents a single other vote from confirming the test. One vote
+settles a dispute if the value is unlikely to agree by chance and the reference program has voted
+too; for values such as a boolean it takes two.
+
+If the user's tests specify the program, a derived test is only a doubt, and an adversarial call is
+only evidence. For these, neither a reference program nor an arbiter is paid.
 """
 
 from __future__ import annotations
@@ -46,69 +47,66 @@ from agent.search.ranking.question import Answer
 from agent.target.task import PASTED
 
 MAX_RULED = 3
-"""Tests that the arbiter is asked about at once; others stay as they are."""
-UNDECIDED = "nothing settles it"
+"""The maximum number of tests that the arbiter is asked about."""
+UNDECIDED = "the votes do not settle it"
 
 
 @dataclass
 class Dispute:
-    """A derived test, how the program fails it, and who has given which value so far."""
+    """A derived test, the program's failing verdict, and the votes so far."""
 
     test: TestCase
     verdict: Verdict
     for_test: list[str] = field(default_factory=list)
     for_code: list[str] = field(default_factory=list)
     for_neither: list[str] = field(default_factory=list)
-    """Those who give a third value: where test and program are both wrong."""
+    """Sources that give a third value: test and program are both wrong."""
     same_model: list[str] = field(default_factory=list)
-    """Those who say what the program does and are of its own model: nobody's witness against a
-    test, but enough to keep one other from confirming it."""
+    """Same-model votes for the program's value: they do not count against a test, but prevent a
+    single vote from confirming it."""
 
-    def hear(self, value: Answer, who: str) -> None:
-        """A value that somebody else gives for the call."""
+    def add_vote(self, value: Answer, source: str) -> None:
         if _fits(value, self.test):
-            self.for_test.append(who)
-        elif same(value, gave(self.verdict)):
-            self.for_code.append(who)
+            self.for_test.append(source)
+        elif same(value, value_of(self.verdict)):
+            self.for_code.append(source)
         else:
-            self.for_neither.append(who)
+            self.for_neither.append(source)
 
     @property
-    def needed(self) -> int:
-        texts = (expected_of(self.test), gave(self.verdict))
-        return 1 if all(map(_distinguishing, texts)) else 2
+    def votes_needed(self) -> int:
+        values = (expected_of(self.test), value_of(self.verdict))
+        return 1 if all(map(_is_unlikely_by_chance, values)) else 2
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is settled, and by more than one voice where the program is to be changed."""
+        """Whether it is settled; a confirmed test needs two votes, as the program must change."""
         found = self.settled
         return found is not None and (found.ruling == "excluded" or len(self.for_test) > 1)
 
     def ruled(self, ruling: Ruled, why: str, quote: str = "") -> TestRuled:
-        """What comes of it."""
         return TestRuled(test=self.test.name, ruling=ruling, why=why, quote=quote)
 
-    def left_open(self, why: str) -> TestRuled:
-        """What comes of it where nothing settles it."""
+    def unsettled(self, why: str) -> TestRuled:
         contested = (self.for_code or self.same_model) and not self.for_test
         return self.ruled("contested" if contested else "undecided", why)
 
     @property
     def settled(self) -> TestRuled | None:
-        if len(self.for_test) >= self.needed and not (self.for_code or self.same_model):
-            return self.ruled("confirmed", f"{_and(self.for_test)} the same value")
-        if len(self.for_code) >= self.needed and not self.for_test:
-            return self.ruled("excluded", f"{_and(self.for_code)} what the program gives")
+        if len(self.for_test) >= self.votes_needed and not (self.for_code or self.same_model):
+            return self.ruled("confirmed", f"{_give(self.for_test)} the same value")
+        if len(self.for_code) >= self.votes_needed and not self.for_test:
+            return self.ruled("set aside", f"{_give(self.for_code)} the program's value")
         return None
 
 
-def _and(who: Sequence[str]) -> str:
-    return f"{' and '.join(who)} give{'s' if len(who) == 1 else ''}"
+def _give(sources: Sequence[str]) -> str:
+    return f"{' and '.join(sources)} give{'s' if len(sources) == 1 else ''}"
 
 
 def in_dispute(suite: Suite, report: Report) -> tuple[Verdict, ...]:
-    """Derived tests that the program fails and nobody has judged yet. Adversarial calls are no
-    more than evidence where tests of the user say what the program does."""
+    """Returns failing derived tests that are not validated yet; adversarial calls only if no test
+    of the user specifies the program."""
     derived = {"spec"} if suite.is_specified else {"spec", "adversarial"}
     known = {*suite.heard, *suite.aside}
     return tuple(
@@ -120,28 +118,28 @@ def in_dispute(suite: Suite, report: Report) -> tuple[Verdict, ...]:
 async def rulings(
     ctx: Context, solution: Solution, disputes: Sequence[Dispute], *, is_specified: bool
 ) -> tuple[TestRuled, ...]:
-    """Rules on each dispute. A role without an answer is reported, and settles nothing."""
-    _earlier(ctx, solution, disputes)
-    await _predicted(ctx, [one for one in disputes if one.settled is None])
-    # Neither plain program nor arbiter is paid where nothing hangs on what they say.
-    worth = [one for one in disputes if not is_specified and one.test.origin != "adversarial"]
-    await _referred(ctx, solution, [one for one in worth if not one.is_sure])
+    """Rules on each dispute; a role without an answer is reported and does not vote."""
+    _add_earlier_programs(ctx, solution, disputes)
+    await _add_predictions(ctx, [one for one in disputes if one.settled is None])
+    # A reference program and an arbiter are paid only for rulings that change the result.
+    important = [one for one in disputes if not is_specified and one.test.origin != "adversarial"]
+    await _add_reference(ctx, solution, [one for one in important if not one.is_sure])
     settled = [one.settled for one in disputes if one.settled is not None]
-    left = [one for one in disputes if one.settled is None]
-    asked = [one for one in worth if one.settled is None][:MAX_RULED]
-    ruled = [await _ruled(ctx, solution, one) for one in asked]
-    rest = [one.left_open(UNDECIDED) for one in left if one not in asked]
+    open_disputes = [one for one in disputes if one.settled is None]
+    for_arbiter = [one for one in important if one.settled is None][:MAX_RULED]
+    ruled = [await _ask_arbiter(ctx, solution, one) for one in for_arbiter]
+    rest = [one.unsettled(UNDECIDED) for one in open_disputes if one not in for_arbiter]
     return (*settled, *ruled, *rest)
 
 
-def _earlier(ctx: Context, solution: Solution, cases: Sequence[Dispute]) -> None:
-    """Other programs of this run that passed the test in dispute, and failed none that stands."""
+def _add_earlier_programs(ctx: Context, solution: Solution, cases: Sequence[Dispute]) -> None:
+    """Adds votes of the run's other programs that passed the test and failed no valid test."""
     events = [entry.event for entry in ctx.log()]
     texts = {
-        event.solution.id: _dumped(event.solution)
+        event.solution.id: _joined_text(event.solution)
         for event in events if isinstance(event, CodeWritten)
     }
-    own = _dumped(solution)
+    own = _joined_text(solution)
     newest = {
         texts.get(event.report.solution, own): event.report
         for event in events if isinstance(event, Judged)
@@ -156,48 +154,47 @@ def _earlier(ctx: Context, solution: Solution, cases: Sequence[Dispute]) -> None
                 case.for_test.append("another program of this run")
 
 
-def _dumped(solution: Solution) -> str:
+def _joined_text(solution: Solution) -> str:
     return "\n".join(file.text.strip() for file in solution.files)
 
 
-async def _predicted(ctx: Context, cases: Sequence[Dispute]) -> None:
-    """What follows from the words alone, by one who sees neither program nor test."""
+async def _add_predictions(ctx: Context, cases: Sequence[Dispute]) -> None:
+    """Adds the votes of a model that sees only the task's text, neither program nor test."""
     predicted = await predictions(
         ctx, [_call(one.test) for one in cases],
-        without="The tests in dispute are judged without its prediction.",
+        without="The disputed tests are validated without its prediction.",
     )
     for case in cases:
         if (call := _call(case.test)) in predicted:
-            case.hear(Answer.read(predicted[call]), "a second prediction from the words")
+            case.add_vote(Answer.read(predicted[call]), "a second prediction from the task")
 
 
 async def predictions(ctx: Context, calls: Sequence[str], *, without: str) -> dict[str, str]:
-    """What calls give, as a model predicts it from the task's words alone; only those that it
-    answers."""
-    asked = [*filter(None, calls)]
-    if not asked or ctx.plan.of(ARBITER.name) is None:
+    """Predicts the results of calls from the task's text; contains only answered calls."""
+    queries = [*filter(None, calls)]
+    if not queries or ctx.plan.of(ARBITER.name) is None:
         return {}
     answer = await ask_if_it_answers(
-        ctx, PREDICTOR, {"task": ctx.task.text, "calls": "\n".join(asked)}, without=without
+        ctx, PREDICTOR, {"task": ctx.task.text, "calls": "\n".join(queries)}, without=without
     )
-    predicted = {_plain(one.call): one.expected for one in (answer.examples if answer else ())}
-    return {call: predicted[_plain(call)] for call in asked if _plain(call) in predicted}
+    found = {_without_spaces(one.call): one.expected for one in (answer.examples if answer else ())}
+    return {
+        call: found[_without_spaces(call)] for call in queries if _without_spaces(call) in found
+    }
 
 
-def _plain(call: str) -> str:
-    """A call without its spaces."""
+def _without_spaces(call: str) -> str:
     return "".join(call.split())
 
 
-async def _referred(ctx: Context, solution: Solution, cases: Sequence[Dispute]) -> None:
-    """What a plain program gives that was written from the words, to compute it. One model reads
-    the same words alike twice: against a test it is no witness for a program of its own, but
-    beside another."""
+async def _add_reference(ctx: Context, solution: Solution, cases: Sequence[Dispute]) -> None:
+    """Adds the votes of a reference program written from the task's text. A model tends to read a
+    text the same way twice, so its vote for its own program counts only with another vote."""
     if not cases or ctx.plan.of(GENERATOR) is None or not is_one_file(ctx.task, solution):
         return
     text = await if_it_answers(
         ctx, GENERATOR, ask_for_code(ctx, "reference", {"task": ctx.task.text}),
-        "The tests in dispute are judged without a plain program to compare with.",
+        "The disputed tests are validated without a reference program.",
     )
     if text is None:
         return
@@ -205,52 +202,52 @@ async def _referred(ctx: Context, solution: Solution, cases: Sequence[Dispute]) 
     reference = Solution(files=(File(path=entry, text=text),), entry=entry, origin="model")
     report = await ctx.judge(reference, [one.test for one in cases])
     verdicts = {one.test: one for one in report.verdicts}
-    who = "a plain program written from the words"
+    source = "a reference program written from the task"
     for case in cases:
         found = verdicts.get(case.test.name)
         if found is not None and found.passed:
-            case.for_test.append(who)
+            case.for_test.append(source)
         elif found is not None and solution.origin == "model" and not case.for_code and (
-            same(gave(found), gave(case.verdict))
+            same(value_of(found), value_of(case.verdict))
         ):
-            case.same_model.append(who)
+            case.same_model.append(source)
         elif found is not None:
-            case.hear(gave(found), who)
+            case.add_vote(value_of(found), source)
 
 
-async def _ruled(ctx: Context, solution: Solution, case: Dispute) -> TestRuled:
-    """What the arbiter says; without a sentence that stands in the task word by word it is open."""
+async def _ask_arbiter(ctx: Context, solution: Solution, case: Dispute) -> TestRuled:
+    """Asks the arbiter; without a literal quote from the task the dispute stays open."""
     if ctx.plan.of(ARBITER.name) is None:
-        return case.left_open("no model is there to judge it")
+        return case.unsettled("no model is available to validate it")
     answer = await ask_if_it_answers(
         ctx, ARBITER, {
             "task": ctx.task.text, "code": solution.text, "test": case.test.code,
             "failure": case.verdict.message,
         },
-        without="The test in dispute stays as it is.",
+        without="The disputed test is not validated.",
     )
     if answer is None or answer.verdict == "spec_ambiguous":
-        return case.left_open(answer.reason if answer else UNDECIDED)
-    if not stands_in(answer.quote, ctx.task.text):
-        return case.left_open("the arbiter's quote does not stand in the task")
-    ruling: Ruled = "excluded" if answer.verdict == "test_wrong" else "confirmed"
+        return case.unsettled(answer.reason if answer else UNDECIDED)
+    if not is_quoted(answer.quote, ctx.task.text):
+        return case.unsettled("the task does not contain the arbiter's quote")
+    ruling: Ruled = "set aside" if answer.verdict == "test_wrong" else "confirmed"
     against = (
         case.for_test if ruling == "excluded"
         else (*case.for_code, *case.same_model, *case.for_neither)
     )
     if against:
-        return case.left_open(f"the arbiter is at odds with {' and '.join(against)}")
+        return case.unsettled(f"the arbiter contradicts {' and '.join(against)}")
     return case.ruled(ruling, answer.reason, answer.quote)
 
 
-def stands_in(quote: str, words: str) -> bool:
-    """Whether a quote stands in a text word by word, however it is broken into lines; pure."""
-    said = " ".join(quote.split()).strip(" .\"'`")
-    return len(said) > 2 and said in " ".join(words.split())
+def is_quoted(quote: str, words: str) -> bool:
+    """Whether a text contains a quote literally, except for line breaks."""
+    plain_quote = " ".join(quote.split()).strip(" .\"'`")
+    return len(plain_quote) > 2 and plain_quote in " ".join(words.split())
 
 
 def same(one: Answer, other: Answer) -> bool:
-    """Whether two answers are the same; one that nobody knows is none. Pure."""
+    """Whether two answers are equal; unknown answers never are."""
     if one.raises or other.raises:
         return one == other
     if not one.gives or not other.gives:
@@ -262,18 +259,18 @@ def same(one: Answer, other: Answer) -> bool:
 
 
 def _fits(value: Answer, test: TestCase) -> bool:
-    """Whether an answer is one that a test asks for; a property asks for no more than any."""
+    """Whether an answer passes a test; a property accepts any value."""
     return not value.raises if isinstance(test, Property) else same(value, expected_of(test))
 
 
-def _distinguishing(value: Answer) -> bool:
-    """Whether two who answer alike hardly do so by chance."""
-    few = ("True", "False", "None", "0", "1", "-1", "[]", "{}", "()", "''", "")
-    return bool(value.raises) or value.gives not in few
+def _is_unlikely_by_chance(value: Answer) -> bool:
+    """Whether two sources are unlikely to give this value by chance."""
+    common = ("True", "False", "None", "0", "1", "-1", "[]", "{}", "()", "''", "")
+    return bool(value.raises) or value.gives not in common
 
 
 def expected_of(test: TestCase) -> Answer:
-    """What a test expects of its call; empty where it expects no more than an end of it."""
+    """The expected answer of a test's call; empty if it only has to return."""
     match test:
         case Example(expected=expected):
             return Answer(expected)
@@ -283,13 +280,13 @@ def expected_of(test: TestCase) -> Answer:
             return Answer()
 
 
-def gave(verdict: Verdict) -> Answer:
-    """What the program gave for the call of a test that it fails; empty where nobody knows."""
+def value_of(verdict: Verdict) -> Answer:
+    """The program's answer to the call of a failing test; empty if unknown."""
     if verdict.status == "error" and verdict.got:
         return Answer(raises=verdict.got.partition(":")[0])
     return Answer(verdict.got)
 
 
 def _call(test: TestCase) -> str:
-    """What a test asks, without what it expects; empty for a script."""
+    """A test's call; empty for a script."""
     return "" if isinstance(test, Script) else test.call

@@ -1,9 +1,9 @@
-"""Changes of one line in a model's answer, those first that the model itself finds likely.
+"""Variants of a model's answer that differ in one line, ordered by the model's token likelihood.
 
-A small model that is shown a bug often writes the program as it was. But where the bug is, the
-right token is among the next likeliest: so the answer is begun again with that token in the place
-of its own, written to the end of the line, and goes on as before. Such a line takes about ten
-tokens, and the question before it is in the server's memory.
+A small model that is shown a bug often copies the program unchanged, but at the bug the correct
+token is often among the next likeliest. So the answer is regenerated from that token to the end of
+the line, and the rest is reused. Such a line takes about ten tokens, and the server has cached the
+question.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from llm.asking.ask import whole
 from llm.types import Frame, Reply, Request
 
 ALTERNATIVES = 8
-"""The likely tokens that are asked for at each place."""
+"""The number of likely tokens requested at each position."""
 LINE_TOKENS = 64
-"""The longest line that is written."""
+"""The maximum length of a regenerated line."""
 
 
 async def branches(
     ctx: Context, request: Request, reply: Reply, most: int
 ) -> AsyncGenerator[str, None]:
-    """Programs that differ in one line from a framed answer's, `most` at most; none where the
-    provider tells no alternatives. Raises an `LlmError`."""
+    """Yields at most `most` programs that differ in one line from a framed answer; none if the
+    provider returns no alternatives. Raises an `LlmError`."""
     if request.frame is None:
         return
     start, end = len(request.frame.opening), reply.text.rfind(request.frame.closing)
@@ -37,14 +37,14 @@ async def branches(
     for one in likely[:most]:
         line = one.text.partition("\n")[0]
         if "\n" not in one.text:
-            begun = reply.text[: one.at] + one.text
+            opening = reply.text[: one.at] + one.text
             question = replace(
-                request, frame=Frame(begun, "\n"), max_tokens=LINE_TOKENS, alternatives=0
+                request, frame=Frame(opening, "\n"), max_tokens=LINE_TOKENS, alternatives=0
             )
             answer = await whole(await ctx.answerer(GENERATOR), question)
             if answer.finish != "stop":
                 continue
-            line += answer.text[len(begun):].rstrip("\n")
+            line += answer.text[len(opening):].rstrip("\n")
         before = reply.text[start : one.at]
         after = reply.text[start:end].split("\n")[before.count("\n") + 1 :]
         yield "\n".join([before + line, *after]) + "\n"

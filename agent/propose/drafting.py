@@ -1,7 +1,7 @@
-"""A first program from words by a small model, compared with further drafts of its own.
+"""First programs by a small model, chosen by agreement among several drafts.
 
-Of programs that pass the two or three examples of a task, a small model's are right about every
-second time. Independent drafts that also answer other calls alike are right far more often.
+About half of a small model's programs that pass the two or three examples of a task are correct.
+Independent drafts that also agree on other calls are correct far more often.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from agent.search.ranking.question import question
 from llm import LlmError
 
 MAX_DRAFTS = 6
-"""Drafts that are asked for until one passes the examples, or a search mends the first: a small
-model finds a right program more often in a fresh draft than by repairing one that fails."""
+"""The maximum number of drafts until one passes the examples or a search repairs the first. A small
+model succeeds more often with a new draft than by repairing one."""
 FURTHER = 2
-"""Drafts that are asked for after one that passes, until two behave alike."""
+"""The maximum number of drafts after one that passes, until two behave alike."""
 FIRST_SEED = 100
-"""Other seeds than those of later repairs have."""
+"""The first seed; later repairs use smaller ones."""
 LEAST_LEFT = 0.5
-"""The part of a run's seconds below which no further draft is asked for."""
+"""The share of a run's seconds below which no further draft is requested."""
 
 
 async def compared(
     ctx: Context, first: Solution, tests: tuple[TestCase, ...],
 ) -> tuple[Solution, Estimate | None]:
-    """The draft that most drafts agree with, and how likely it is right.
+    """Chooses the draft that most drafts agree with, and estimates how likely it is correct.
 
     Args:
         first: The model's likeliest draft, of one file.
         tests: The trusted examples.
 
     Returns:
-        The draft and its estimate. Where no draft passes, it is the one that passes most
-        examples, without an estimate: it is to be repaired.
+        The draft and its estimate. If no draft passes, the one that passes most examples, without
+        an estimate: it needs a repair.
     """
     report = await ctx.judge(first, tests)
     tries = [Try(solution=first, report=report, candidates=1)]
@@ -62,7 +62,7 @@ async def compared(
             text, *_ = await ask_generator(
                 ctx, "draft", words, program_for(words), WARM, prompt=SMALL_GENERATOR, seed=seed
             )
-        except LlmError as error:  # a cap too: the run goes on with the draft that it has
+        except LlmError as error:  # also a cap: the run continues with the existing draft
             unsure = f"no other draft could be compared with it ({error})"
             continue
         unsure = ""
@@ -70,7 +70,7 @@ async def compared(
         found = await ctx.judge(other, tests)
         left = min(left, FURTHER) if found.passed else left
         tries.append(Try(solution=other, report=found, candidates=1))
-        best = await held(ctx, tries, first, tests, [_strange(one.code) for one in tests])
+        best = await held(ctx, tries, first, tests, [_with_full_stops(one.code) for one in tests])
         report = best.chosen.report or report
     solution = best.chosen.solution or first
     if not report.passed:
@@ -91,16 +91,16 @@ async def compared(
 async def _repaired(
     ctx: Context, draft: Solution, tests: tuple[TestCase, ...], report: Report
 ) -> Solution | None:
-    """A failing draft with a small edit that makes it pass, or `None`. The search for it is cheaper
-    than another draft; the result counts as one draft, so another must agree with it."""
+    """Searches for a small edit that makes a failing draft pass, which is cheaper than another
+    draft. The result counts as one draft, so another must agree with it."""
     diagnosis = Diagnosis(category="wrong_result", cause="the draft fails an example")
     attempt = Attempt(draft, tests, report, diagnosis)
     found, _ = await around(attempt, ctx, draft, report)
     return None if found is None else found.model_copy(update={"origin": "model", "estimate": None})
 
 
-def _strange(code: str) -> str:
-    """A test with a full stop behind each text, as examples seldom show other characters."""
+def _with_full_stops(code: str) -> str:
+    """Appends a full stop to each string of a test, because examples rarely use punctuation."""
     tree = parse(code)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

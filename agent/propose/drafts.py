@@ -1,4 +1,4 @@
-"""The worked tasks in words, with the scripted first draft that stands in for a model."""
+"""The demo tasks, each with a scripted first draft that replaces a model's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DRAFTS_FILE = Path(__file__).parents[2] / "demo" / "examples.yaml"
 
 
 class Draft(BaseModel):
-    """A task in words and the program text to begin with; the text has a real bug."""
+    """A task's text and a first program with a real bug."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -22,15 +22,15 @@ class Draft(BaseModel):
 
 
 def read_drafts(path: Path = DRAFTS_FILE) -> tuple[Draft, ...]:
-    """The drafts of an examples file; raises `ValueError` naming what is wrong with it."""
+    """Reads the drafts of an examples file. Raises: ValueError: The file is not valid."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         drafts = tuple(Draft.model_validate(entry) for entry in document["drafts"])
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValidationError) as error:
-        raise ValueError(f"the worked tasks in {path} cannot be read: {error}") from error
+        raise ValueError(f"the demo tasks in {path} cannot be read: {error}") from error
     return tuple(draft.model_copy(update={"task": draft.task.strip()}) for draft in drafts)
 
 
 def by_words(drafts: tuple[Draft, ...]) -> dict[str, str]:
-    """The form that settings take: a task's words to its draft."""
+    """Maps each task's text to its draft, as the settings need it."""
     return {draft.task: draft.draft for draft in drafts}

@@ -1,8 +1,8 @@
-"""A debugger that looks around before it answers: it calls a tool, and sees what comes of it.
+"""A debugger that calls tools before it answers.
 
-It names a tool and its arguments in an answer in JSON, which every provider can be asked for. Such
-an answer is logged, reserved and paid for like any other. Whatever goes wrong in a call is
-something to see, and what is seen is data.
+The model names a tool and its arguments in a JSON answer, which every provider supports. Such an
+answer is logged, reserved and paid for like any other. A failing call is a result too, and results
+are treated as untrusted data.
 """
 
 from __future__ import annotations
@@ -32,37 +32,37 @@ from llm import Message
 from llm.asking.prompts import fenced, mark_for
 from sandbox import SandboxError
 
-MAX_LOOKS, FEW_LOOKS = 5, 2
-"""Looks before an answer; the fewer of a small model, or in a small window."""
-MAX_SEEN, SHARE_SEEN = 6_000, 0.3
-"""Characters of what one call shows, and for each token of the window."""
+MAX_CALLS, FEW_CALLS = 5, 2
+"""Tool calls before an answer; the smaller number for a small model or a small context window."""
+MAX_CHARS, CHARS_PER_TOKEN = 6_000, 0.3
+"""The maximum characters of one tool result, in total and per token of the context window."""
 WIDE_WINDOW, LEAST_WINDOW = 32_000, 6_000
-"""Tokens of a window that holds a question with all that was seen, and of one that holds little."""
+"""Tokens of a context window that allows `MAX_CALLS`, and the minimum for any call."""
 MAX_CALL_S = 120.0
 
 
-async def allowed_looks(ctx: Context) -> tuple[int, int]:
-    """How often the model that is the debugger may call a tool, and the characters of what one call
-    shows; fewer for a small model, and no call where its window would not hold what it sees."""
+async def allowed_calls(ctx: Context) -> tuple[int, int]:
+    """Returns how many tool calls the debugger's model may make, and the maximum characters of one
+    result. A small model or context window allows fewer calls or none."""
     choice = ctx.plan.of(DEBUGGER.name)
     if choice is None:
         return 0, 0
     window = (await ctx.answerer(DEBUGGER.name)).window
     if window is None:
-        return FEW_LOOKS if choice.is_small else MAX_LOOKS, MAX_SEEN
-    looks = FEW_LOOKS if choice.is_small or window < WIDE_WINDOW else MAX_LOOKS
-    return looks if window >= LEAST_WINDOW else 0, min(MAX_SEEN, int(SHARE_SEEN * window))
+        return FEW_CALLS if choice.is_small else MAX_CALLS, MAX_CHARS
+    calls = FEW_CALLS if choice.is_small or window < WIDE_WINDOW else MAX_CALLS
+    return calls if window >= LEAST_WINDOW else 0, min(MAX_CHARS, int(CHARS_PER_TOKEN * window))
 
 
-def looking_tools(
-    ctx: Context, solution: Solution, suite: Suite, report: Report, most_seen: int = MAX_SEEN
+def debugger_tools(
+    ctx: Context, solution: Solution, suite: Suite, report: Report, max_chars: int = MAX_CHARS
 ) -> ToolRegistry:
-    """Tools that run and read the program, and in a project its files and tests; of a test that is
-    held out nothing is there."""
+    """Creates the tools that run and read the program, and a project's files and tests; held-out
+    tests are hidden."""
     task, project = ctx.task, ctx.task.project
     files = readable_files(task, solution, suite)
     registry = ToolRegistry(
-        max_output_bytes=most_seen, timeout_s=min(MAX_CALL_S, max(1.0, ctx.seconds_left))
+        max_output_bytes=max_chars, timeout_s=min(MAX_CALL_S, max(1.0, ctx.seconds_left))
     )
     own = {file.path for file in solution.files}
     support = tuple(
@@ -99,7 +99,7 @@ def looking_tools(
 
 
 def readable_files(task: Task, solution: Solution, suite: Suite) -> dict[str, str]:
-    """The program's files and those beside it, without the text of a test that is held out."""
+    """The texts of the program's and support files, without the text of held-out tests."""
     files = laid(task, solution)
     own = {file.path for file in solution.files}
     for test in suite.held_out:
@@ -119,50 +119,48 @@ def readable_files(task: Task, solution: Solution, suite: Suite) -> dict[str, st
     }
 
 
-async def looked_around(
-    ctx: Context, variables: Mapping[str, str], tools: ToolRegistry, looks: int, most_seen: int,
+async def investigate(
+    ctx: Context, variables: Mapping[str, str], tools: ToolRegistry, calls: int, max_chars: int,
     *, without: str,
 ) -> Investigation | None:
-    """What the debugger answers after at most that many looks; `None` where its model gives no
-    answer."""
+    """Asks the debugger, which may make `calls` tool calls first; `None` if it gives no answer."""
     question = {**variables, "tools": _described(tools)}
     turns: list[Message] = []
-    for left in range(looks, -1, -1):
+    for left in range(calls, -1, -1):
         answer = await ask_if_it_answers(
             ctx, INVESTIGATOR, question, turns=turns, without=without
         )
         if answer is None or not answer.tool or not left:
             break
-        seen = brief(await _seen(ctx, tools, answer), most_seen)
-        ctx.emit(Looked(tool=answer.tool, arguments=answer.arguments, seen=seen))
-        # Its words are a model's, and may be those of a hostile program.
+        result = brief(await _call(ctx, tools, answer), max_chars)
+        ctx.emit(Looked(tool=answer.tool, arguments=answer.arguments, seen=result))
+        # The name is a model's text, and may come from a hostile program.
         name = answer.tool if answer.tool in tools else "that tool"
         turns += [Message("assistant", answer.model_dump_json()), Message("user", (
-            f"What {name} gives:\n{fenced('seen', seen, mark_for([seen]))}\n\n"
+            f"What {name} gives:\n{fenced('seen', result, mark_for([result]))}\n\n"
             + (f"You may look {left - 1} more times." if left > 1 else
                "You may look no more: answer now with the JSON object alone, with `tool` empty.")
         ))]
     return answer
 
 
-async def _seen(ctx: Context, tools: ToolRegistry, asked: Investigation) -> str:
+async def _call(ctx: Context, tools: ToolRegistry, request: Investigation) -> str:
     try:
-        arguments = json.loads(asked.arguments or "{}")
+        arguments = json.loads(request.arguments or "{}")
     except (ValueError, RecursionError) as error:
         return f"error: `arguments` is no JSON: {error}"
     if not isinstance(arguments, dict):
         return "error: `arguments` must be the text of a JSON object"
     try:
-        return (await tools.call(asked.tool, arguments)).text
+        return (await tools.call(request.tool, arguments)).text
     except SandboxError as error:
         ctx.emit(Notice(level="warning", text=(
-            f"The debugger could not run {asked.tool}: {error} It goes on without."
+            f"The debugger could not run {request.tool}: {error} It continues without it."
         )))
         return "error: nothing can be run now; answer by what is known"
 
 
 def _described(tools: ToolRegistry) -> str:
-    """Each tool with what it takes."""
     return "\n".join(
         f"{one['name']}: {one['description']}\nIt takes {json.dumps(one['parameters'])}\n"
         for one in tools.get_schemas()

@@ -1,8 +1,8 @@
-"""Which of several repairs that fit the tests the words speak for, by predictions of what tells
-them apart.
+"""Ranks competing patches by predictions from the task's text.
 
-Asked once of a model that sees neither program nor test, and only where a person is not. A
-prediction proves nothing: it chooses among what the judge has passed, and what was open stays open.
+A model that sees neither program nor test predicts the results of calls that distinguish the
+patches, once and only if no user is asked. A prediction proves nothing: it chooses among passing
+patches, and an open question stays open.
 """
 
 from __future__ import annotations
@@ -20,61 +20,64 @@ from agent.search.ranking.competing import is_readable
 from agent.search.ranking.question import Answer, given
 
 MAX_PREDICTED = 6
-"""Calls that are put to it at once."""
+"""The maximum number of calls in a question."""
 
 
 async def predicted(
     ctx: Context, suite: Suite, solution: Solution, others: Alternatives
 ) -> tuple[Solution, Alternatives]:
-    """The repair that most predictions speak for, and all with it in front; as they were where no
-    model is planned, or nothing speaks for another."""
+    """Returns the repair that most predictions support, and all patches with it first; unchanged if
+    there is no model or no prediction supports another repair."""
     calls = distinguishing_calls(others)
     may_ask = ctx.settings.enable_arbitration and not ctx.settings.ask
     if not calls or not may_ask or not ctx.task.text.strip():
         return solution, others
-    predicted = await predictions(
-        ctx, calls, without="Which of the repairs that fit is meant stays open."
+    predicted_values = await predictions(
+        ctx, calls, without="It stays open which of the passing repairs is meant."
     )
-    led = by_predictions(others, predicted)
+    ranked = by_predictions(others, predicted_values)
     before = others.behaviours[0]
-    if led.behaviours[0] == before:
+    if ranked.behaviours[0] == before:
         return solution, others
-    led = await confirmed_alternatives(
-        led, lambda one: ctx.judge(one, suite.visible), lambda: ctx.seconds_left <= 0
+    ranked = await confirmed_alternatives(
+        ranked, lambda one: ctx.judge(one, suite.visible), lambda: ctx.seconds_left <= 0
     )
-    first = led.behaviours[0]
+    first = ranked.behaviours[0]
     if not first.confirmed or first.solution.id == solution.id:
         return solution, others
-    spoke = _agreeing(first, others.calls, predicted)
-    call = next(one for one in spoke if one not in _agreeing(before, others.calls, predicted))
+    supporting = _agreeing(first, others.calls, predicted_values)
+    refuting = _agreeing(before, others.calls, predicted_values)
+    call = next(one for one in supporting if one not in refuting)
     ctx.emit(Notice(level="warning", text=(
-        "Several repairs fit the tests; one is kept that a prediction from the words speaks for: "
-        f"`{call}` gives {predicted[call]}."
+        "Several repairs pass the tests. The chosen one agrees with a prediction from the task: "
+        f"`{call}` gives {predicted_values[call]}."
     ), role=ARBITER.name))
-    return first.solution, led
+    return first.solution, ranked
 
 
 def distinguishing_calls(others: Alternatives) -> tuple[str, ...]:
-    """The calls whose answers set the behaviours apart, the most telling ones first; pure."""
+    """The calls whose answers distinguish the behaviours, the most distinct answers first."""
     known = [one.answers for one in others.behaviours if one.answers]
     found = []
-    for place, call in enumerate(others.calls):
-        answers = [one[place] for one in known]
+    for index, call in enumerate(others.calls):
+        answers = [one[index] for one in known]
         if len(set(answers)) > 1 and all(map(is_readable, answers)):
             found.append((-len(set(answers)), len(call), call))
     return tuple(call for _, _, call in sorted(found)[:MAX_PREDICTED])
 
 
-def by_predictions(others: Alternatives, predicted: dict[str, str]) -> Alternatives:
-    """The behaviours, those first that most predictions speak for; pure."""
+def by_predictions(others: Alternatives, predicted_values: dict[str, str]) -> Alternatives:
+    """Sorts behaviours by the number of predictions that support them."""
     return others.model_copy(update={"behaviours": tuple(sorted(
-        others.behaviours, key=lambda one: -len(_agreeing(one, others.calls, predicted))
+        others.behaviours, key=lambda one: -len(_agreeing(one, others.calls, predicted_values))
     ))})
 
 
-def _agreeing(one: Alternative, calls: Sequence[str], predicted: dict[str, str]) -> list[str]:
-    """The calls whose predictions are what a behaviour answers."""
+def _agreeing(
+    one: Alternative, calls: Sequence[str], predicted_values: dict[str, str]
+) -> list[str]:
+    """The calls whose predicted values a behaviour gives."""
     return [
         call for call, answer in zip(calls, one.answers, strict=False)
-        if call in predicted and same(Answer.read(predicted[call]), given(answer))
+        if call in predicted_values and same(Answer.read(predicted_values[call]), given(answer))
     ]

@@ -1,4 +1,4 @@
-"""Repair by a model: a whole program or edits, judged, and searched around where it fails."""
+"""Repair by a model: asks for a program or edits, judges them, and searches near failing ones."""
 
 from __future__ import annotations
 
@@ -41,44 +41,47 @@ from llm.errors import NeedsKey, OverBudget
 from llm.provider import named
 
 MAX_WHOLE = 0.9
-"""The part of an answer's room that a whole program may take: a repair may add lines."""
+"""The share of an answer's tokens that a whole program may take, because a repair may add lines."""
 MAX_REWRITTEN = 0.5
-"""Where it takes more, a strong model is asked for edits of it, which are cheaper and miss less."""
+"""Above this share, a strong model is asked for edits, which are cheaper and omit less."""
 PLAIN_FORMS = ("repair", "repair", "reasoned", "reasoned")
-"""The templates of a small model's questions: each answer is another sample. The second form finds
-other repairs than the first, and is asked later because its answers are longer."""
+"""The templates for a small model, one sample each. The second form finds different repairs but has
+longer answers, so it comes later."""
 BRANCHES = 12
-"""Changes of one line that are tried around the first answer."""
+"""The maximum number of one-line variants of the first answer."""
 MAX_NOTE = 160
-"""Characters of a description of an edit; a longer one is left out."""
+"""The maximum characters of an edit's description; a longer one is omitted."""
 SECOND_SAMPLES, SECOND_DRAFTS = 1, 3
-"""Where a repair is there already, and another is asked for to compare it with: repairs of a
-program, and drafts of one that was written from words, for which an edit is seldom enough."""
+"""The number of samples that are compared with an existing repair: repairs of a program, or drafts
+of one written from a task text, for which an edit is rarely enough."""
 LEFT_TO_SAMPLE = 0.3
-"""The part of a run's seconds below which no further sample is asked for."""
+"""The share of a run's seconds below which no further sample is requested."""
 WARM = 0.7
-"""The temperature of attempts that stand beside another, where a model takes one."""
+"""The temperature of attempts that compete with another, if the model accepts one."""
 
 TEMPLATES: dict[Approach, tuple[str, ...]] = {
     "minimal": ("repair",), "rewrite": ("rewrite",), "fresh": ("fresh",),
     "tournament": ("repair", "rewrite", "fresh"),
 }
-"""The generator's templates for a whole program; candidates of a tournament take these by turns."""
+"""The generator's templates for a whole program; candidates of a tournament take turns."""
 
 
-async def one_try(
-    attempt: Attempt, ctx: Context, approach: Approach, earlier: Sequence[str], place: int = 0
+async def attempt_repair(
+    attempt: Attempt, ctx: Context, approach: Approach, feedback: Sequence[str], place: int = 0
 ) -> Try:
-    """One repair by the generator and what the judge says of it, with a search around it where it
-    fails. `earlier` has earlier results, `place` is which candidate of its round it is.
+    """Asks the generator for one repair, judges it, and searches near it if it fails.
 
-    A cap that is reached and a key that is gone are the run's matter; what else goes wrong with the
-    model sees.
+    Args:
+        feedback: The results of earlier iterations.
+        place: The candidate's index in its iteration.
+
+    Raises:
+        OverBudget, NeedsKey: The run handles these; other model errors are in the result.
     """
     if is_small(ctx) and is_one_file(ctx.task, attempt.solution):
-        return await _sampled(attempt, ctx, fresh=approach == "fresh")
+        return await _sample(attempt, ctx, fresh=approach == "fresh")
     try:
-        candidate = await _repaired(attempt, ctx, approach, place, earlier)
+        candidate = await _ask_for_repair(attempt, ctx, approach, place, feedback)
     except (OverBudget, NeedsKey):
         raise
     except LlmError as error:
@@ -92,14 +95,13 @@ async def one_try(
     tried = Try(solution=candidate, report=report, fault=fault, by=by)
     if report is None or report.passed:
         return tried
-    return await _near(attempt, ctx, [(candidate, report)], tried)
+    return await _search_near(attempt, ctx, [(candidate, report)], tried)
 
 
-async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
-    """Several answers of a small model to a plain question, until one passes: at first what it
-    finds likeliest and changes of one line of that, then samples. Each program counts once;
-    answers that fail are searched around, the best first. `fresh` samples of a program that was
-    written from words are other drafts.
+async def _sample(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
+    """Asks a small model several times until a program passes: first for its likeliest answer, with
+    one-line variants, then for samples. Equal programs count once. Failing answers are searched
+    near, the best first. `fresh` samples of a program from a task text are new drafts.
     """
     by = _model(ctx)
     drafted = (fresh or attempt.is_second) and ctx.task.solution is None
@@ -110,11 +112,10 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
         share = await share_of_an_answer(ctx, attempt.solution.text, SMALL_GENERATOR)
     except LlmError as error:
         return Try(fault=str(error), by=by, is_models_fault=True)
-    if share > MAX_WHOLE:  # it copies a program more surely than it quotes the lines to change
+    if share > MAX_WHOLE:  # a small model copies a program more reliably than it quotes edits
         return Try(by=by, is_models_fault=True, fault=(
-            f"the program takes {share:.0%} of the longest answer that {by} may give, and no more "
-            f"than {MAX_WHOLE:.0%} is sure to hold a repair of it; give the generator to a "
-            "stronger model, or bring a shorter program"
+            f"the program takes {share:.0%} of the longest answer of {by}, and a repair needs "
+            f"{MAX_WHOLE:.0%} or less; use a stronger model as the generator, or a shorter program"
         ))
     seen = {fingerprint(attempt.solution)}
     failing: list[tuple[Solution, Report]] = []
@@ -122,19 +123,19 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
     for number, form in enumerate(forms):
         is_first = not (number or fresh or drafted)
         try:
-            asked = _plain_question(attempt, ctx, form)
+            variables = _plain_question(attempt, ctx, form)
             text, question, reply = await ask_generator(
-                ctx, form, asked, program_for(asked), None if is_first else WARM,
+                ctx, form, variables, program_for(variables), None if is_first else WARM,
                 prompt=SMALL_GENERATOR, seed=number + (len(PLAIN_FORMS) if fresh else 0),
                 alternatives=ALTERNATIVES if is_first else 0,
             )
-            changed = branches(ctx, question, reply, BRANCHES)
+            variants = branches(ctx, question, reply, BRANCHES)
             first = attempt.solution.with_text(
                 text, origin="model", estimate=of_a_draft() if drafted else None,
                 note=f"another draft by {by}" if drafted else _note(attempt, text, by),
             )
-            some = _candidates(first, changed, by, attempt.solution.text)
-            async with aclosing(some) as candidates:
+            stream = _candidates(first, variants, by, attempt.solution.text)
+            async with aclosing(stream) as candidates:
                 async for candidate in candidates:
                     if fingerprint(candidate) in seen:
                         continue
@@ -159,22 +160,22 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
                 break
         if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_SAMPLE:
             break
-    return await _near(attempt, ctx, failing, last)
+    return await _search_near(attempt, ctx, failing, last)
 
 
 def _note(attempt: Attempt, text: str, by: str) -> str:
-    """What a model changed, and its name; only the name where one line cannot describe the edit."""
+    """Describes a model's edit in a line; a long description is omitted."""
     edit = edit_in_words(attempt.solution.text, text)
     return f"{edit} ({by})" if len(edit) <= MAX_NOTE else f"a repair by {by}"
 
 
 async def _candidates(
-    first: Solution, changed: AsyncGenerator[str, None], by: str, code: str
+    first: Solution, variants: AsyncGenerator[str, None], by: str, code: str
 ) -> AsyncGenerator[Solution, None]:
-    """The program of an answer, and those that change one line of it and can be parsed; `code` is
-    the program that was asked about."""
+    """Yields the program of an answer, then its variants that parse; `code` is the program in the
+    question."""
     yield first
-    async for text in changed:
+    async for text in variants:
         other = without_added_asserts(text, code)
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             tree_of(other)
@@ -183,10 +184,10 @@ async def _candidates(
             )
 
 
-async def _near(
+async def _search_near(
     attempt: Attempt, ctx: Context, failing: list[tuple[Solution, Report]], last: Try
 ) -> Try:
-    """The best of answers that fail, with a search around each; `last` where there is none."""
+    """Searches near each failing answer; returns a passing program, else the best, else `last`."""
     tried = len(failing)
     failing.sort(key=lambda one: one[1].score, reverse=True)
     for candidate, report in failing:
@@ -206,7 +207,6 @@ async def _near(
 
 
 def _plain_question(attempt: Attempt, ctx: Context, form: str) -> Mapping[str, str]:
-    """The variables of a plain template, or of a draft."""
     if form == "draft":
         return {"task": ctx.task.text}
     return {
@@ -219,9 +219,8 @@ def _plain_question(attempt: Attempt, ctx: Context, form: str) -> Mapping[str, s
 async def around(
     attempt: Attempt, ctx: Context, candidate: Solution, report: Report
 ) -> tuple[Solution | None, int]:
-    """A repair near one that fails, which passes the judge, and how many candidates were tried;
-    nothing is searched where that is switched off, or where trusted tests do not say what the
-    program does."""
+    """Searches for a passing repair near a failing one, and counts the candidates. Does nothing if
+    the search is off, or if trusted tests do not specify the program."""
     if not ctx.settings.enable_search:
         return None, 0
     if ctx.task.project is None and not specified_by(attempt.tests):
@@ -232,7 +231,7 @@ async def around(
 async def _judged(
     attempt: Attempt, ctx: Context, candidate: Solution
 ) -> tuple[str, Report | None]:
-    """What is wrong with a candidate, and its report where it was worth one."""
+    """Returns what is wrong with a candidate, and its report unless it was refused."""
     codes = [test.code for test in attempt.tests]
     for one in candidate.changed_from(attempt.solution):
         if not untouched(one.before, one.after):
@@ -244,16 +243,14 @@ async def _judged(
 
 
 def _failure(report: Report) -> str:
-    """How many tests a program fails, and how."""
     passed = sum(verdict.passed for verdict in report.verdicts)
     failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])
     return f"passes {passed} of {counted(len(report.verdicts), 'test')} ({failing[:600]})"
 
 
-async def _repaired(
+async def _ask_for_repair(
     attempt: Attempt, ctx: Context, approach: Approach, place: int, attempts: Sequence[str]
 ) -> Solution:
-    """The program of one answer."""
     solution, project, diagnosis = attempt.solution, ctx.task.project, attempt.diagnosis
     temperature = WARM if place else None
     suspected = suspects_of(ctx.log(), solution)
@@ -276,7 +273,7 @@ async def _repaired(
             if share > MAX_WHOLE:
                 raise
             ctx.emit(Notice(level="info", text=(
-                f"The generator's edits could not be made ({error}). It is asked for the whole "
+                f"The generator's edits could not be applied ({error}). It is asked for the whole "
                 "program."
             )))
     template = TEMPLATES[approach][place % len(TEMPLATES[approach])]
@@ -285,13 +282,13 @@ async def _repaired(
 
 
 def _lessons(ctx: Context) -> tuple[str, ...]:
-    """The lessons of earlier similar failures that this run has recalled."""
+    """The lessons that this run has recalled."""
     recalled = [entry.event for entry in ctx.log() if isinstance(entry.event, Recalled)]
     return tuple(dict.fromkeys(lesson for event in recalled for lesson in event.lessons))[:5]
 
 
 def _model(ctx: Context) -> str:
-    """Who gave the last answer as generator, which may be one that stood in; else who will."""
+    """The model of the generator's last answer (maybe a fallback), else the planned one."""
     calls = [entry.event for entry in ctx.log() if isinstance(entry.event, ModelCalled)]
     last = next((call for call in reversed(calls) if call.role == GENERATOR), None)
     if last is not None:

@@ -1,10 +1,9 @@
-"""The roles that think, the type of each one's answer, and how to ask them.
+"""The model roles, the types of their answers, and the functions that ask them.
 
-The type says all of an answer's form, and the prompt shows it. It is small and bounded in every
-place: a model held to a grammar stops there, and the answer fits the role's `max_tokens`.
+The type defines the form of an answer, and the prompt shows it. Every field is bounded, so that a
+grammar-constrained model stops and the answer fits the role's `max_tokens`.
 
-Without a model a role is answered by a rule of `rules.py`, through the same prompt, schema and
-checks, so that the plan without a model walks the same path.
+Without a model a rule of `rules.py` answers a role through the same prompt, schema and checks.
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ T = TypeVar("T", bound=Value)
 Read = TypeVar("Read")
 
 SMALL_GENERATOR = "small_generator"
-"""The file of prompts for a generator that is a small model."""
+"""The prompt file for a small model as the generator."""
 ANSWER_SHARE = 2
-"""The part of a window that an answer takes is one of so many at most: the rest is the question's,
-also where a small window would not hold the role's longest answer."""
+"""An answer takes at most 1 / `ANSWER_SHARE` of the context window, even if that is less than the
+role's longest answer; the rest is for the question."""
 MAX_CALLS, MAX_STEPS, MAX_LINES, MAX_OBJECTIONS = 12, 8, 5, 3
 
 Expression = Annotated[str, Field(max_length=200)]
-Excluded = Annotated[str, Field(max_length=100)]
+Phrase = Annotated[str, Field(max_length=100)]
 Sentence = Annotated[str, Field(max_length=300)]
 LineNumber = Annotated[int, Field(ge=1, le=1_000_000)]
 Percent = Annotated[int, Field(ge=0, le=100)]
 
 
 class SpecTest(Value):
-    """An example derived from the task's words alone."""
+    """An example derived only from the task's text."""
 
     call: Expression
     expected: Expression
@@ -60,9 +59,9 @@ class SpecTests(Value):
 
 
 class AdversarialCall(Value):
-    """A call that might break the program, and the thought behind it."""
+    """A call that might break the program, and the reason."""
 
-    why: Excluded
+    why: Phrase
     call: Expression
 
 
@@ -71,7 +70,7 @@ class AdversarialCalls(Value):
 
 
 class RootCause(Value):
-    """What the debugger makes of a failure."""
+    """The debugger's answer."""
 
     cause: Sentence
     category: Category
@@ -79,13 +78,13 @@ class RootCause(Value):
     fixable: bool
     confidence: Percent
     evidence: Annotated[str, Field(max_length=200)] = ""
-    """What was seen that shows it."""
+    """The observation that supports the cause."""
     strategy: Literal["any", "search", "minimal", "tournament", "rewrite", "fresh"] = "any"
-    """The way to a repair that it would go."""
+    """The approach that it suggests."""
 
     @classmethod
     def of(cls, found: Diagnosis) -> Self:
-        """What was found by rule, in the debugger's form."""
+        """Converts a rule-based diagnosis."""
         return cls(
             cause=brief(found.cause, 300), category=found.category,
             lines=tuple(one.line for one in found.blamed[:MAX_LINES]),
@@ -94,16 +93,16 @@ class RootCause(Value):
 
 
 class Investigation(RootCause):
-    """What the debugger makes of a failure so far, and where it wants to look."""
+    """The debugger's preliminary answer and the tool that it calls next."""
 
     tool: Annotated[str, Field(max_length=30)] = ""
-    """Empty in its answer."""
+    """Empty in the final answer."""
     arguments: Annotated[str, Field(max_length=600)] = ""
     """The text of a JSON object."""
 
 
 class Objection(Value):
-    """A call that shows what is wrong with a program, and the sentence that says so."""
+    """A call that shows an error of a program, and the sentence of the task that proves it."""
 
     quote: Sentence
     call: Expression
@@ -111,7 +110,7 @@ class Objection(Value):
 
 
 class Critique(Value):
-    """A review of a program. An objection is made a test before it counts."""
+    """A review of a program; an objection counts only as a judged test."""
 
     note: Sentence
     objections: Annotated[tuple[Objection, ...], Field(max_length=MAX_OBJECTIONS)] = ()
@@ -119,14 +118,14 @@ class Critique(Value):
 
 
 class Summary(Value):
-    """What helped, for the next program that fails like this one."""
+    """A lesson for programs that fail in the same way."""
 
     text: Annotated[str, Field(max_length=600)]
     category: Category
 
 
 class Ruling(Value):
-    """Which of a test and a program is wrong, by a sentence of the specification."""
+    """Whether a test or a program is wrong, by a sentence of the specification."""
 
     quote: Sentence
     reason: Sentence
@@ -140,9 +139,9 @@ class Ruling(Value):
 
 
 class PlannedStep(Value):
-    """A call of a tool, and the numbers of the steps before it that must be done first."""
+    """A tool call and the numbers of the earlier steps that it needs."""
 
-    what: Excluded
+    what: Phrase
     tool: Annotated[str, Field(max_length=30)]
     arguments: Annotated[str, Field(max_length=600)]
     """The text of a JSON object."""
@@ -152,7 +151,7 @@ class PlannedStep(Value):
 
 
 class PlannedSteps(Value):
-    """The steps of a task, each after all that it needs."""
+    """The steps of a task in order."""
 
     steps: Annotated[tuple[PlannedStep, ...], Field(min_length=1, max_length=MAX_STEPS)]
 
@@ -164,15 +163,15 @@ class PlannedSteps(Value):
         return self
 
 
-def brief(text: str, most: int) -> str:
-    """At most that many characters of a text that any encoding carries."""
+def brief(text: str, max_chars: int) -> str:
+    """Truncates a text and makes it encodable."""
     text = sayable(text)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
 @dataclass(frozen=True)
 class Role(Generic[T]):
-    """A prompt's name, its template, and the type of the answer."""
+    """A prompt's name, its template and its answer type."""
 
     name: str
     template: str
@@ -191,8 +190,7 @@ PLANNER = Role("planner", "plan", PlannedSteps)
 ROLES: tuple[Role[Any], ...] = (
     SPEC_TESTER, QA_ADVERSARY, DEBUGGER, CRITIC, MEMORY_SUMMARISER, ARBITER, PLANNER,
 )
-"""Those that answer in a form; the generator answers with programs, by its templates `draft`,
-`repair`, `edit` and `edit_files`."""
+"""The roles with a typed answer; the generator's answers are programs."""
 
 
 async def ask(
@@ -204,12 +202,12 @@ async def ask(
     turns: Sequence[Message] = (),
     free: bool = False,
 ) -> T:
-    """The role's typed answer; raises an `LlmError`.
+    """Asks a role for its typed answer; raises an `LlmError`.
 
     Args:
-        known: What only a rule reads.
-        turns: What was said after the question: an answer, and what came of it, by turns.
-        free: The role's rule answers, not the model of the plan.
+        known: Values that only a rule reads.
+        turns: The messages after the question: alternately an answer and its result.
+        free: Uses the role's rule instead of the planned model.
     """
     schema = schema_of(role.answer)
     answerer = await ctx.answerer(role.name, free=free)
@@ -238,18 +236,23 @@ async def ask_if_it_answers(
     free: bool = False,
     without: str,
 ) -> T | None:
-    """The role's typed answer, or `None` and a notice where its model gives none, or may not be
-    asked by a cap: `without` says how the run goes on. Raised are a key that is gone, a record that
-    does not hold the question, a cap at which the run pauses, and each one that is reached before
-    the critic, whom no run does without."""
-    asked = ask(ctx, role, variables, known, turns=turns, free=free)
-    return await if_it_answers(ctx, role.name, asked, without)
+    """Asks a role; returns `None` with a notice if its model gives no answer or a cap forbids it.
+
+    Args:
+        without: How the run continues without the answer; the notice's last sentence.
+
+    Raises:
+        NeedsKey: A key is missing.
+        OverBudget: The run pauses at this cap, or the critic, which every run needs, is capped.
+    """
+    answer = ask(ctx, role, variables, known, turns=turns, free=free)
+    return await if_it_answers(ctx, role.name, answer, without)
 
 
 async def if_it_answers(
     ctx: Context, role: str, answer: Awaitable[Read], without: str
 ) -> Read | None:
-    """What a role is asked for, as `ask_if_it_answers` gives it."""
+    """Awaits a role's answer and handles errors as `ask_if_it_answers` does."""
     try:
         return await answer
     except NeedsKey:
@@ -257,10 +260,10 @@ async def if_it_answers(
     except OverBudget as error:
         if role == CRITIC.name or (ctx.pauses and error.is_of_the_run):
             raise
-        message = f"{error}. {without}"
+        text = f"{error}. {without}"
     except LlmError as error:
-        message = f"The {role.replace('_', ' ')} gave no answer: {error} {without}"
-    ctx.emit(Notice(level="warning", text=message, role=role))
+        text = f"The {role.replace('_', ' ')} gave no answer: {error} {without}"
+    ctx.emit(Notice(level="warning", text=text, role=role))
     return None
 
 
@@ -269,12 +272,12 @@ async def ask_generator(
     temperature: float | None = None, *, prompt: str = GENERATOR, seed: int | None = None,
     alternatives: int = 0,
 ) -> tuple[Read, Request, Reply]:
-    """What `read` makes of the generator's answer, the question, and the whole answer.
+    """Asks the generator; returns the parsed answer, the request and the reply.
 
     Args:
-        read: May refuse the answer by a `BadReply`; it is then asked for once more.
-        temperature: Asked for in place of the prompt's.
-        prompt: The file of prompts.
+        read: Parses the answer; if it raises `BadReply`, the generator is asked once more.
+        temperature: Replaces the prompt's temperature.
+        prompt: The prompt file.
 
     Raises:
         LlmError: The model gave no usable answer.
@@ -293,26 +296,26 @@ async def ask_for_code(
     ctx: Context, template: str, variables: Mapping[str, str], temperature: float | None = None,
     prompt: str = GENERATOR,
 ) -> str:
-    """A whole program of one file from the generator; raises an `LlmError`."""
+    """Asks the generator for a whole program of one file; raises an `LlmError`."""
     read = program_for(variables)
     return (await ask_generator(ctx, template, variables, read, temperature, prompt=prompt))[0]
 
 
 def program_for(variables: Mapping[str, str]) -> Callable[[str], str]:
-    """Reads the program in an answer to a question with these variables."""
+    """Returns a parser for the program in an answer to a question with these variables."""
     return lambda text: without_added_asserts(code_of(text), variables.get("code", ""))
 
 
 async def share_of_an_answer(ctx: Context, program: str, prompt: str = GENERATOR) -> float:
-    """How much of the generator's longest answer a whole program takes, by its model's count; above
-    1 it does not fit. Raises an `LlmError`."""
+    """The share of the generator's longest answer that a program takes in tokens; above 1 it does
+    not fit. Raises an `LlmError`."""
     answerer = await ctx.answerer(GENERATOR)
-    return answerer.count(program) / _most_said(_prompt(ctx, prompt), answerer)
+    return answerer.count(program) / _max_answer_tokens(_prompt(ctx, prompt), answerer)
 
 
 @cache
 def schema_of(answer: type[Value]) -> dict[str, object]:
-    """The JSON Schema of an answer's type, in one piece."""
+    """The JSON Schema of an answer type, without references."""
     return inlined(answer.model_json_schema())
 
 
@@ -327,37 +330,36 @@ def _request(
     turns: Sequence[Message] = (),
     prompt: str = "",
 ) -> Request:
-    """The question, cut to the window of the model that answers it; `prompt` names the file where
-    it is another than the role's."""
-    asked = _prompt(ctx, prompt or role)
-    system = asked.instructions(form)
+    """Builds a question that fits the model's context window; `prompt` names the prompt file if it
+    is not the role's."""
+    chosen = _prompt(ctx, prompt or role)
+    system = chosen.instructions(form)
     more = (system, *(turn.text for turn in turns))
-    text = _fitted(ctx, asked, template, more, variables, answerer)
+    text = _fitted(ctx, chosen, template, more, variables, answerer)
     return Request(
         role, system, (Message("user", text), *turns),
         variables={**(known or {}), **variables},
-        max_tokens=_most_said(asked, answerer), deadline_s=asked.deadline_s,
-        temperature=asked.temperature, effort=asked.effort, prompt=asked.hash,
-        frame=asked.frame(template),
+        max_tokens=_max_answer_tokens(chosen, answerer), deadline_s=chosen.deadline_s,
+        temperature=chosen.temperature, effort=chosen.effort, prompt=chosen.hash,
+        frame=chosen.frame(template),
     )
 
 
 def _prompt(ctx: Context, role: str) -> Prompt:
-    """The role's prompt as it is now; changes are reported once in a run."""
-    now = ctx.prompts.current(role)
-    notice = now.refused or now.changed
-    if notice and not any(
-        isinstance(entry.event, Notice) and entry.event.text == notice for entry in ctx.log()
+    """The role's current prompt; a change of it is reported once in a run."""
+    current = ctx.prompts.current(role)
+    text = current.refused or current.changed
+    if text and not any(
+        isinstance(entry.event, Notice) and entry.event.text == text for entry in ctx.log()
     ):
         ctx.emit(Notice(
-            level="warning" if now.refused else "info", text=notice,
-            role=role if now.refused else "",
+            level="warning" if current.refused else "info", text=text,
+            role=role if current.refused else "",
         ))
-    return now.prompt
+    return current.prompt
 
 
-def _most_said(prompt: Prompt, provider: Provider) -> int:
-    """Tokens that an answer may have."""
+def _max_answer_tokens(prompt: Prompt, provider: Provider) -> int:
     if provider.window is None:
         return prompt.max_tokens
     return min(prompt.max_tokens, provider.window // ANSWER_SHARE)
@@ -367,23 +369,24 @@ def _fitted(
     ctx: Context, prompt: Prompt, template: str, more: Sequence[str],
     variables: Mapping[str, str], provider: Provider,
 ) -> str:
-    """The rendered template, beside more texts; what had to be cut for the window is reported."""
+    """Renders the template so that it fits the context window with `more` texts; cuts are reported.
+    """
     whole = prompt.render(template, variables)
     if provider.window is None:
         return whole
-    answer = answer_tokens(_most_said(prompt, provider), provider.thinks, prompt.effort)
-    room = provider.window - answer - REASON
+    answer = answer_tokens(_max_answer_tokens(prompt, provider), provider.thinks, prompt.effort)
+    available = provider.window - answer - REASON
 
     def tokens(texts: Mapping[str, str]) -> int:
         return question_tokens(provider.count, (*more, prompt.render(template, texts)))
 
-    fitted = fit(prompt.laid_out(template, variables), room, tokens)
+    fitted = fit(prompt.laid_out(template, variables), available, tokens)
     if not fitted.cuts:
         return whole
-    counted = "" if provider.exact else ", by an estimate"
+    estimated = "" if provider.exact else " (estimated)"
     ctx.emit(Notice(
         level="info",
-        text=f"The question to the {prompt.role} is longer than the window of "
-        f"{provider.window:,} tokens allows{counted}: {fitted.words}.",
+        text=f"The question to the {prompt.role} is too long for the context window of "
+        f"{provider.window:,} tokens{estimated}: {fitted.words}.",
     ))
     return prompt.render(template, fitted.texts)

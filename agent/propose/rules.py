@@ -1,8 +1,7 @@
-"""What answers each role where there is no model: rules over the real run.
+"""Rules that answer each role without a model, from the results of the run.
 
-None of them knows a task or a program beforehand. The generator's rule is the one exception
-by design: it looks a task up in the scripted drafts it was given, and says that a model is
-needed for any other.
+Only the generator's rule depends on known tasks: it returns the scripted draft of a demo task, and
+raises `NoModel` for any other task.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ from agent.target.program import protected_lines
 from llm import NoModel, Rules
 
 LONGEST = 200
-"""Characters of an expression that a rule writes down, as a model may."""
+"""The maximum characters of an expression, as for a model."""
 WHY = "a test's own call with other arguments"
 
 Rule = Callable[[Mapping[str, object]], str]
 
 
 def rules(drafts: Mapping[str, str]) -> Rules:
-    """The rules by role, with the scripted drafts the generator may look up."""
+    """The rules by role, with the scripted drafts for the generator."""
     table: dict[str, Rule] = {
-        GENERATOR: lambda variables: written(drafts, variables),
+        GENERATOR: lambda variables: program(drafts, variables),
         SPEC_TESTER.name: spec_tests,
         QA_ADVERSARY.name: adversarial_calls,
         DEBUGGER.name: diagnosis,
@@ -54,27 +53,27 @@ def rules(drafts: Mapping[str, str]) -> Rules:
     return table
 
 
-def written(drafts: Mapping[str, str], variables: Mapping[str, object]) -> str:
-    """The scripted first draft of a task; a repair in words has no rule and raises `NoModel`."""
+def program(drafts: Mapping[str, str], variables: Mapping[str, object]) -> str:
+    """The scripted first draft of a task; raises `NoModel` for a repair."""
     if "code" in variables:
         raise NoModel("Rewriting a program needs a model, and none is configured.")
     return draft(drafts, str(variables["task"]))
 
 
 def draft(drafts: Mapping[str, str], task: str) -> str:
-    """The scripted first draft of a known demo task, fenced; raises `NoModel` for any other."""
-    wanted = " ".join(task.split())
+    """The fenced first draft of a demo task; raises `NoModel` for any other task."""
+    normalized = " ".join(task.split())
     for words, code in drafts.items():
-        if " ".join(words.split()) == wanted:
+        if " ".join(words.split()) == normalized:
             return f"```python\n{code.rstrip()}\n```\n"
     raise NoModel(
-        "Writing code from words needs a model, and none is configured. Healing code you bring "
-        "needs none."
+        "Writing a program from a task text needs a model, and none is configured. Repairing "
+        "existing code needs none."
     )
 
 
 def spec_tests(variables: Mapping[str, object]) -> str:
-    """Examples that stand in the task's own words."""
+    """Examples that the task's text contains."""
     examples = [
         SpecTest(call=test.call, expected=test.expected)
         for test in tests_from_words(str(variables["task"]))
@@ -84,25 +83,25 @@ def spec_tests(variables: Mapping[str, object]) -> str:
 
 
 def diagnosis(variables: Mapping[str, object]) -> str:
-    """What was already found from the traceback and the localisation."""
+    """The rule-based diagnosis as it is."""
     found = variables["found"]
     assert isinstance(found, Diagnosis)
     return RootCause.of(found).model_dump_json()
 
 
 def critique(variables: Mapping[str, object]) -> str:
-    """Approves a repair unless it touches a test or silences a deliberate end."""
+    """Approves a repair unless it changes a test or removes a deliberate exit."""
     before, after = variables["before_solution"], variables["after_solution"]
     assert isinstance(before, Solution) and isinstance(after, Solution)
     changed = after.changed_from(before)
     if any(_tests_in(one.before) != _tests_in(one.after) for one in changed):
         return Critique(approve=False, note="the repair changes a test").model_dump_json()
     if variables["crash_only"] and any(
-        _ends_in(one.after) < _ends_in(one.before) for one in changed
+        _exits_in(one.after) < _exits_in(one.before) for one in changed
     ):
         note = "the repair removes a deliberate raise or exit"
         return Critique(approve=False, note=note).model_dump_json()
-    note = "reviewed by rule: no test is touched and no deliberate exit is removed"
+    note = "reviewed by rule: no test is changed and no deliberate exit is removed"
     return Critique(approve=True, note=note).model_dump_json()
 
 
@@ -111,8 +110,8 @@ def _tests_in(text: str) -> list[str]:
     return [lines[number - 1].strip() for number in sorted(protected_lines(text))]
 
 
-def _ends_in(text: str) -> int:
-    """How many deliberate ends the program has; 0 where it does not parse."""
+def _exits_in(text: str) -> int:
+    """The number of deliberate exits; 0 if the program does not parse."""
     nodes = readable_nodes(text)
     return sum(
         isinstance(node, ast.Raise)
@@ -122,7 +121,6 @@ def _ends_in(text: str) -> int:
 
 
 def lesson(variables: Mapping[str, object]) -> str:
-    """What was wrong and what helped, in one sentence."""
     cause = str(variables["cause"]).strip().rstrip(".")
     text = brief(f"{cause}; what helped: {variables['note']}", 600)
     return Summary.model_validate(
@@ -131,13 +129,13 @@ def lesson(variables: Mapping[str, object]) -> str:
 
 
 def adversarial_calls(variables: Mapping[str, object]) -> str:
-    """Calls like the tests' own with other arguments: small ones, and some near those seen."""
+    """The tests' calls with other arguments: small values and values near the tests' own."""
     cases = variables["test_cases"]
     assert isinstance(cases, Sequence)
     names = [
         node.name for node in readable(str(variables["code"])).body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith(("_", "test"))
     ]
-    made = probes(names, [case.code for case in cases], 2 * MAX_CALLS)
-    calls = [AdversarialCall(call=call, why=WHY) for call in made if len(call) <= LONGEST]
+    found = probes(names, [case.code for case in cases], 2 * MAX_CALLS)
+    calls = [AdversarialCall(call=call, why=WHY) for call in found if len(call) <= LONGEST]
     return AdversarialCalls(calls=tuple(calls[:MAX_CALLS])).model_dump_json()

@@ -1,5 +1,4 @@
-"""Programs of several files: written by a model, and repaired by edits in any of them; in a project
-a search goes on around a repair that fails."""
+"""Programs of several files: first drafts by a model, and repairs by edits of any file."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from llm import BadReply
 from llm.asking.answers import edited_files, edits_by_file, files_of
 
 MAX_FILES = 20
-"""Files of one draft."""
+"""The maximum number of files of a draft."""
 SUFFIXES = (".py", ".json", ".csv", ".txt", ".toml", ".yaml")
 MAX_TRACED = 3
 MAX_VALUES = 12
@@ -31,15 +30,15 @@ MAX_NAMED = 10
 
 
 async def drafted(ctx: Context, origin: Literal["model", "draft"]) -> Solution:
-    """A first program for the task's words, of one file or several; raises an `LlmError`."""
+    """Asks for a first program of one or more files; raises an `LlmError`."""
 
     def read(text: str) -> dict[str, str]:
         found = {path or PASTED: code for path, code in files_of(text).items()}
         if len(found) > MAX_FILES:
             raise BadReply(f"{len(found)} files are too many; {MAX_FILES} are allowed")
         for path in found:
-            if wrong := _no_place(path, found):
-                raise BadReply(wrong)
+            if fault := _path_fault(path, found):
+                raise BadReply(fault)
         return found
 
     words = {"task": ctx.task.text}
@@ -53,8 +52,8 @@ async def drafted(ctx: Context, origin: Literal["model", "draft"]) -> Solution:
     )
 
 
-def _no_place(path: str, files: Collection[str]) -> str:
-    """Why a drafted file cannot be called so; empty where it can."""
+def _path_fault(path: str, files: Collection[str]) -> str:
+    """Why a drafted file's path is refused; empty if it is allowed."""
     try:
         plain = inside(path) == path
     except BadPath as error:
@@ -77,25 +76,25 @@ async def edited_solution(
     solution: Solution, ctx: Context, question: Mapping[str, str],
     temperature: float | None = None,
 ) -> Solution:
-    """The program with one answer's edits made; raises an `LlmError`."""
+    """Asks for edits and applies them to the program; raises an `LlmError`."""
     project = ctx.task.project
 
     def read(text: str) -> dict[str, str]:
         edits = edits_by_file(text)
         texts = {file.path: file.text for file in solution.files}
-        there = {file.path for file in ctx.task.support}
+        support = {file.path for file in ctx.task.support}
         editable = tuple(texts) if project is None else project.editable
         for path in edits:
             if path not in editable or path not in texts:
-                raise BadReply(_refusal(path, path in there, editable))
+                raise BadReply(_refusal(path, path in support, editable))
         return edited_files(texts, edits)
 
     texts, *_ = await ask_generator(ctx, "edit_files", question, read, temperature)
     return solution.with_texts(texts, origin="model")
 
 
-def _refusal(path: str, is_there: bool, editable: Sequence[str]) -> str:
-    why = "is not to be edited: a test, settings, or left out by the user" if is_there else (
+def _refusal(path: str, is_support: bool, editable: Sequence[str]) -> str:
+    why = "is not to be edited: a test, settings, or left out by the user" if is_support else (
         "is no file of this program"
     )
     files = ", ".join(editable[:MAX_NAMED])
@@ -106,7 +105,7 @@ def _refusal(path: str, is_there: bool, editable: Sequence[str]) -> str:
 async def values_seen(
     attempt: Attempt, ctx: Context, project: Project, suspect: SuspectFile
 ) -> list[str]:
-    """What variables of the likeliest file held where failing tests went wrong."""
+    """Variable values in the most suspicious file at the points where failing tests go wrong."""
     if project.command:
         return []
     nodes = failing_nodes(attempt.tests, attempt.report)
@@ -119,9 +118,9 @@ async def values_seen(
             return []
         trace = await suite.trace(suspect.file, numbers)
         lines = []
-        for number, seen in zip(numbers, trace.tests, strict=True):
-            place = f"{suspect.file}, line {seen.line}" if seen.line else suspect.file
-            shown = ", ".join(f"{name} = {value}" for name, value in seen.values[:MAX_VALUES])
-            if shown:
-                lines.append(f"{place}, in {suite.nodes[number]}: {shown}")
+        for number, traced in zip(numbers, trace.tests, strict=True):
+            place = f"{suspect.file}, line {traced.line}" if traced.line else suspect.file
+            values = ", ".join(f"{name} = {value}" for name, value in traced.values[:MAX_VALUES])
+            if values:
+                lines.append(f"{place}, in {suite.nodes[number]}: {values}")
     return lines

@@ -1,5 +1,5 @@
-"""What a model gets of a run, in words: tests, how they fail, suspects, lessons; of several
-files, those that are suspect and what their tests use."""
+"""Texts of a run for the variables of prompts: tests, failures, suspicious lines and lessons; for
+several files, the suspicious files and the code that their tests use."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ from agent.core.trees import readable_nodes, tree_of
 from llm.asking.answers import FILE
 
 LONGEST_WHOLE = 12_000
-"""Characters of a file that is shown whole; of a longer one its top and its suspect functions."""
+"""The maximum characters of a file that is shown whole; a longer file is shown in part: its first
+lines and its suspicious functions."""
 MAX_SHOWN = 40_000
 MAX_NAMED = 40
 LONGEST_TESTS = 6_000
-"""Characters of a test file that is shown whole; of a longer one what its failing tests use."""
+"""The maximum characters of a test file that is shown whole; of a longer one only the code that its
+failing tests use is shown."""
 _TOP = 60
 """Lines of a long file that are shown before its first function."""
 
-Numbered = Callable[[int, str], str]
+LineFormat = Callable[[int, str], str]
 
 
 OUTPUT = "# output: all that the program prints"
-"""Before tests that read the program's output."""
+"""The header of tests that read the program's output."""
 
 
 def suspects(blamed: Sequence[SuspiciousLine]) -> str:
-    """The blamed lines, each with what its variables held."""
+    """The suspicious lines with their variable values."""
     lines = []
     for one in blamed:
         lines.append(f"line {one.line} ({one.suspicion:.2f}): {one.text}")
@@ -47,22 +49,22 @@ def suspects(blamed: Sequence[SuspiciousLine]) -> str:
 
 
 def numbered(code: str) -> str:
-    """A program with each line's number before it, counted as the blamed lines are."""
+    """A program with line numbers, counted like the suspicious lines."""
     lines = code.removesuffix("\n").split("\n")
     width = len(str(len(lines)))
     return "\n".join(f"{number:>{width}} | {line}" for number, line in enumerate(lines, 1))
 
 
 def tests(cases: Iterable[TestCase]) -> str:
-    """The code of tests; a file that several of them come from stands there once."""
+    """The code of tests; a file of several tests is shown once."""
     cases = [*cases]
-    heard = any(isinstance(one, Script) and one.uses_output for one in cases)
-    texts = [OUTPUT] if heard else []
+    uses_output = any(isinstance(one, Script) and one.uses_output for one in cases)
+    texts = [OUTPUT] if uses_output else []
     return "\n\n".join(dict.fromkeys(texts + [case.code for case in cases]))
 
 
 def failures(report: Report) -> str:
-    """How the trusted tests fail, and how the program's own run ended where it crashed."""
+    """The failures of trusted tests, and the crash of the program's own run."""
     lines = [_failure(verdict) for verdict in report.failing]
     ending = report.ending
     if ending is not None and ending.crashed:
@@ -75,7 +77,7 @@ def failures(report: Report) -> str:
 
 
 def in_a_line(report: Report) -> str:
-    """The first failure, or the last line of the crash: what a small model makes use of."""
+    """The first failure or the last line of the crash, for a small model."""
     ending = report.ending
     if not report.failing and ending is not None and ending.traceback:
         return ending.traceback.rstrip().splitlines()[-1]
@@ -90,17 +92,16 @@ def _failure(verdict: Verdict) -> str:
 
 
 def diagnosis(found: Diagnosis) -> str:
-    """What is thought to be wrong, and what it is thought from."""
+    """The cause with its evidence."""
     return "\n".join([f"{found.category}: {found.cause}", *found.evidence])
 
 
 def lessons(known: Sequence[str]) -> str:
-    """Lessons, one a line; the memory brings five at most."""
     return "\n".join(f"- {lesson}" for lesson in known)
 
 
 def is_one_file(task: Task, solution: Solution) -> bool:
-    """Whether a program is a file alone; else its models edit files by their paths."""
+    """Whether a program is a single file; otherwise models edit files by path."""
     return len(solution.files) == 1 and task.project is None
 
 
@@ -109,41 +110,41 @@ def repair_question(
     found: str = "", blamed: Sequence[SuspiciousLine] = (), suspected: Sequence[SuspectFile] = (),
     values: Sequence[str] = (), known: Sequence[str] = (), attempts: Sequence[str] = (),
 ) -> dict[str, str]:
-    """The variables of the generator's templates for a repair: of one file, or its `edit_files`.
+    """The variables of the generator's repair templates for one file, or of `edit_files`.
 
     Args:
-        cases: The tests, of which those that fail are shown.
-        found: What is thought to be wrong.
+        cases: The tests; only failing ones are shown.
+        found: The diagnosis.
         blamed: The suspicious lines of a program that is no project.
-        suspected: The suspect files of a program of several, the likeliest first.
-        values: What was seen in the likeliest one.
+        suspected: The suspicious files, the most suspicious first.
+        values: Variable values in the most suspicious file.
         known: Lessons.
         attempts: The patches of earlier repairs, the newest last.
     """
     failing = failing_cases(cases, report)
     in_project = task.project is not None
-    facts = {
+    variables = {
         "task": task.text, "tests": tests_of(task, failing),
         "failures": failures(report), "diagnosis": found,
         "suspects": named_suspects(suspected, values) if in_project else suspects(blamed),
         "lessons": lessons(known), "attempts": "\n\n".join(attempts),
     }
     if is_one_file(task, solution):
-        return facts | {"code": solution.text}
-    return facts | {"files": shown_files(solution, suspected)}
+        return variables | {"code": solution.text}
+    return variables | {"files": shown_files(solution, suspected)}
 
 
 def suspects_of(log: Sequence[Stamped], solution: Solution) -> tuple[SuspectFile, ...]:
-    """The files that the newest search suspects; where it names none, all, the entry first."""
-    files = [
+    """The suspicious files of the newest search, or else all files with the entry first."""
+    found = [
         one.event.suspects for one in log if isinstance(one.event, Searched) and one.event.suspects
     ]
     paths = sorted((file.path for file in solution.files), key=lambda path: path != solution.entry)
-    return files[-1] if files else tuple(SuspectFile(file=path, suspicion=0.0) for path in paths)
+    return found[-1] if found else tuple(SuspectFile(file=path, suspicion=0.0) for path in paths)
 
 
 def failing_cases(cases: Sequence[TestCase], report: Report) -> Sequence[TestCase]:
-    """Of these tests those that fail; all where none is among them."""
+    """The failing tests, or else all tests."""
     failing = {verdict.test for verdict in report.failing}
     return [test for test in cases if test.name in failing] or cases
 
@@ -151,16 +152,15 @@ def failing_cases(cases: Sequence[TestCase], report: Report) -> Sequence[TestCas
 def shown_files(
     solution: Solution, suspected: Sequence[SuspectFile], *, numbers: bool = False
 ) -> str:
-    """The texts of the suspect files, each after a line with its path, and the names of others that
-    may be edited."""
-    line_of = _numbered if numbers else _bare
+    """The texts of the suspicious files with their paths, and the names of other editable files."""
+    line_format = _numbered if numbers else _bare
     parts: list[str] = []
-    room = MAX_SHOWN
+    chars_left = MAX_SHOWN
     for one in suspected:
-        text = "\n".join(_shown(solution.seen_at(one.file).text, one, line_of))
-        if parts and len(text) > room:
+        text = "\n".join(_excerpt(solution.seen_at(one.file).text, one, line_format))
+        if parts and len(text) > chars_left:
             break
-        room -= len(text)
+        chars_left -= len(text)
         parts.append(f"{FILE}{one.file}\n{text}")
     shown = {one.file for one in suspected[: len(parts)]}
     others = [file.path for file in solution.files if file.path not in shown]
@@ -178,40 +178,41 @@ def _bare(number: int, line: str) -> str:
     return line
 
 
-def _shown(text: str, suspect: SuspectFile, line_of: Numbered) -> Iterator[str]:
+def _excerpt(text: str, suspect: SuspectFile, line_format: LineFormat) -> Iterator[str]:
     lines = text.removesuffix("\n").split("\n")
-    kept = range(1, len(lines) + 1) if len(text) <= LONGEST_WHOLE else _kept(text, lines, suspect)
+    is_whole = len(text) <= LONGEST_WHOLE
+    shown = range(1, len(lines) + 1) if is_whole else _shown_lines(text, lines, suspect)
     done = 0
-    for number in kept:
+    for number in shown:
         if number > done + 1:
             yield f"[lines {done + 1} to {number - 1} are not shown]"
-        yield line_of(number, lines[number - 1])
+        yield line_format(number, lines[number - 1])
         done = number
     if done < len(lines):
         yield f"[lines {done + 1} to {len(lines)} are not shown]"
 
 
-def _kept(text: str, lines: Sequence[str], suspect: SuspectFile) -> list[int]:
+def _shown_lines(text: str, lines: Sequence[str], suspect: SuspectFile) -> list[int]:
     """The numbers of a long file's lines that are shown."""
     functions = [
         one for one in readable_nodes(text)
         if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     first = min((one.lineno for one in functions), default=len(lines) + 1)
-    kept = {*range(1, min(first, _TOP + 1, len(lines) + 1))}
+    shown = {*range(1, min(first, _TOP + 1, len(lines) + 1))}
     for suspected in suspect.functions:
         node = next((one for one in functions if suspected.line <= one.lineno
                      and one.name == suspected.name), None)
         if node is not None:
-            wanted = {*range(suspected.line, (node.end_lineno or node.lineno) + 1)} - kept
-            if sum(len(lines[one - 1]) for one in kept | wanted) > LONGEST_WHOLE:
+            wanted = {*range(suspected.line, (node.end_lineno or node.lineno) + 1)} - shown
+            if sum(len(lines[one - 1]) for one in shown | wanted) > LONGEST_WHOLE:
                 break
-            kept |= wanted
-    return sorted(kept)
+            shown |= wanted
+    return sorted(shown)
 
 
 def named_suspects(suspected: Sequence[SuspectFile], values: Sequence[str] = ()) -> str:
-    """The suspect functions with their files, and what was seen there."""
+    """The suspicious functions with their files, and the variable values there."""
     return "\n".join([
         *(
             f"{one.file}, line {function.line} ({function.suspicion:.2f}): {function.name}"
@@ -222,13 +223,12 @@ def named_suspects(suspected: Sequence[SuspectFile], values: Sequence[str] = ())
 
 
 def tests_of(task: Task, cases: Iterable[TestCase]) -> str:
-    """Tests as a model is shown them: their code, of a project the files that hold them."""
+    """The code of tests, or for a project the files that contain them."""
     return tests(cases) if task.project is None else texts_of_tests(cases)
 
 
 def texts_of_tests(cases: Iterable[TestCase]) -> str:
-    """The files of these tests, each once after a line with its path; of a long one what the tests
-    need."""
+    """The files of these tests with their paths; of a long file only what the tests need."""
     nodes: dict[tuple[str, str], set[str]] = {}
     for one in cases:
         if isinstance(one, Script) and one.code:
@@ -241,21 +241,21 @@ def texts_of_tests(cases: Iterable[TestCase]) -> str:
 
 
 def _needed(code: str, names: Iterable[str]) -> str:
-    """A test file without the functions and classes that neither these nor what they use name."""
+    """A test file without the functions and classes that the named ones do not use."""
     try:
         body = tree_of(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code
     lines = code.split("\n")
     words = {*names}
-    kept: dict[int, ast.stmt] = {}
+    needed: dict[int, ast.stmt] = {}
     growing = True
     while growing:
         fresh = {
             place: one for place, one in enumerate(body)
-            if place not in kept and getattr(one, "name", None) in {None, *words}
+            if place not in needed and getattr(one, "name", None) in {None, *words}
         }
-        kept |= fresh
+        needed |= fresh
         # A fixture is named by an argument.
         words |= {
             used.id if isinstance(used, ast.Name) else used.arg
@@ -264,7 +264,7 @@ def _needed(code: str, names: Iterable[str]) -> str:
         }
         growing = bool(fresh)
     shown = []
-    for _, one in sorted(kept.items()):
+    for _, one in sorted(needed.items()):
         first = min([one.lineno, *(d.lineno for d in getattr(one, "decorator_list", []))])
         shown.append("\n".join(lines[first - 1 : one.end_lineno]))
     return "\n".join(shown)

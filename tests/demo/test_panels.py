@@ -157,7 +157,7 @@ async def test_what_a_program_wrote_is_text_on_every_panel(tmp_path: Path) -> No
     async with opened(tmp_path, public=False) as (panels, _, session):
         log = await finished(session, from_page(CODE, TESTS).task, title=hostile)
         memory = session.memory()
-        made = Fix.made(
+        made = Fix.create(
             FailureKey(signature="s", exception=hostile, message=hostile), f"x = '{hostile}'\n",
             f"y = '{hostile}'\n", "E1", hostile, "settled", None,
         )

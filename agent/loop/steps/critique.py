@@ -11,7 +11,7 @@ from agent.core.state import State, Suite
 from agent.iteration.context import Context
 from agent.iteration.strategies import say_enough
 from agent.loop.steps.specify import announce, derived_test, is_tested
-from agent.propose.arbitration import stands_in
+from agent.propose.arbitration import is_quoted
 from agent.propose.roles import CRITIC, Critique, Objection, ask_if_it_answers
 from agent.propose.wording import tests_of
 from llm.asking.answers import FILE
@@ -105,7 +105,7 @@ def _tests_of(
     found: dict[str, TestCase] = {}
     for one in objections:
         test = derived_test(one.call, one.expected, words)
-        if test is not None and stands_in(one.quote, words) and (
+        if test is not None and is_quoted(one.quote, words) and (
             test.name not in names and test.code not in codes
             and not is_tested(one.call, suite.all)
         ):

@@ -14,7 +14,7 @@ from agent.iteration.flakiness import RUNS, together_words
 from agent.iteration.iterations import by_diagnosis, first_or_next
 from agent.iteration.strategies import is_guess
 from agent.memory import FailureKey, MemoryFault, failure_description
-from agent.propose.exploration import allowed_looks, looked_around, looking_tools
+from agent.propose.exploration import allowed_calls, debugger_tools, investigate
 from agent.propose.roles import DEBUGGER, RootCause, ask_if_it_answers
 from agent.propose.wording import (
     failures,
@@ -90,10 +90,10 @@ async def _ask_debugger(
     searches = ctx.settings.enable_search and not is_guess(ctx.task, suite.oracle)
     free = searches and not state.get("paid", False)
     without = "The run continues with the findings from running the program."
-    calls, max_chars = (0, 0) if free else await allowed_looks(ctx)
+    calls, max_chars = (0, 0) if free else await allowed_calls(ctx)
     if calls:
-        tools = looking_tools(ctx, solution, suite, report, max_chars)
-        return await looked_around(ctx, values, tools, calls, max_chars, without=without)
+        tools = debugger_tools(ctx, solution, suite, report, max_chars)
+        return await investigate(ctx, values, tools, calls, max_chars, without=without)
     return await ask_if_it_answers(
         ctx, DEBUGGER, values, {"found": found}, free=free, without=without
     )

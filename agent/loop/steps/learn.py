@@ -108,7 +108,7 @@ def _store_fix(state: State, ctx: Context, note: str) -> str:
     if project is None and len(base.files) != 1:
         return SEVERAL_FILES
     first, *others = changed
-    fix = Fix.made(
+    fix = Fix.create(
         ctx.store.get(state["failure_id"], FailureKey), first.before, first.after,
         state["proof"], note, *_status(state, ctx, base),
         confidence=1.0 if state.get("accepted") else state["confidence"],

@@ -12,7 +12,7 @@ from agent.iteration.context import Context
 from agent.iteration.iterations import attempt_of, is_small, least_s, may_ask
 from agent.iteration.strategies import by_search
 from agent.propose.drafting import compared
-from agent.propose.rewriting import one_try
+from agent.propose.rewriting import attempt_repair
 from agent.propose.several_files import drafted
 from llm.errors import OverBudget
 
@@ -58,7 +58,7 @@ async def _bounded(
     """Asks for one repair within `seconds`; a late or capped answer does not end a tournament."""
     try:
         async with asyncio.timeout(seconds) as clock:
-            return await one_try(
+            return await attempt_repair(
                 attempt_of(state, ctx), ctx, state["approach"], rounds.told, place
             )
     except TimeoutError:

@@ -62,7 +62,7 @@ LEARNED = ["critic", "memory_summariser"]
 
 @dataclass(frozen=True)
 class Scene:
-    """What is brought and said, and what must come of it."""
+    """The inputs, model answers and expected results of a run."""
 
     outcome: str
     asked: list[str] | None
@@ -77,7 +77,7 @@ class Scene:
     best: tuple[int, int] | None = None
     """How many of its tests the right program passes, where it is the best and is not kept."""
     words: str = ""
-    """The task; by default `WORDS`, where no program is brought."""
+    """The task; by default `WORDS`, if no program is submitted."""
     ends: tuple[str, str | None] | None = None
     """Level of the proof, and words of what is said of it."""
     rulings: dict[str, str] | None = None

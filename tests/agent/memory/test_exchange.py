@@ -9,7 +9,7 @@ import pytest
 from agent.core.domain import Lesson
 from agent.memory import FailureDescription, Memory, fixes
 from agent.memory.exchange import MAX_LINES, BadExchange, Imported, exported, import_lines
-from agent.memory.fixes import MAX_LOOKED_AT, StoredFix
+from agent.memory.fixes import MAX_MATCHES, StoredFix
 from tests.agent.memory.conftest import Making
 
 SIGNATURE = "0123456789abcdef"
@@ -158,8 +158,8 @@ def test_an_import_does_not_read_again_what_it_has_taken_in(
         read += 1
         return remembered(row)
 
-    remembered = fixes._remembered
-    monkeypatch.setattr(fixes, "_remembered", counting)
+    remembered = fixes._read_fix
+    monkeypatch.setattr(fixes, "_read_fix", counting)
     monkeypatch.setattr(Memory, "lessons", None)
     after = "def f(a, b):\n    return a - b - {}\n"
     told = [as_line(after=after.format(number)) for number in range(50)]
@@ -174,4 +174,4 @@ def test_of_very_many_fixes_of_one_failure_few_are_looked_at(memory: Memory) -> 
     after = "def f(a, b):\n    return a - b - {}\n"
     text = "\n".join([HEADER, *(as_line(after=after.format(number)) for number in range(60))])
     import_lines(memory, text, "x")
-    assert len(memory.exact(memory.fixes()[0].fix.failure)) == MAX_LOOKED_AT
+    assert len(memory.exact(memory.fixes()[0].fix.failure)) == MAX_MATCHES

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from agent.memory import Memory, MemoryFault, file, open_memory
-from agent.memory.file import APPLICATION, FORMAT, NotOurs
+from agent.memory.file import APPLICATION, FORMAT, UnusableFile
 from tests.agent.memory.conftest import Making
 
 
@@ -108,7 +108,7 @@ def test_what_another_process_has_begun_anew_is_not_set_aside(
     def beaten(path: Path) -> sqlite3.Connection:
         try:
             return opened(path)
-        except NotOurs:
+        except UnusableFile:
             if not beating:
                 beating.append(True)
                 other = open_memory(path)  # just before this one would set it aside
@@ -116,8 +116,8 @@ def test_what_another_process_has_begun_anew_is_not_set_aside(
                 other.close()
             raise
 
-    opened = file._opened
-    monkeypatch.setattr(file, "_opened", beaten)
+    opened = file._open
+    monkeypatch.setattr(file, "_open", beaten)
     memory = open_memory(path)
     assert (len(memory.fixes()), memory.notice) == (1, "")
     memory.close()
@@ -185,11 +185,11 @@ WRITER = """
 import sys
 from pathlib import Path
 from agent.core.domain import Lesson
-from agent.memory import Failure, Fix, Memory
+from agent.memory import FailureKey, Fix, Memory
 memory = Memory(Path(sys.argv[1]))
 for number in range(40):
     name = f"{sys.argv[2]}{number}"
-    failure = Failure(signature=name, exception="wrong result")
+    failure = FailureKey(signature=name, exception="wrong result")
     memory.remember(Fix(failure=failure, before="a = 1\\n", after="a = 2\\n", proof="E1"))
     memory.learn(Lesson(text=name, category="crash"))
 memory.close()

@@ -31,7 +31,7 @@ def report(message: str = "assert 3 == -1", status: d.Status = "failed") -> d.Re
 def remembered(memory: Memory) -> None:
     """Keeps a fix of two files of the project `one`."""
     others = (d.FileChange(path="b.py", before=B, after=MENDED_B),)
-    fix = Fix.made(
+    fix = Fix.create(
         failure_of(program(), (), report(), ONE), A, MENDED_A, "E1", "mended",
         project=project_key(ONE), path="a.py", others=others,
     )

@@ -14,10 +14,10 @@ from agent.core.settings import Settings
 from agent.core.state import Suite
 from agent.iteration.context import Context
 from agent.propose.exploration import (
-    MAX_LOOKS,
-    MAX_SEEN,
-    looked_around,
-    looking_tools,
+    MAX_CALLS,
+    MAX_CHARS,
+    debugger_tools,
+    investigate,
     readable_files,
 )
 from agent.tools.registry import ToolRegistry
@@ -46,7 +46,7 @@ def shelf() -> ToolRegistry:
             raise FileNotFoundError(path)
         if path == "broken":
             raise SandboxError("no jail today")
-        return f"{path} has {lines} lines" if path != "long" else "x" * 3 * MAX_SEEN
+        return f"{path} has {lines} lines" if path != "long" else "x" * 3 * MAX_CHARS
 
     return tools
 
@@ -55,7 +55,7 @@ async def seen_of(*said: str) -> tuple[str, list[str], list[Looked | Notice]]:
     """What is found at last, what each call has shown, and what a reader is told."""
     model = saying(*said)
     ctx, told = context(model)
-    answer = await looked_around(ctx, ASKED, shelf(), MAX_LOOKS, MAX_SEEN, without="")
+    answer = await investigate(ctx, ASKED, shelf(), MAX_CALLS, MAX_CHARS, without="")
     shown = [request.messages[-1].text for request in model.asked]
     assert "read: Read a file." in shown[0]
     assert {type(request.output) for request in model.asked} == {Json}
@@ -110,9 +110,9 @@ async def test_whatever_is_wrong_with_a_call_is_something_to_see() -> None:
 
 
 async def test_looking_ends_and_what_is_shown_is_bounded() -> None:
-    cause, seen, _ = await seen_of(*[look("read", '{"path": "long"}')] * (MAX_LOOKS + 3))
-    assert (cause, len(seen)) == ("it adds", MAX_LOOKS)
-    assert max(map(len, seen)) < MAX_SEEN + 300
+    cause, seen, _ = await seen_of(*[look("read", '{"path": "long"}')] * (MAX_CALLS + 3))
+    assert (cause, len(seen)) == ("it adds", MAX_CALLS)
+    assert max(map(len, seen)) < MAX_CHARS + 300
 
 
 def test_of_a_test_that_is_held_out_no_text_can_be_read() -> None:
@@ -151,7 +151,7 @@ def test_lessons_can_be_looked_up_where_the_memory_is_on(enabled: bool) -> None:
         log=tuple, sandbox=None, memory=None,
     )
     program = Solution(files=(File(path="a.py", text="x = 1\n"),), entry="a.py")
-    tools = looking_tools(
+    tools = debugger_tools(
         cast(Context, here), program, Suite(), Report(solution=program.id, verdicts=())
     )
     assert ("search_memory" in tools) is enabled

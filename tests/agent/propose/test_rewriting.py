@@ -25,7 +25,7 @@ from agent.core.state import Try
 from agent.iteration.context import PROMPTS, Context
 from agent.iteration.strategies import Attempt
 from agent.proof.confidence import of_a_draft
-from agent.propose.rewriting import one_try
+from agent.propose.rewriting import attempt_repair
 from agent.propose.roles import GENERATOR
 from llm import Request
 from llm.asking.prompts import Prompts, load
@@ -120,7 +120,7 @@ async def _tried(
         Diagnosis(category="wrong_result", cause="f() gives 1"), is_second=is_second,
     )
     given = cast(Context, here)  # only these fields are read
-    return await one_try(attempt, given, approach, told, place), here.told
+    return await attempt_repair(attempt, given, approach, told, place), here.told
 
 
 def repaired(text: str) -> str:

@@ -18,13 +18,13 @@ RIGHT = Try(by="a model")
 async def test_an_answer_that_hangs_costs_no_answer_beside_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def one_try(*given: Any) -> Try:
+    async def attempt_repair(*given: Any) -> Try:
         if given[-1] == 2:
             return RIGHT
         await asyncio.Event().wait()
         raise AssertionError
 
-    monkeypatch.setattr(module, "one_try", one_try)
+    monkeypatch.setattr(module, "attempt_repair", attempt_repair)
     monkeypatch.setattr(module, "attempt_of", lambda state, ctx: None)
     put: list[Try] = []
     ctx: Any = SimpleNamespace(
