@@ -30,7 +30,7 @@ class PlanStep(Value):
     path_from: int = 0
     """The step that searches for the missing file by name; else 0."""
     status: StepStatus = "pending"
-    told: str = ""
+    report: str = ""
     """Why it is not done, or its result in short."""
     output: Any = None
     """The tool's result as JSON; `None` before the call."""
@@ -95,7 +95,7 @@ class Plan:
             if all(self._steps[one].status == "done" for one in step.needs)
         )
 
-    def mark(self, number: int, status: StepStatus, told: str = "", output: Json = None) -> None:
+    def mark(self, number: int, status: StepStatus, report: str = "", output: Json = None) -> None:
         """Records a step's status and result."""
         step = self._steps[number].model_copy(update={
             "status": status, "report": textwrap.shorten(report, LONGEST), "output": output,
@@ -105,7 +105,7 @@ class Plan:
 
     def replace(self, number: int, other: int) -> None:
         """Replaces a failed step by another for all steps that need it."""
-        self.mark(number, "replaced", self._steps[number].told)
+        self.mark(number, "replaced", self._steps[number].report)
         for step in self.steps:
             if number in step.needs and step.number != other:
                 needs = tuple(other if one == number else one for one in step.needs)

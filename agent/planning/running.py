@@ -88,7 +88,7 @@ def _search_for_file(plan: Plan, step: PlanStep) -> bool:
     """Replaces a step whose file is missing by a search for the file's name and the same step with
     the found path."""
     path = step.arguments.get("path")
-    result = next(one.told for one in plan.steps if one.number == step.number)
+    result = next(one.report for one in plan.steps if one.number == step.number)
     if MISSING not in result or not isinstance(path, str) or step.path_from:
         return False
     name = _name(path)

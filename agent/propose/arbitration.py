@@ -96,7 +96,7 @@ class Dispute:
         if len(self.for_test) >= self.votes_needed and not (self.for_code or self.same_model):
             return self.ruled("confirmed", f"{_give(self.for_test)} the same value")
         if len(self.for_code) >= self.votes_needed and not self.for_test:
-            return self.ruled("set aside", f"{_give(self.for_code)} the program's value")
+            return self.ruled("excluded", f"{_give(self.for_code)} the program's value")
         return None
 
 
@@ -230,7 +230,7 @@ async def _ask_arbiter(ctx: Context, solution: Solution, case: Dispute) -> TestR
         return case.unsettled(answer.reason if answer else UNDECIDED)
     if not is_quoted(answer.quote, ctx.task.text):
         return case.unsettled("the task does not contain the arbiter's quote")
-    ruling: Ruled = "set aside" if answer.verdict == "test_wrong" else "confirmed"
+    ruling: Ruled = "excluded" if answer.verdict == "test_wrong" else "confirmed"
     against = (
         case.for_test if ruling == "excluded"
         else (*case.for_code, *case.same_model, *case.for_neither)
