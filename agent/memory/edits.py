@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import pairwise
 
 from agent.core.trees import parse
 from agent.memory.failures import skeleton
@@ -107,6 +108,9 @@ def _splice(
             if any(start <= one < end for one in _comments(text)):
                 return None
         splices.append((start, end, inserted))
+    splices.sort()
+    if any(left[1] > right[0] or left[:2] == right[:2] for left, right in pairwise(splices)):
+        return None  # two changed lines have the same only place
     for start, end, inserted in reversed(splices):
         text = text[:start] + inserted + text[end:]
     return text

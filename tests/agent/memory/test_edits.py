@@ -57,6 +57,12 @@ PROGRAMS = st.lists(st.tuples(NAMES, NAMES, OPERATORS, NAMES), min_size=1, max_s
 )
 
 
+def test_two_changes_of_equal_lines_are_not_made_in_a_single_one() -> None:
+    before = "def f(a, b):\n    a = b - a\n    a = a - a\n    a = b - a\n"
+    after = "def f(a, b):\n    a = a + a\n    a = a - a\n    a = a + total\n"
+    assert remade(before, after, "def f(a, b):\n    a = b - a\n", anywhere=True) is None
+
+
 @given(PROGRAMS, PROGRAMS, PROGRAMS)
 def test_an_edit_made_elsewhere_keeps_valid_syntax_and_every_other_line(
     before: str, after: str, other: str
