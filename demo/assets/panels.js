@@ -1,6 +1,6 @@
 // Refuses large pastes, shares links, replays runs and chooses the files of a healed project.
 () => {
-  const MOST = MOST_PASTED;
+  const MOST = MAX_PASTED;
   const counted = (number) => number.toLocaleString("en");
 
   // A page without https has no clipboard access, so a selection is copied.

@@ -319,8 +319,8 @@ def test_what_a_copy_tells_comes_in_order_also_where_the_shared_memory_is_full()
     with open(reading, "rb") as pipe:
         by_pipe = pipe.read()
     assert by_pipe.count(b"\n") == 2
-    assert rows.told(by_pipe) == [[text] for text in texts]
-    assert _Rows(-1).told(b'["cut sh') == []
+    assert rows.received(by_pipe) == [[text] for text in texts]
+    assert _Rows(-1).received(b'["cut sh') == []
 
 
 def rows_of(said: Iterable[str], failing: int = 1) -> list[Any]:
