@@ -15,7 +15,7 @@ from agent.core.events import from_jsonl
 from evaluation import run_benchmark
 from evaluation.cases import Case, read_cases
 from evaluation.figures import figures, grouped, table
-from evaluation.healing import CaseRow, HealedCase, line_of, measured
+from evaluation.healing import CaseRow, HealedCase, heal_case, line_of
 from evaluation.lines import Lines
 from evaluation.run_benchmark import TASKS, main, run, settings_for
 
@@ -170,8 +170,8 @@ async def test_nothing_of_the_truth_reaches_the_run_and_rows_do_not_help_each_ot
     )
     settings = settings_for("mock", 10, None)
 
-    with_truth = await measured(row, settings)
-    without = await measured(Case(id="a", program=AREA, tests=TESTS), settings)
+    with_truth = await heal_case(row, settings)
+    without = await heal_case(Case(id="a", program=AREA, tests=TESTS), settings)
 
     assert with_truth.line["rank1_held_out"] is True
     assert without.line["rank1_held_out"] is None
@@ -187,7 +187,7 @@ async def test_a_program_that_is_not_healed_is_not_right() -> None:
         tests=("assert area(1, 1) == 'a'", "assert area(1, 1) == 'b'"),
     )
 
-    found = await measured(row, settings_for("mock", 10, 5))
+    found = await heal_case(row, settings_for("mock", 10, 5))
 
     assert found.line["outcome"] not in ("healed", "healthy")
     assert (found.line["rank1_held_out"], found.line["any_held_out"]) == (False, False)
@@ -208,12 +208,12 @@ def doubled(monkeypatch: pytest.MonkeyPatch, act: Callable[[Case], HealedCase]) 
     """Puts a double in the place of the healing; returns the ids it was asked for."""
     asked: list[str] = []
 
-    async def measured(row: Case, settings: object) -> HealedCase:
+    async def heal_case(row: Case, settings: object) -> HealedCase:
         asked.append(row.id)
         await asyncio.sleep(0)
         return act(row)
 
-    monkeypatch.setattr(run_benchmark, "measured", measured)
+    monkeypatch.setattr(run_benchmark, "heal_case", heal_case)
     return asked
 
 
@@ -256,14 +256,14 @@ async def test_an_interrupt_leaves_whole_rows_and_ends_what_was_begun(
 ) -> None:
     ended = []
 
-    async def measured(row: Case, settings: object) -> HealedCase:
+    async def heal_case(row: Case, settings: object) -> HealedCase:
         try:
             await asyncio.sleep(0 if row.id == "a" else 60)
         finally:
             ended.append(row.id)
         return healing(row)
 
-    monkeypatch.setattr(run_benchmark, "measured", measured)
+    monkeypatch.setattr(run_benchmark, "heal_case", heal_case)
     task = asyncio.create_task(go(tmp_path, "a", "b"))
     while not (tmp_path / "results.jsonl").exists():
         await asyncio.sleep(0.01)
