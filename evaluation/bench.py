@@ -96,7 +96,6 @@ def main(names: Sequence[str]) -> int:
 
 
 def _timed(command: Sequence[str], env: Mapping[str, str] | None = None) -> float:
-    """Seconds of a whole process, which must succeed."""
     started = time.perf_counter()
     outcome = subprocess.run(
         command, env={**os.environ, **(env or {})}, cwd=ROOT, capture_output=True, check=False

@@ -71,7 +71,6 @@ class TruthScript(NamedTuple):
     """The output that it must contain."""
 
     def holds(self) -> bool:
-        """Whether it succeeds in a plain process."""
         done = self.run()
         return done is not None and done.returncode == 0 and self.prints in done.stdout
 
@@ -144,12 +143,10 @@ class Case(BaseModel):
 
     @property
     def is_known(self) -> bool:
-        """Whether the case has a truth."""
         return bool(self.truth or self.held_out or (self.fixed and self.plus_inputs))
 
     @property
     def submitted(self) -> dict[str, str]:
-        """The user's files."""
         return self.files or {**self.support, "program.py": self.program}
 
     @property
@@ -282,7 +279,6 @@ def read_cases(path: Path) -> tuple[Case, ...]:
 
 
 def write(files: Mapping[str, str], folder: Path) -> None:
-    """Writes files into a folder."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -35,8 +35,6 @@ ROOT = Path(__file__).parent.parent
 
 
 class Claim(TypedDict):
-    """The result of a case."""
-
     id: str
     suite: str
     author: str
@@ -152,7 +150,6 @@ def heal_case(case: Case, suite: str) -> Claim:
 
 
 def table(claims: Sequence[Claim]) -> Iterator[str]:
-    """The figures as lines of text."""
     every = len(claims)
     for name, some in (
         ("claimed (HEALED)", [one for one in claims if is_claimed(one)]),
@@ -186,7 +183,6 @@ def table(claims: Sequence[Claim]) -> Iterator[str]:
 
 
 def is_claimed(one: Claim) -> bool:
-    """Whether a patch was called HEALED."""
     return one["outcome"] == "healed" and one["exit_code"] == 0
 
 

@@ -86,7 +86,6 @@ def grouped(lines: Sequence[CaseRow], cases: Sequence[Case]) -> dict[str, Figure
 
 
 def table(found: Mapping[str, Figures]) -> Iterator[str]:
-    """The figures as lines of text."""
     width = max(len(name) for name in found)
     yield (
         f"{'':{width}}  {'rows':>4}  {'plausible':>12}  {'right, 1st':>12}  {'right, any':>12}"

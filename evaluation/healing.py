@@ -30,8 +30,6 @@ HEALED = ("healed", "proposed", "healthy")
 
 
 class CaseRow(TypedDict):
-    """A case's line in the results."""
-
     id: str
     outcome: str
     """The run's outcome; `refused` for invalid input, `failed` for an internal error."""
@@ -131,10 +129,7 @@ async def is_right(case: Case, changed: Mapping[str, str], sandbox: Sandbox) -> 
             files=tuple(File(path=path, text=text) for path, text in files.items()),
             entry="program.py",
         )
-        tests = [
-            test for code in case.held_out
-            for test in tests_from_snippet(code, program.text)
-        ]
+        tests = [test for code in case.held_out for test in tests_from_snippet(code, program.text)]
         task = Task(sites=own_sites())
         report = await check(program, tests, task, sandbox, run_program=False)
         if not (report.verdicts and report.passed):

@@ -123,7 +123,6 @@ class Planted:
 
 
 def read_bench(folder: Path = PROJECTS) -> Bench:
-    """Reads the rows of `bugs.toml`; raises `BadBench`."""
     try:
         return Bench.model_validate(tomllib.loads((folder / "bugs.toml").read_text("utf-8")))
     except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
@@ -146,7 +145,6 @@ def read_project(row: ProjectRow, folder: Path = PROJECTS) -> CorrectProject:
 
 @contextmanager
 def _copied(row: ProjectRow, folder: Path) -> Iterator[Path]:
-    """Copies a project and runs its set-up."""
     if not (folder / row.name).is_dir():
         raise BadBench(f"{row.name}: there is no such folder in {folder}")
     with tempfile.TemporaryDirectory() as copies:
@@ -188,7 +186,6 @@ def run_plainly(
 
 
 def with_bug(files: Mapping[str, str], bug: Bug) -> dict[str, str]:
-    """The files with the bug planted."""
     found = dict(files)
     for file, right, wrong in bug.places:
         if found.get(file, "").count(right) != 1:

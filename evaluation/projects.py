@@ -54,8 +54,6 @@ THRESHOLDS = (0.9, 0.8, 0.7, 0.5, 0.0)
 
 
 class BugRow(TypedDict):
-    """The result of a bug."""
-
     id: str
     healed: bool
     """The visible suite passes."""
@@ -97,7 +95,7 @@ async def heal_bug(
     limits = SearchLimits(budget_s, wall_s or WALL_TIMES * budget_s, CANDIDATES)
     found = await search_repair(
         suite_runner(one.task, one.project, one.base, plain.failing, sandbox, limits), one.base,
-        limits, progress=lambda seen: None, verify=verify,
+        limits, progress=lambda _: None, verify=verify,
     )
     seconds = time.monotonic() - began
     right = same = False
@@ -128,9 +126,7 @@ def normalised(text: str) -> str:
     return "".join(text.replace('"', "'").split())
 
 
-async def _passes(
-    files: dict[str, str], project: Project, one: Planted, sandbox: Sandbox
-) -> bool:
+async def _passes(files: dict[str, str], project: Project, one: Planted, sandbox: Sandbox) -> bool:
     run = await run_suite(files, project, one.right.sites, sandbox)
     return bool(run.rows) and not run.failing and not run.problems
 
@@ -214,9 +210,7 @@ async def _complaints_of(
     if bug.unseen:
         alone = right.project.model_copy(update={"arguments": (UNSEEN,)})
         for correct, files in (True, right.files), (False, with_bug(right.files, bug)):
-            unseen = await run_suite(
-                {**files, UNSEEN: bug.unseen}, alone, right.sites, sandbox
-            )
+            unseen = await run_suite({**files, UNSEEN: bug.unseen}, alone, right.sites, sandbox)
             if bool(unseen.failing or unseen.problems or not unseen.rows) is correct:
                 yield f"the unseen tests {'fail without' if correct else 'pass with'} the bug"
     for node in sorted({*bug.failing} - shown):
@@ -289,9 +283,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--project", default="", metavar="NAME", help="bugs of this project")
     parser.add_argument("--bug", default="", metavar="TEXT", help="bugs whose id contains this")
     parser.add_argument("--kind", default="", choices=get_args(Kind), help="bugs of this kind")
-    parser.add_argument(
-        "--reach", default="", choices=get_args(Reach), help="bugs of this reach"
-    )
+    parser.add_argument("--reach", default="", choices=get_args(Reach), help="bugs of this reach")
     parser.add_argument(
         "--budget-s", type=positive, default=10.0, metavar="S",
         help="processor seconds of one search",

@@ -49,9 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warn_of_dotenv()
     try:
         rows = _select_rows(args)
-        settings = settings_for(
-            args.provider, args.budget_s, args.candidates, args.max_iterations
-        )
+        settings = settings_for(args.provider, args.budget_s, args.candidates, args.max_iterations)
         lines, resumed = asyncio.run(_benchmark(rows, settings, args))
     except (BadSuite, BadSettings, LlmError, SandboxError, OSError) as error:
         print(error, file=sys.stderr)

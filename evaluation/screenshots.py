@@ -51,7 +51,6 @@ PICTURES = (
 
 
 def take(browser: Browser, address: str, picture: Picture) -> bytes:
-    """Takes a screenshot of the page as PNG."""
     from PIL import Image  # a dependency of gradio
     from playwright.sync_api import expect
 
@@ -76,7 +75,6 @@ def take(browser: Browser, address: str, picture: Picture) -> bytes:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Starts the system's browser without a window."""
     from playwright.sync_api import sync_playwright
 
     names = ("chromium", "chromium-browser", "google-chrome")

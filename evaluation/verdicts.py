@@ -50,8 +50,6 @@ RIGHT = "passed"
 
 @dataclass(frozen=True)
 class VerdictCase:
-    """A program with its tests."""
-
     id: str
     kind: str
     program: str
@@ -72,7 +70,6 @@ class VerdictCase:
 
     @property
     def files(self) -> dict[str, str]:
-        """Texts by path."""
         return {self.entry: self.program, **dict(self.support), self.test_path: self.tests}
 
 
@@ -114,7 +111,6 @@ class Comparison:
 
     @property
     def unbelieved(self) -> list[Verdict]:
-        """Passes that are not believed."""
         return [verdict for verdict in self.verdicts if verdict.doubt]
 
     @property
@@ -264,7 +260,6 @@ async def compare(
 
 
 def report_lines(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Yields the statistics and each failing case."""
     honest = [one for one in comparisons if one.case.kind == "honest"]
     forged = [one for one in comparisons if one.case.kind == "forged"]
     if honest:

@@ -40,8 +40,6 @@ FORM = "Give the whole program and nothing else."
 
 
 class MethodResult(TypedDict):
-    """The result of one method for a case."""
-
     right: bool | None
     """`None` if no program passed the user's tests."""
     calls: int
@@ -50,8 +48,6 @@ class MethodResult(TypedDict):
 
 
 class CaseResult(TypedDict):
-    """The results of a case."""
-
     id: str
     ways: dict[str, MethodResult]
     """By the names of `METHODS`."""
@@ -166,7 +162,6 @@ def question(case: Case) -> str:
 
 
 def table(found: Sequence[CaseResult]) -> Iterator[str]:
-    """The figures as lines of text."""
     every = len(found)
     yield f"{every} cases"
     yield "method      right   wrong   precision (95 %)       calls   tokens   seconds (medians)"

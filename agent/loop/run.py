@@ -152,7 +152,6 @@ class Run:
 
     @classmethod
     def stored(cls, row: RunRow, shared: Resources) -> Run:
-        """Creates a run from a row of the store."""
         return cls(row.id, row.title, Options.from_json(row.options), row.task, shared)
 
     @property
@@ -172,7 +171,6 @@ class Run:
 
     @property
     def is_running(self) -> bool:
-        """Whether this process drives the run now."""
         return self._driver is not None and not self._driver.done()
 
     @property
@@ -245,7 +243,6 @@ class Run:
         return self._driver
 
     async def wait_until_idle(self) -> None:
-        """Waits until this process no longer drives the run."""
         if self._driver is not None:
             await asyncio.wait({self._driver})
 

@@ -251,7 +251,6 @@ class Session:
         return History(self._store, visitor)
 
     def memory(self, visitor: str = OWNER) -> Memory:
-        """The memory of a visitor's runs."""
         return self._shared.memories.known(visitor)
 
     def visitor(self, run: str) -> str:
@@ -297,9 +296,7 @@ class Session:
     async def judge(self, task: Task, program: Solution, visitor: str = OWNER) -> Report:
         """Judges a program under a task's tests without a run or a repair."""
         sandbox = self._shared.sandbox_of(visitor, uuid.uuid4().hex)
-        return await check(
-            program, task.tests, task, sandbox, wall_s=self.settings.test_wall_s
-        )
+        return await check(program, task.tests, task, sandbox, wall_s=self.settings.test_wall_s)
 
     async def jail(self, task: Task | None = None) -> JailStatus:
         """Returns the isolation level of the sandbox for a task. Raises: SandboxError."""

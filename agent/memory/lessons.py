@@ -51,9 +51,7 @@ def failure_description(
 
 def words_of(*texts: str) -> tuple[str, ...]:
     """The distinct words of texts in lower case and in order, without stop words."""
-    found = (
-        word.lower() for text in texts for word in _PART.findall(text) if len(word) > 1
-    )
+    found = (word.lower() for text in texts for word in _PART.findall(text) if len(word) > 1)
     return tuple(dict.fromkeys(word for word in found if word not in _STOP_WORDS))[:MAX_WORDS]
 
 

@@ -59,7 +59,7 @@ def test_a_repair_is_brought_the_bug_and_not_the_hidden_tests() -> None:
 
 def test_what_does_not_stand_there_cannot_be_planted() -> None:
     bug = BUGS[QUICK].model_copy(update={"fixed": "nowhere to be found"})
-    with pytest.raises(BadBench, match="guild-ascension: .* does not contain the correct text exactly once"):
+    with pytest.raises(BadBench, match="exactly once"):
         with_bug(read_project(ROWS[bug.project]).files, bug)
 
 

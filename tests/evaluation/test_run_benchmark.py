@@ -94,7 +94,7 @@ def test_tasks_in_words_are_the_suite_where_none_is_named(
     assert logs["rank1_held_out"] and paged["rank1_held_out"]
     assert (logs["iterations"], paged["iterations"]) == (1, 0)
     said = capsys.readouterr()
-    assert "a task in words begins with its row's own draft" in said.err
+    assert "a task text begins with its row's own draft" in said.err
     assert "first pass 1/2  50%, healed 1, final 2/2 100%, unresolved 0" in said.out
     summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
     assert summary["max_iterations"] == 2
@@ -103,7 +103,7 @@ def test_tasks_in_words_are_the_suite_where_none_is_named(
 @pytest.mark.parametrize(("change", "why"), [
     ({"fixed": AREA}, "shapes/area: the fixed program fails the tests"),
     ({"fixed": AREA.replace("+", "*"), "held_out": ["assert area(7, 8) == 1"]},
-     "shapes/area: the fixed program fails what is held out"),
+     "shapes/area: the fixed program fails the truth"),
 ])
 def test_a_row_that_contradicts_itself_ends_the_benchmark_before_it_begins(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], why: str
@@ -127,7 +127,7 @@ def test_eight_tasks_of_six_kinds_are_there() -> None:
     (["--provider", "mock"], "none.yaml", "", "none.yaml cannot be read"),
     (["--provider", "qwen"], "", "", "qwen needs a key: set QWEN_API_KEY"),
     ([], "", "{oh\n", "suite.jsonl, line 2 is not JSON"),
-    (["--only", "none of them"], "", "", "has no row whose id has 'none of them'"),
+    (["--only", "none of them"], "", "", "has no row whose id contains 'none of them'"),
 ])
 def test_what_cannot_be_used_is_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,

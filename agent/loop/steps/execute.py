@@ -24,9 +24,7 @@ async def execute(state: State, ctx: Context) -> State:
     report = suite.ruled(report)
     if report != known:
         ctx.emit(Judged(iteration=state["iteration"], report=report))
-    update: State = {
-        "report_id": ctx.store.put(report), "objected": False, "edited": False,
-    }
+    update: State = {"report_id": ctx.store.put(report), "objected": False, "edited": False}
     return update | _show_refuting(state, ctx, suite, report)
 
 
