@@ -46,12 +46,9 @@ def figures(lines: Sequence[CaseRow]) -> Figures:
     healed_known = [line for line in healed if line["rank1_held_out"] is not None]
     seconds = sorted(line["seconds"] for line in lines)
     return Figures(
-        rows=len(lines),
-        outcomes=dict(sorted(Counter(line["outcome"] for line in lines).items())),
-        with_truth=len(known),
-        first_pass=sum(line["outcome"] == "healthy" for line in lines),
-        plausible=len(healed),
-        correct=sum(line["rank1_held_out"] is True for line in known),
+        rows=len(lines), outcomes=dict(sorted(Counter(line["outcome"] for line in lines).items())),
+        with_truth=len(known), first_pass=sum(line["outcome"] == "healthy" for line in lines),
+        plausible=len(healed), correct=sum(line["rank1_held_out"] is True for line in known),
         any=sum(line["any_held_out"] is True for line in known),
         healed_with_truth=len(healed_known),
         by_proof={

@@ -176,13 +176,9 @@ def uploads(
 
     try:
         client = Client(
-            api_url=upload_address(environment),
-            api_key=key,
-            hide_inputs=not content,
-            hide_outputs=not content,
-            anonymizer=_anonymizer(Redactor([key]), redactor, content),
-            omit_traced_runtime_info=True,
-            tracing_mode="langsmith",
+            api_url=upload_address(environment), api_key=key, hide_inputs=not content,
+            hide_outputs=not content, anonymizer=_anonymizer(Redactor([key]), redactor, content),
+            omit_traced_runtime_info=True, tracing_mode="langsmith",
         )
     except LangSmithError as error:
         raise BadSettings(f"LangSmith cannot be used: {error}") from error

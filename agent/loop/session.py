@@ -79,13 +79,8 @@ class Session:
 
     async def start(
         self,
-        task: Task,
-        *,
-        title: str = "",
-        run_id: str | None = None,
-        plan: ModelPlan | None = None,
-        visitor: str = OWNER,
-        **requested: Unpack[RunRequest],
+        task: Task, *, title: str = "", run_id: str | None = None, plan: ModelPlan | None = None,
+        visitor: str = OWNER, **requested: Unpack[RunRequest],
     ) -> str:
         """Starts a run in the background and returns its id. A run with `pauses` waits at a cap.
 
@@ -150,11 +145,7 @@ class Session:
 
     async def again(
         self,
-        run: str,
-        *,
-        plan: ModelPlan | None = None,
-        run_id: str | None = None,
-        visitor: str = OWNER,
+        run: str, *, plan: ModelPlan | None = None, run_id: str | None = None, visitor: str = OWNER,
     ) -> str:
         """Repeats a visitor's run with its options and returns the new id. Raises: UnknownRun."""
         parent = self._run(self.history(visitor).named(run))

@@ -41,10 +41,8 @@ def failure_description(
 ) -> FailureDescription:
     """Describes the failure of a diagnosed program; `failure` is `None` without a test."""
     return FailureDescription(
-        category=diagnosis.category,
-        exception=failure.exception if failure is not None else "",
-        message=failure.message if failure is not None else "",
-        cause=diagnosis.cause,
+        category=diagnosis.category, exception=failure.exception if failure is not None else "",
+        message=failure.message if failure is not None else "", cause=diagnosis.cause,
         names=names_in(text),
     )
 
