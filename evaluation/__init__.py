@@ -1,1 +1,1 @@
-"""Measures the product: `python -m evaluation.bench` prints figures, as ratios in one run."""
+"""Benchmarks of the product: speed, correctness of repairs, and agreement with pytest."""

@@ -1,5 +1,5 @@
-"""How long a heal in the terminal and the start of the page take, each beside a floor measured in
-the same run.
+"""Measures the time of a repair in the terminal and of the page's start, each relative to a
+baseline that is measured in the same run.
 
     python -m evaluation.bench [cli] [page]
 
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-TURNS = 5
+REPEATS = 5
 BROKEN = """\
 def mean_of_positive(numbers):
     total = 0
@@ -46,7 +46,7 @@ demo.launch()
 
 
 def cli() -> Iterator[str]:
-    """The terminal command healing a file with one bug, beside one that only loads itself."""
+    """Times the terminal command on a file with one bug, relative to `pytest --version`."""
     light = [sys.executable, "-m", "pytest", "--version"]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mean.py"
@@ -55,29 +55,29 @@ def cli() -> Iterator[str]:
             sys.executable, "-m", "agent", "run", str(path), "--tests", TESTS, "--json",
             "--accept-proposed",
         ]
-        times, floors = [], []
-        for turn in range(TURNS):
-            # A fresh data folder each time, or the second heal would come from memory.
-            times.append(_timed(command, {"HEAL_DATA_DIR": str(Path(folder) / f"data{turn}")}))
-            floors.append(_timed(light))
-    yield _figure("heal of a one-bug file, whole process", times, "pytest --version", floors)
+        times, baselines = [], []
+        for number in range(REPEATS):
+            # A new data folder each time, or the second repair would come from the memory.
+            times.append(_timed(command, {"HEAL_DATA_DIR": str(Path(folder) / f"data{number}")}))
+            baselines.append(_timed(light))
+    yield _figure("heal of a one-bug file, whole process", times, "pytest --version", baselines)
 
 
 def page() -> Iterator[str]:
-    """From the start of `app.py` to the served page, beside a minimal Gradio app."""
+    """Times the start of `app.py` until the page is served, relative to a minimal Gradio app."""
     if find_spec("gradio") is None:
         yield "not measured: gradio is not installed"
         return
-    times, floors = [], []
+    times, baselines = [], []
     with tempfile.TemporaryDirectory() as folder:
         minimal = Path(folder) / "minimal.py"
         minimal.write_text(MINIMAL_PAGE, encoding="utf-8")
-        for turn in range(TURNS):
-            with served(ROOT / "app.py", Path(folder) / f"data{turn}") as server:
+        for number in range(REPEATS):
+            with served(ROOT / "app.py", Path(folder) / f"data{number}") as server:
                 times.append(server.seconds)
             with served(minimal, Path(folder)) as server:
-                floors.append(server.seconds)
-    yield _figure("page served", times, "minimal Gradio app", floors)
+                baselines.append(server.seconds)
+    yield _figure("page served", times, "minimal Gradio app", baselines)
 
 
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {"cli": cli, "page": page}
@@ -96,7 +96,6 @@ def main(names: Sequence[str]) -> int:
 
 
 def _timed(command: Sequence[str], env: Mapping[str, str] | None = None) -> float:
-    """Seconds of a whole process, which must end well."""
     started = time.perf_counter()
     outcome = subprocess.run(
         command, env={**os.environ, **(env or {})}, cwd=ROOT, capture_output=True, check=False
@@ -107,17 +106,17 @@ def _timed(command: Sequence[str], env: Mapping[str, str] | None = None) -> floa
     return seconds
 
 
-def _figure(what: str, times: Sequence[float], floor: str, floors: Sequence[float]) -> str:
-    """The median and the range of times in seconds, and how many floors that is."""
-    median, bottom = statistics.median(times), statistics.median(floors)
+def _figure(what: str, times: Sequence[float], baseline: str, baselines: Sequence[float]) -> str:
+    """The median and range of times in seconds, and the ratio to the baseline."""
+    median, base = statistics.median(times), statistics.median(baselines)
     return (
         f"{what}: median {median:.2f} s ({min(times):.2f} to {max(times):.2f}), "
-        f"{median / bottom:.1f} x {floor} ({bottom:.2f} s)"
+        f"{median / base:.1f} x {baseline} ({base:.2f} s)"
     )
 
 
 class PageServer(NamedTuple):
-    """A process that serves a page, and the seconds until it answered."""
+    """The address of a served page, and the seconds until it answered."""
 
     address: str
     seconds: float
@@ -125,7 +124,7 @@ class PageServer(NamedTuple):
 
 @contextmanager
 def served(program: Path, data: Path) -> Iterator[PageServer]:
-    """A program that serves a page and keeps its data in a folder, until the block ends."""
+    """Runs a program that serves a page, with its data in a folder, until the block ends."""
     data.mkdir(exist_ok=True)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -1,12 +1,12 @@
-"""Fits the confidence of patches, and measures how far it can be trusted.
+"""Fits the confidence of patches, and measures its calibration.
 
-    python -m evaluation.calibration CLAIMS [CLAIMS …]         reliability of what was measured
+    python -m evaluation.calibration CLAIMS [CLAIMS …]         prints the calibration
     python -m evaluation.calibration CLAIMS … --fit            fits and prints `coefficients.toml`
 
-CLAIMS are files `claims.jsonl` of `evaluation.claims`, of patches with a known truth. The first
-form prints a reliability table, the Brier score beside that of always naming the base rate, and the
-expected calibration error (ten bins of equal width); it says something only on suites that were not
-fitted. The second fits a logistic regression with a quadratic penalty (Newton's method), prints its
+CLAIMS are files `claims.jsonl` of `evaluation.claims` with patches whose correctness is known. The
+first form prints a reliability table, the Brier score with that of the base rate, and the expected
+calibration error (ten bins of equal width); it is meaningful only for suites that were not fitted.
+The second fits a logistic regression with a quadratic penalty (Newton's method), prints its
 cross-validation by suite and author, and writes the coefficients to standard output.
 """
 
@@ -24,10 +24,10 @@ from evaluation.lines import Lines
 
 BINS = 10
 PENALTY = 15.0
-"""Of the squares of the weights of standardised features."""
+"""The penalty on the squared weights of standardised features."""
 STEPS = 30
 PEOPLE = 2.0
-"""What a patch of a case in people's form counts; that of a single function counts 1."""
+"""The weight of a patch of a realistic case; a patch of a single function counts 1."""
 
 
 def main() -> int:
@@ -37,25 +37,25 @@ def main() -> int:
     )
     parser.add_argument("claims", type=Path, nargs="+", metavar="CLAIMS")
     parser.add_argument("--fit", action="store_true")
-    wanted = parser.parse_args()
+    args = parser.parse_args()
     known = [
-        one for path in wanted.claims for one in Lines[Claim](path).by_id.values()
+        one for path in args.claims for one in Lines[Claim](path).by_id.values()
         if one["right"] is not None and one["confidence"] is not None
     ]
     if not known:
-        parser.error("no patch with a known truth is in these files")
-    if not wanted.fit:
+        parser.error("these files contain no patch whose correctness is known")
+    if not args.fit:
         print("\n".join(reliability([
             (one["confidence"] or 0.0, bool(one["right"])) for one in known
         ])))
         return 0
-    print("\n".join(reliability(_crossed(known))), file=sys.stderr)
+    print("\n".join(reliability(_cross_validated(known))), file=sys.stderr)
     print("\n".join(_coefficients(known)))
     return 0
 
 
 def reliability(known: Sequence[tuple[float, bool]]) -> Iterator[str]:
-    """The table and the scores of pairs of a confidence and whether it was right."""
+    """Yields the table and the scores for pairs of a confidence and a patch's correctness."""
     error = 0.0
     yield "confidence     patches   mean   right"
     for place in range(BINS):
@@ -76,8 +76,8 @@ def reliability(known: Sequence[tuple[float, bool]]) -> Iterator[str]:
     yield f"expected calibration error {error:.3f}"
 
 
-def _crossed(known: Sequence[Claim]) -> list[tuple[float, bool]]:
-    """What each patch gets from a model that was fitted without its suite and author."""
+def _cross_validated(known: Sequence[Claim]) -> list[tuple[float, bool]]:
+    """The confidence of each patch by a model fitted without its suite and author."""
     found = []
     groups = sorted({_group(one) for one in known})
     for group in groups:
@@ -123,7 +123,7 @@ def _coefficients(known: Sequence[Claim]) -> Iterator[str]:
     suites = sorted({_group(one).strip() for one in known})
     yield f"# Fitted by `python -m evaluation.calibration … --fit` on {len(known)} patches of:"
     yield f"# {', '.join(suites)}."
-    yield "# Of each feature: the weight of a unit in the log-odds, and its mean."
+    yield "# For each feature: the weight of a unit in the log-odds, and the feature's mean."
     yield f"intercept = {intercept:.4f}"
     yield "\n[features]"
     for name, weight in weights.items():

@@ -1,5 +1,5 @@
-"""Small bugs as people submit them: a file with asserts, a pytest file, only a crash, a small
-project, or a task in words; and the hidden truth, which a right repair passes.
+"""Cases of benchmark suites: small bugs as users submit them (a file with asserts, a pytest file, a
+crash, a small project or a task text), and a hidden truth that a correct repair passes.
 
     {"id", "mode": "asserts" | "pytest" | "crash", "program", "tests", "support", "truth", "fixed",
      "kind"?, "author"?}
@@ -8,10 +8,10 @@ project, or a task in words; and the hidden truth, which a right repair passes.
      "fixed"?, "entry_point"?, "plus_inputs": [[...], ...]?}
     {"id", "task", "buggy"?, "tests"?, ...}
 
-With a `task` the program is written from these words; `buggy` is its first draft where there is no
-model. The truth is a script, asserts that are held out, or the answers of `fixed` to `plus_inputs`.
-The programs of a suite are trusted, and so are small edits of them: a `TruthScript` runs in a plain
-Python process, as users run it, unless its caller has it run in a jail.
+With a `task` the program is written from its text; `buggy` is the first draft without a model. The
+truth is a script, held-out asserts, or the answers of `fixed` to `plus_inputs`. The programs of a
+suite and small edits of them are trusted: a `TruthScript` runs in a plain Python process unless its
+caller runs it in a jail.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ NAMES = (
     "import program\n"
     "globals().update({k: v for k, v in vars(program).items() if not k.startswith('__')})\n"
 )
-"""Gives a script the names of the program, private ones too."""
+"""Imports all names of the program into a script, including private ones."""
 DONE = "TRUTH OK"
-"""What a truth prints at its end: a program that ends the process early must not pass. One that
-does not print it is asserts beside the program's names."""
+"""The last output of a truth script, so that a program that exits early does not pass. A truth that
+does not print it consists of asserts over the program's names."""
 TRUTH_S = 30.0
 _ANSWERS = """
 import contextlib, io, itertools, json, program, sys
@@ -55,28 +55,27 @@ for given in json.load(open("_inputs.json")):
     print(json.dumps(answer), file=sys.__stdout__)
 """
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-_NO_NUMBER = re.compile(r"\bnan\b")
+_NAN = re.compile(r"\bnan\b")
 
 
 class BadSuite(Exception):
-    """A suite that cannot be used; the message names the file, and the line where there is one."""
+    """The suite cannot be used; the message names the file and the line."""
 
 
 class TruthScript(NamedTuple):
-    """Files, and the arguments of the Python process over them that says whether they hold."""
+    """Files, and the arguments of a Python process that checks them."""
 
     files: dict[str, str]
     arguments: Sequence[str]
     prints: str = ""
-    """What it must print."""
+    """The output that it must contain."""
 
     def holds(self) -> bool:
-        """Whether it ends well, in a plain process."""
-        done = self.ran()
+        done = self.run()
         return done is not None and done.returncode == 0 and self.prints in done.stdout
 
-    def ran(self) -> subprocess.CompletedProcess[str] | None:
-        """The ended process; `None` where it does not end in time."""
+    def run(self) -> subprocess.CompletedProcess[str] | None:
+        """Runs the process; returns `None` on a timeout."""
         with tempfile.TemporaryDirectory(prefix="case-") as name:
             write(self.files, Path(name))
             try:
@@ -90,21 +89,21 @@ class TruthScript(NamedTuple):
 
 
 class Case(BaseModel):
-    """One bug with what its user submits, and the truth."""
+    """A bug with its user's input and the truth."""
 
     model_config = ConfigDict(frozen=True)
 
     id: Annotated[str, Field(min_length=1, max_length=150)]
     mode: Literal["asserts", "pytest", "crash", "project", "task"] = "asserts"
     task: str = ""
-    """Of a program that is to be written: what it must do, in words with examples."""
+    """The description, with examples, of a program to be written."""
     draft: str = ""
-    """Its first draft where there is no model."""
+    """The program's first draft without a model."""
     program: str = ""
     tests: tuple[str, ...] = ()
     support: dict[str, str] = Field(default_factory=dict)
     files: dict[str, str] = Field(default_factory=dict)
-    """Those of a project."""
+    """The files of a project."""
     fixed: str | dict[str, str] = ""
     truth: str = ""
     held_out: tuple[str, ...] = ()
@@ -144,22 +143,20 @@ class Case(BaseModel):
 
     @property
     def is_known(self) -> bool:
-        """Whether there is a truth to tell by."""
         return bool(self.truth or self.held_out or (self.fixed and self.plus_inputs))
 
     @property
     def submitted(self) -> dict[str, str]:
-        """The files as the user has them."""
         return self.files or {**self.support, "program.py": self.program}
 
     @property
     def test_text(self) -> str:
-        """The tests as one text; those of a task are else the examples in its words."""
+        """The tests as one text; without tests, the examples in the task's text."""
         tests = self.tests or [test.code for test in tests_from_words(self.task)]
         return "\n".join(tests) + "\n" if tests else ""
 
-    def tested(self, changed: Mapping[str, str]) -> TruthScript:
-        """The tests, or the program that must not crash, with these texts of some files."""
+    def test_script(self, changed: Mapping[str, str]) -> TruthScript:
+        """Runs the tests, or the program that must not crash, with changed files."""
         files = {**self.submitted, **changed}
         match self.mode:
             case "asserts" | "task":
@@ -172,8 +169,8 @@ class Case(BaseModel):
             case "project":
                 return TruthScript(files, ["-m", "pytest", "-q"])
 
-    def verified(self, changed: Mapping[str, str]) -> TruthScript:
-        """The truth in words of Python, with these texts of some files."""
+    def truth_script(self, changed: Mapping[str, str]) -> TruthScript:
+        """Runs the truth's code with changed files."""
         files = {**self.submitted, **changed}
         truth = self.truth or "\n".join(self.held_out)
         if DONE not in truth:
@@ -182,8 +179,8 @@ class Case(BaseModel):
             truth += f"print({DONE!r})\n"
         return TruthScript({**files, "_truth.py": truth}, ["_truth.py"], DONE)
 
-    def answering(self, changed: Mapping[str, str]) -> TruthScript:
-        """Prints what the program answers to the inputs, with these texts of some files."""
+    def answers_script(self, changed: Mapping[str, str]) -> TruthScript:
+        """Prints the program's answers to `plus_inputs` with changed files."""
         files = {
             **self.submitted, **changed,
             "_inputs.json": json.dumps([json.dumps(one) for one in self.plus_inputs]),
@@ -192,39 +189,39 @@ class Case(BaseModel):
         return TruthScript(files, ["_answers.py"])
 
     def passes(self, changed: Mapping[str, str]) -> bool:
-        """Whether the tests pass, or the crash is gone, with these texts of some files."""
-        return self.tested(changed).holds()
+        """Whether the tests pass or the crash is removed with changed files."""
+        return self.test_script(changed).holds()
 
     def is_right(self, changed: Mapping[str, str]) -> bool:
-        """Whether the truth holds with these texts of some files."""
-        if (self.truth or self.held_out) and not self.verified(changed).holds():
+        """Whether the truth holds with changed files."""
+        if (self.truth or self.held_out) and not self.truth_script(changed).holds():
             return False
         if not self.plus_inputs:
             return True
-        ran = [self.answering(one).ran() for one in (self.reference, changed)]
-        return agree(*("" if done is None else done.stdout for done in ran))
+        runs = [self.answers_script(one).run() for one in (self.reference, changed)]
+        return agree(*("" if done is None else done.stdout for done in runs))
 
     def failure(self) -> str:
-        """The last line of what the user sees of it; empty for a task, or a project."""
+        """The last line of the failure's output; empty for a task or a project."""
         if self.mode in ("task", "project"):
             return ""
-        test = self.tested({})
+        test = self.test_script({})
         if self.mode == "pytest":
             test = test._replace(arguments=[*test.arguments, "--tb=line", "-p", "no:cacheprovider"])
-        done = test.ran()
+        done = test.run()
         lines = [] if done is None else (done.stdout + done.stderr).strip().splitlines()
         return lines[-1] if lines else ""
 
     @property
     def reference(self) -> dict[str, str]:
-        """The files that a right repair changes, as it leaves them; none where none is given."""
+        """The changed files of the reference repair, if there is one."""
         if isinstance(self.fixed, dict):
             return self.fixed
         return {"program.py": self.fixed} if self.fixed else {}
 
 
 def agree(fixed: str, other: str) -> bool:
-    """Whether two programs print the same answers, each in a process of its own."""
+    """Whether two outputs contain the same answers."""
     lefts, rights = fixed.splitlines(), other.splitlines()
     try:
         return bool(lefts) and len(lefts) == len(rights) and all(
@@ -238,7 +235,7 @@ def agree(fixed: str, other: str) -> bool:
 def _same_answer(left: list[str], right: list[str]) -> bool:
     if left[:2] != right[:2]:
         return False
-    texts = [_NO_NUMBER.sub("'nan'", _ADDRESS.sub("", one)) for one in (left[2], right[2])]
+    texts = [_NAN.sub("'nan'", _ADDRESS.sub("", one)) for one in (left[2], right[2])]
     try:
         return texts[0] == texts[1] or _same(*map(ast.literal_eval, texts))
     except (ValueError, SyntaxError):
@@ -256,7 +253,7 @@ def _same(left: object, right: object) -> bool:
 
 
 def read_cases(path: Path) -> tuple[Case, ...]:
-    """The cases of a file; raises `BadSuite` for a line that is none."""
+    """Reads the cases of a file; raises `BadSuite` for an invalid line."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -277,13 +274,12 @@ def read_cases(path: Path) -> tuple[Case, ...]:
             raise BadSuite(f"{path}, line {number}: another row has the id {case.id!r} too")
         found[case.id] = case
     if not found:
-        raise BadSuite(f"{path} holds no case")
+        raise BadSuite(f"{path} contains no case")
     return tuple(found.values())
 
 
 def write(files: Mapping[str, str], folder: Path) -> None:
-    """Writes files into a folder."""
-    for path, text in files.items():
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8", errors="surrogateescape")
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")

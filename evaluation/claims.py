@@ -1,12 +1,12 @@
-"""How often a patch that is called HEALED is right, on bugs as people submit them.
+"""Measures how often a patch with the outcome HEALED is correct, on realistic bugs.
 
     python -m evaluation.claims --suite FILE [--suite FILE …] --out DIR
 
-Each case is healed by the terminal command in a folder of its own with an empty memory, and the
-hidden truth is asked afterwards. A case that is done stands in `DIR/claims.jsonl` and is not run
-again. Printed: how many were claimed (HEALED, exit code 0), right and wrong; how many proposed,
-right and wrong; the precision of the claims with its 95 % interval (Wilson); and precision and
-recall over the confidence. See `cases` for what a suite holds.
+The terminal command heals each case in its own folder with an empty memory; then the hidden truth
+is checked. Finished cases are saved in `DIR/claims.jsonl` and not run again. The command prints the
+numbers of claimed (HEALED, exit code 0) and proposed patches, right and wrong; the precision of the
+claims with its 95 % interval (Wilson); and precision and recall by confidence. See `cases` for the
+format of a suite.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ ROOT = Path(__file__).parent.parent
 
 
 class Claim(TypedDict):
-    """What came of a case."""
-
     id: str
     suite: str
     author: str
@@ -45,17 +43,17 @@ class Claim(TypedDict):
     confidence: float | None
     features: dict[str, float]
     right: bool | None
-    """`None` where no patch was shown."""
+    """`None` if no patch was shown."""
     strategy: str | None
     candidates: int
     calls: int
-    """Of models, with their tokens."""
+    """Model calls."""
     tokens: int
     seconds: float
     exit_code: int
     diff: str
     first_s: float | None
-    """Seconds to the first patch that was shown."""
+    """Seconds until the first patch was shown."""
 
 
 def main() -> int:
@@ -65,28 +63,28 @@ def main() -> int:
     )
     parser.add_argument("--suite", type=Path, action="append", required=True, metavar="FILE")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose id has this")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose id contains this")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth case")
     parser.add_argument("--workers", type=int, default=1, metavar="N")
     parser.add_argument(
-        "--validate", action="store_true", help="only check the cases by their own measure"
+        "--validate", action="store_true", help="only check the cases with their own truth"
     )
-    wanted = parser.parse_args()
+    args = parser.parse_args()
     try:
         cases = [
-            (path.stem, case) for path in wanted.suite
-            for case in read_cases(path)[:: wanted.every] if wanted.only in case.id
+            (path.stem, case) for path in args.suite
+            for case in read_cases(path)[:: args.every] if args.only in case.id
         ]
     except BadSuite as error:
         parser.error(str(error))
     if without := [case.id for _, case in cases if not case.is_known]:
-        parser.error(f"no truth is given for {without[0]}")
-    if wanted.validate:
-        return _validated([case for _, case in cases])
-    claims: Lines[Claim] = Lines(wanted.out / "claims.jsonl")
-    left = [one for one in cases if one[1].id not in claims.by_id]
-    with ThreadPoolExecutor(wanted.workers) as pool:
-        for found in pool.map(lambda one: healed(one[1], one[0]), left):
+        parser.error(f"the case {without[0]} has no truth")
+    if args.validate:
+        return _validate([case for _, case in cases])
+    claims: Lines[Claim] = Lines(args.out / "claims.jsonl")
+    pending = [one for one in cases if one[1].id not in claims.by_id]
+    with ThreadPoolExecutor(args.workers) as pool:
+        for found in pool.map(lambda one: heal_case(one[1], one[0]), pending):
             claims.add(found)
             print(
                 f"{found['id']}: {found['outcome']} {found['proof'] or ''} "
@@ -99,27 +97,27 @@ def main() -> int:
     return 0
 
 
-def healed(case: Case, suite: str) -> Claim:
-    """Heals a case as its user does, and asks the truth of the patch."""
+def heal_case(case: Case, suite: str) -> Claim:
+    """Heals a case as its user would, and checks the patch with the truth."""
     with tempfile.TemporaryDirectory(prefix="claim-") as name:
         home, folder = Path(name) / "home", Path(name) / "work"
         home.mkdir()
         write(case.submitted, folder)
         log = Path(name) / "log.jsonl"
-        asked = ["run", ".", "--json", "--log", str(log)]
+        command = ["run", ".", "--json", "--log", str(log)]
         if case.mode == "task":
-            asked[1:2] = ["--task", case.task]
+            command[1:2] = ["--task", case.task]
         elif case.mode != "project":
-            asked[1] = "program.py"
+            command[1] = "program.py"
             for path in dict.fromkeys(path.partition("/")[0] for path in case.support):
-                asked += ["--with", path]
+                command += ["--with", path]
         if case.mode == "asserts":
-            asked += ["--tests", case.test_text]
+            command += ["--tests", case.test_text]
         if case.mode == "pytest":
             write({"test_program.py": case.test_text}, folder)
-            asked += ["--tests-file", "test_program.py"]
+            command += ["--tests-file", "test_program.py"]
         done = subprocess.run(
-            [sys.executable, "-m", "agent", *asked], cwd=folder, capture_output=True, text=True,
+            [sys.executable, "-m", "agent", *command], cwd=folder, capture_output=True, text=True,
             stdin=subprocess.DEVNULL, timeout=CASE_S, check=False, env={
                 **os.environ, "PYTHONPATH": str(ROOT), "HEAL_DATA_DIR": str(home),
             },
@@ -138,7 +136,7 @@ def healed(case: Case, suite: str) -> Claim:
     if case.mode == "task":
         changed = {"program.py": next(iter(changed.values()), "")}
     is_shown = outcome in PATCHED or (case.mode == "task" and outcome == "healthy")
-    # The truth of a program that may never end does not end either.
+    # The truth of a program that may never end cannot be run.
     is_known = bool(case.fixed) and changed.get("program.py") == case.fixed
     return Claim(
         id=case.id, suite=suite, author=case.author, outcome=outcome, proof=document["proof"],
@@ -152,7 +150,6 @@ def healed(case: Case, suite: str) -> Claim:
 
 
 def table(claims: Sequence[Claim]) -> Iterator[str]:
-    """The figures as lines of text."""
     every = len(claims)
     for name, some in (
         ("claimed (HEALED)", [one for one in claims if is_claimed(one)]),
@@ -186,14 +183,13 @@ def table(claims: Sequence[Claim]) -> Iterator[str]:
 
 
 def is_claimed(one: Claim) -> bool:
-    """Whether a patch was called HEALED."""
     return one["outcome"] == "healed" and one["exit_code"] == 0
 
 
-def _validated(cases: Sequence[Case]) -> int:
-    """Checks that programs are wrong and reference repairs right, by their own measure."""
+def _validate(cases: Sequence[Case]) -> int:
+    """Checks that programs fail and reference repairs pass their tests and truth."""
     bad = [
-        f"{case.id}: the program passes its tests, or its truth, as it is" for case in cases
+        f"{case.id}: the unchanged program passes its tests or its truth" for case in cases
         if case.mode != "task" and (case.passes({}) or case.is_right({}))
     ] + [
         f"{case.id}: the reference fix fails the tests or the truth" for case in cases

@@ -1,4 +1,4 @@
-"""The figures of a suite's results: pure, and the same for all rows and for each group of them."""
+"""Statistics of a suite's results, for all rows and for groups of rows."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ PROVEN = PROOF_ORDER[PROOF_ORDER.index("E2") :]
 
 
 class Figures(TypedDict):
-    """What some rows came to. `correct` counts are of the rows with a truth to tell by."""
+    """Statistics of rows; `correct` counts only rows with a truth."""
 
     rows: int
     outcomes: dict[str, int]
     with_truth: int
     first_pass: int
-    """Rows whose first program passes already."""
+    """Rows whose first program passes."""
     plausible: int
-    """Rows whose program passes the tests it was given, by the run's own word."""
+    """Rows whose final program passes its tests, as the run reports."""
     correct: int
-    """Rows whose healed program is right, which is the first of those shown."""
+    """Rows whose final program, the first of the shown ones, is correct."""
     any: int
-    """Rows with a right program among those shown."""
+    """Rows with a correct program among the shown ones."""
     healed_with_truth: int
     by_proof: dict[str, dict[str, int]]
-    """Proof level to how many rows with a truth were healed at it, and how many of them right."""
+    """For each proof level, the numbers of healed and of correct rows with a truth."""
     overclaimed: list[str]
-    """Rows that were healed wrongly at E2 or above."""
+    """Rows with an incorrect repair at E2 or above."""
     seconds_median: float
     seconds_p90: float
     candidates_median: float
@@ -40,18 +40,15 @@ class Figures(TypedDict):
 
 
 def figures(lines: Sequence[CaseRow]) -> Figures:
-    """The figures of at least one line."""
+    """Computes the statistics of at least one line."""
     healed = [line for line in lines if line["outcome"] in HEALED]
     known = [line for line in lines if line["rank1_held_out"] is not None]
     healed_known = [line for line in healed if line["rank1_held_out"] is not None]
     seconds = sorted(line["seconds"] for line in lines)
     return Figures(
-        rows=len(lines),
-        outcomes=dict(sorted(Counter(line["outcome"] for line in lines).items())),
-        with_truth=len(known),
-        first_pass=sum(line["outcome"] == "healthy" for line in lines),
-        plausible=len(healed),
-        correct=sum(line["rank1_held_out"] is True for line in known),
+        rows=len(lines), outcomes=dict(sorted(Counter(line["outcome"] for line in lines).items())),
+        with_truth=len(known), first_pass=sum(line["outcome"] == "healthy" for line in lines),
+        plausible=len(healed), correct=sum(line["rank1_held_out"] is True for line in known),
         any=sum(line["any_held_out"] is True for line in known),
         healed_with_truth=len(healed_known),
         by_proof={
@@ -74,7 +71,7 @@ def figures(lines: Sequence[CaseRow]) -> Figures:
 
 
 def grouped(lines: Sequence[CaseRow], cases: Sequence[Case]) -> dict[str, Figures]:
-    """Figures of all lines under `all`, and of the cases of each author and kind."""
+    """Computes the statistics of all lines, and for each author and kind."""
     found = {"all": figures(lines)}
     for key in ("author", "kind"):
         values = {case.id: str(getattr(case, key)) for case in cases}
@@ -86,7 +83,6 @@ def grouped(lines: Sequence[CaseRow], cases: Sequence[Case]) -> dict[str, Figure
 
 
 def table(found: Mapping[str, Figures]) -> Iterator[str]:
-    """The figures as lines of text."""
     width = max(len(name) for name in found)
     yield (
         f"{'':{width}}  {'rows':>4}  {'plausible':>12}  {'right, 1st':>12}  {'right, any':>12}"
@@ -115,7 +111,7 @@ def table(found: Mapping[str, Figures]) -> Iterator[str]:
     if whole["overclaimed"]:
         yield f"  wrong: {', '.join(whole['overclaimed'])}"
     yield (
-        f"right behaviour among those shown: {_share(whole['any'], whole['healed_with_truth'])} "
+        f"correct program among the shown ones: {_share(whole['any'], whole['healed_with_truth'])} "
         "of the healed"
     )
 

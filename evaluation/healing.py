@@ -1,6 +1,6 @@
-"""One case of a suite, healed in a session of its own, and the truth asked afterwards, in the jail.
+"""Heals one case of a suite in a new session, then checks the truth in the jail.
 
-The session's folder is fresh, so that no case is helped by another.
+Each session has a new folder, so that no case uses another's memory.
 """
 
 from __future__ import annotations
@@ -26,15 +26,13 @@ from evaluation.cases import TRUTH_S, Case, TruthScript, agree
 from sandbox import Limits, Sandbox, SandboxError
 
 HEALED = ("healed", "proposed", "healthy")
-"""Outcomes of a program that passes the tests it was given."""
+"""Outcomes of programs that pass their tests."""
 
 
 class CaseRow(TypedDict):
-    """What stands of a case in the results."""
-
     id: str
     outcome: str
-    """That of the run; `refused` for what could not be run, `failed` for an internal error."""
+    """The run's outcome; `refused` for invalid input, `failed` for an internal error."""
     proof: str | None
     files: dict[str, str]
     diff: str
@@ -42,25 +40,25 @@ class CaseRow(TypedDict):
     iterations: int
     candidates: int
     rank1_held_out: bool | None
-    """Whether the program of the run is right; `None` where no truth could be asked."""
+    """Whether the run's program is correct; `None` if the truth could not be checked."""
     any_held_out: bool | None
-    """Whether any is right of the behaviours that were shown."""
+    """Whether any of the shown programs is correct."""
 
 
 @dataclass(frozen=True)
 class HealedCase:
-    """A case's line, the log of its run, and what a reader of the terminal must know."""
+    """A case's line, the log of its run, and the reason of a refusal or an error."""
 
     line: CaseRow
     log: tuple[Stamped, ...] = ()
     why: str = ""
 
 
-async def measured(case: Case, settings: Settings) -> HealedCase:
-    """Heals a case, then asks the truth. Raises what a broken sandbox or a bug of ours raises."""
+async def heal_case(case: Case, settings: Settings) -> HealedCase:
+    """Heals a case, then checks the truth; errors of the sandbox and internal errors are raised."""
     started = time.monotonic()
     try:
-        task = submitted(case)
+        task = task_for(case)
     except (BadInput, NotFixable) as error:
         return HealedCase(line_of(case, "refused"), why=str(error))
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
@@ -80,15 +78,15 @@ async def measured(case: Case, settings: Settings) -> HealedCase:
             try:
                 line = await _with_truth(line, case, result, session.sandbox)
             except SandboxError as error:
-                why = f"the truth could not be asked: {error}"
+                why = f"the truth could not be checked: {error}"
                 line = {**line, "rank1_held_out": None, "any_held_out": None}
     return HealedCase(line, log, why)
 
 
-def submitted(case: Case) -> Task:
-    """What the agent is given, as its library gives it. Raises `BadInput` and `NotFixable`."""
+def task_for(case: Case) -> Task:
+    """Creates the agent's task as the library does. Raises `BadInput` and `NotFixable`."""
     if case.mode not in ("asserts", "task"):
-        raise BadInput("a case of another form than asserts or a task: use evaluation.claims")
+        raise BadInput(f"cases of the mode {case.mode} are not supported: use evaluation.claims")
     return make_task(
         None if case.task else case.program, words=case.task,
         tests=[TestText(text, f"tests[{number}]") for number, text in enumerate(case.tests)],
@@ -99,7 +97,7 @@ def submitted(case: Case) -> Task:
 def line_of(
     case: Case, outcome: str, result: Result | None = None, seconds: float = 0.0
 ) -> CaseRow:
-    """A line whose program is not right, as far as anything could have shown it so."""
+    """Creates a line whose program counts as incorrect if the case has a truth."""
     result = result or Result()
     known = False if case.is_known else None
     return CaseRow(
@@ -110,7 +108,7 @@ def line_of(
 
 
 async def _with_truth(line: CaseRow, case: Case, result: Result, sandbox: Sandbox) -> CaseRow:
-    """The line with what is true of the healed program, and of any that was shown."""
+    """Adds the correctness of the final program and of the shown ones."""
     if not case.is_known:
         return line
     shown = [one.solution.text for one in result.rivals.behaviours] if result.rivals else []
@@ -123,37 +121,34 @@ async def _with_truth(line: CaseRow, case: Case, result: Result, sandbox: Sandbo
 
 
 async def is_right(case: Case, changed: Mapping[str, str], sandbox: Sandbox) -> bool:
-    """Whether the truth holds with these texts of some files. Asserts that are held out are judged
-    as any test is; answers to inputs are compared here. Raises `SandboxError`."""
+    """Whether the truth holds with changed files. Held-out asserts are judged like tests; answers
+    to inputs are compared here. Raises `SandboxError`."""
     if case.held_out:
         files = {**case.submitted, **changed}
         program = Solution(
             files=tuple(File(path=path, text=text) for path, text in files.items()),
             entry="program.py",
         )
-        tests = [
-            test for code in case.held_out
-            for test in tests_from_snippet(code, program.text)
-        ]
+        tests = [test for code in case.held_out for test in tests_from_snippet(code, program.text)]
         task = Task(sites=own_sites())
         report = await check(program, tests, task, sandbox, run_program=False)
         if not (report.verdicts and report.passed):
             return False
-    elif case.truth and not await holds(case.verified(changed), sandbox):
+    elif case.truth and not await holds(case.truth_script(changed), sandbox):
         return False
     if not case.plus_inputs:
         return True
-    ran = [await _ran(case.answering(one), sandbox) for one in (case.reference, changed)]
-    return agree(*(done.stdout for done in ran))
+    runs = [await _run(case.answers_script(one), sandbox) for one in (case.reference, changed)]
+    return agree(*(done.stdout for done in runs))
 
 
 async def holds(script: TruthScript, sandbox: Sandbox) -> bool:
-    """Whether a script ends well in the jail. Raises `SandboxError`."""
-    done = await _ran(script, sandbox)
+    """Whether a script succeeds in the jail. Raises `SandboxError`."""
+    done = await _run(script, sandbox)
     return done.success and script.prints in done.stdout
 
 
-async def _ran(script: TruthScript, sandbox: Sandbox) -> CodeResult:
+async def _run(script: TruthScript, sandbox: Sandbox) -> CodeResult:
     return await run_python(
         script.arguments, script.files, sandbox, Limits(wall_s=TRUTH_S, cpu_s=TRUTH_S),
         sites=own_sites(),

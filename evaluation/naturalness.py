@@ -1,11 +1,11 @@
-"""Counts how usual each piece of syntax is, and writes `agent/search/confidence/naturalness.bin`.
+"""Counts how common each piece of syntax is, and writes `agent/search/confidence/naturalness.bin`.
 
     python -m evaluation.naturalness [--out FILE]
 
 Reads the standard library and the installed packages whose licence is MIT, BSD, Apache, ISC or PSF,
-without their tests. Names with a symbol of their own are built-in ones that two folders use, and
-attributes and keyword arguments that 25 folders use. Productions that were seen less than three
-times (four in the longest context) are not kept.
+without their tests. Built-in names that two folders use have their own symbol, as do attributes and
+keyword arguments that 25 folders use. Productions that occur less than three times (four in the
+longest context) are dropped.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ ALWAYS = frozenset({"self", "cls", "i", "j", "n", "key", "value", "line", "resul
 UNREAD = ("test", "tests", "idlelib", "lib2to3", "encodings", "_vendor", "torch",
           "transformers", "bitsandbytes")
 MAX_FILES = 4_000
-"""Files that are read, spread evenly over all of them."""
+"""The maximum number of files, sampled evenly."""
 LARGEST = 300_000
-"""Bytes of a file, above which it is taken for generated."""
+"""The maximum bytes of a file; larger files are probably generated."""
 
 
 def main() -> int:
@@ -56,22 +56,22 @@ def main() -> int:
             counts[1][one.parent.partition(" ")[0], one.field][one.symbol] += 1
             counts[2][one.parent, one.field][one.symbol] += 1
             counts[3][one.parent, one.field, one.before][one.symbol] += 1
-    kept = {
+    frequent = {
         length: {
-            context: found for context, seen in of_length.items()
-            if (found := _frequent(seen, LEAST_SEEN.get(length, 1), length > 0))
+            context: found for context, symbols in of_length.items()
+            if (found := _frequent(symbols, LEAST_SEEN.get(length, 1), length > 0))
         }
         for length, of_length in counts.items()
     }
-    packed = zlib.compress(marshal.dumps({"names": sorted(names), "counts": kept}), 9)
+    packed = zlib.compress(marshal.dumps({"names": sorted(names), "counts": frequent}), 9)
     out.write_bytes(packed)
     print(f"{len(paths):,} files, {len(names)} names, {len(packed) // 1024} kB in {out}")
     return 0
 
 
-def _frequent(seen: Counter[str], least: int, with_total: bool) -> dict[str, int]:
-    kept = {symbol: count for symbol, count in sorted(seen.items()) if count >= least}
-    return {**kept, TOTAL: sum(seen.values())} if kept and with_total else kept
+def _frequent(symbols: Counter[str], least: int, with_total: bool) -> dict[str, int]:
+    found = {symbol: count for symbol, count in sorted(symbols.items()) if count >= least}
+    return {**found, TOTAL: sum(symbols.values())} if found and with_total else found
 
 
 def _paths() -> Iterator[Path]:
@@ -85,12 +85,12 @@ def _paths() -> Iterator[Path]:
 
 
 def _trees(paths: Sequence[Path]) -> Iterator[tuple[str, ast.Module]]:
-    """Each file's folder and its tree, one at a time: all trees together take gigabytes."""
+    """Yields each file's folder and tree one at a time, because all trees take gigabytes."""
     for path in paths:
         try:
             yield str(path.parent), parse(path.read_text(encoding="utf-8"))
         except (SyntaxError, ValueError, RecursionError):
-            continue  # templates and files for other versions are no Python of this one
+            continue  # templates and files for other Python versions
 
 
 def _files(one: Distribution) -> list[Path]:

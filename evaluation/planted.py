@@ -1,4 +1,4 @@
-"""Small projects, and bugs that are planted in them; see `evaluation/bench/README.md`."""
+"""Small projects and the bugs to plant in them; see `evaluation/bench/README.md`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from agent.target.repository.tree import ProjectTree, read_tree
 PROJECTS = Path(__file__).parent / "bench" / "projects"
 PLUGINS = Path(__file__).parent / "programs"
 PYTEST = ("-m", "pytest", "-q", "-p", "outcome_plugin", "-p", "no:cacheprovider")
-"""Plain pytest, and a plugin that reports how each test came out."""
+"""Plain pytest with a plugin that reports each test's outcome."""
 Kind = Literal[
     "table-entry", "new-branch", "pattern-or-string", "guard", "wrapped-or-other-expression",
     "wrong-name", "dropped-statement", "operator", "grouping", "exception-type", "slice",
@@ -37,7 +37,7 @@ Level = Literal["function", "class", "module"]
 
 
 class BadBench(Exception):
-    """What is planted is not what its row says; the message names the row."""
+    """A row of the bench is wrong; the message names it."""
 
 
 class _Frozen(BaseModel):
@@ -45,7 +45,7 @@ class _Frozen(BaseModel):
 
 
 class Bug(_Frozen):
-    """A bug: `fixed` stands once in `file`, and `buggy` in its place makes tests fail."""
+    """A bug: `file` contains `fixed` once, and `buggy` in its place makes tests fail."""
 
     id: str
     project: str
@@ -59,49 +59,45 @@ class Bug(_Frozen):
     level: Level
     reach: Reach
     failing: tuple[str, ...]
-    """The tests that then fail, of those that a repair is shown, by their node ids."""
+    """Node ids of the visible tests that then fail."""
     hidden: tuple[str, ...] = ()
-    """Test functions that it is not shown: they tell a repair from a lucky guess."""
+    """Test functions hidden from the repair, which distinguish a correct repair from a guess."""
     unseen: str = ""
-    """The text of a further test file, which is in no tree: for a suite that has no such tests."""
+    """The text of a hidden test file, for a suite without such test functions."""
     note: str
 
     def is_hidden(self, node: str) -> bool:
-        """Whether a test is one of the hidden functions, with whichever parameters."""
+        """Whether a test is one of the hidden functions, with any parameters."""
         return node.partition("[")[0] in self.hidden or node in self.hidden
 
     @property
     def places(self) -> Iterator[tuple[str, str, str]]:
-        """File, right text and wrong text of each place."""
+        """The file, correct text and wrong text of each place."""
         yield self.file, self.fixed, self.buggy
         if self.file2:
             yield self.file2, self.fixed2, self.buggy2
 
 
 class ProjectRow(_Frozen):
-    """A project of the bench."""
-
     name: str
     layout: str = ""
     config: str = ""
     setup: tuple[str, ...] = ()
-    """A program of its own, with arguments, that writes what its tests need."""
+    """A program of the project and its arguments that prepares the tests."""
     python: str = ""
-    """The Python whose packages it uses, where it is not ours."""
+    """The Python whose packages it uses; by default the current one."""
     arguments: tuple[str, ...] = ()
-    """Further ones of pytest's, such as those that leave out tests that fail as they stand."""
+    """Further arguments of pytest, such as `--deselect` for tests that fail without a bug."""
 
 
 class Bench(_Frozen):
-    """All of them."""
-
     project: tuple[ProjectRow, ...]
     bug: tuple[Bug, ...] = ()
 
 
 @dataclass(frozen=True)
-class LaidOut:
-    """A project as it should be."""
+class CorrectProject:
+    """A project without a bug."""
 
     files: Mapping[str, str]
     project: Project
@@ -112,22 +108,21 @@ class LaidOut:
 
 @dataclass(frozen=True)
 class Planted:
-    """A project with a bug in it, as a repair gets it."""
+    """A project with a bug, as submitted for a repair."""
 
     bug: Bug
-    right: LaidOut
+    right: CorrectProject
     task: Task
     base: Solution
 
     @property
     def project(self) -> Project:
-        """The one whose hidden tests are left out."""
+        """The project without the hidden tests."""
         assert self.task.project is not None
         return self.task.project
 
 
 def read_bench(folder: Path = PROJECTS) -> Bench:
-    """The rows of `bugs.toml`; raises `BadBench`."""
     try:
         return Bench.model_validate(tomllib.loads((folder / "bugs.toml").read_text("utf-8")))
     except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
@@ -135,8 +130,8 @@ def read_bench(folder: Path = PROJECTS) -> Bench:
 
 
 @cache
-def laid(row: ProjectRow, folder: Path = PROJECTS) -> LaidOut:
-    """Reads a project from a copy, in which its own set-up has run."""
+def read_project(row: ProjectRow, folder: Path = PROJECTS) -> CorrectProject:
+    """Reads a project from a copy after its set-up has run."""
     with _copied(row, folder) as root:
         layout = find_layout(root)
         tree = read_tree(layout)
@@ -145,12 +140,11 @@ def laid(row: ProjectRow, folder: Path = PROJECTS) -> LaidOut:
             editable=tuple(sorted(tree.editable)), arguments=row.arguments,
         )
         python = find_interpreter(root, row.python or sys.executable)
-        return LaidOut(dict(tree.files), project, python.sites, str(python.executable), tree)
+        return CorrectProject(dict(tree.files), project, python.sites, str(python.executable), tree)
 
 
 @contextmanager
 def _copied(row: ProjectRow, folder: Path) -> Iterator[Path]:
-    """A copy of a project, in which its own set-up has run."""
     if not (folder / row.name).is_dir():
         raise BadBench(f"{row.name}: there is no such folder in {folder}")
     with tempfile.TemporaryDirectory() as copies:
@@ -164,7 +158,7 @@ def _copied(row: ProjectRow, folder: Path) -> Iterator[Path]:
 
 
 def plain_outcomes(row: ProjectRow, folder: Path = PROJECTS) -> dict[str, str]:
-    """How each test of a project comes out under plain pytest, outside of any jail."""
+    """The outcome of each test of a project under plain pytest without a jail."""
     with _copied(row, folder) as root:
         ended, outcomes = run_plainly(root, [*PYTEST, *row.arguments], python=row.python)
     if outcomes is None:
@@ -174,10 +168,10 @@ def plain_outcomes(row: ProjectRow, folder: Path = PROJECTS) -> dict[str, str]:
 
 def run_plainly(
     folder: Path, command: Sequence[str], *, python: str = "", stdin: str = "",
-    most_s: float | None = None,
+    timeout_s: float | None = None,
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, str] | None]:
-    """Runs Python in a folder, outside of any jail; returns also how each test came out, `None`
-    where pytest did not report that. Raises `subprocess.TimeoutExpired`."""
+    """Runs Python in a folder without a jail; also returns each test's outcome, or `None` if pytest
+    reported none. Raises `subprocess.TimeoutExpired`."""
     with tempfile.TemporaryDirectory() as reports:
         outcomes = Path(reports, "outcomes.json")
         ended = subprocess.run(
@@ -186,24 +180,23 @@ def run_plainly(
                 **os.environ, "OUTCOMES": str(outcomes), "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTHONPATH": str(PLUGINS),
             },
-            cwd=folder, input=stdin, timeout=most_s, capture_output=True, text=True, check=False,
+            cwd=folder, input=stdin, timeout=timeout_s, capture_output=True, text=True, check=False,
         )
         return ended, json.loads(outcomes.read_text("utf-8")) if outcomes.exists() else None
 
 
-def broken(files: Mapping[str, str], bug: Bug) -> dict[str, str]:
-    """The files with the bug in them."""
+def with_bug(files: Mapping[str, str], bug: Bug) -> dict[str, str]:
     found = dict(files)
     for file, right, wrong in bug.places:
         if found.get(file, "").count(right) != 1:
-            raise BadBench(f"{bug.id}: what is right does not stand once in {file}")
+            raise BadBench(f"{bug.id}: {file} does not contain the correct text exactly once")
         found[file] = found[file].replace(right, wrong)
     return found
 
 
-def planted(bug: Bug, right: LaidOut) -> Planted:
-    """The task that a repair gets."""
-    files = broken(right.files, bug)
+def plant(bug: Bug, right: CorrectProject) -> Planted:
+    """Plants a bug in a project and creates the repair task."""
+    files = with_bug(right.files, bug)
     project = right.project.model_copy(
         update={"arguments": (
             *right.project.arguments, *(f"--deselect={node}" for node in bug.hidden)
@@ -215,10 +208,10 @@ def planted(bug: Bug, right: LaidOut) -> Planted:
 def task_of(
     files: Mapping[str, str], project: Project, sites: tuple[str, ...] = (), entry: str = ""
 ) -> tuple[Task, Solution]:
-    """A project of these files as a task, and the modules that a repair may change."""
+    """Creates a task from a project's files, and the program of its editable modules."""
     task = Task(
         support=tuple(File(path=path, text=text) for path, text in files.items()),
         sites=sites, project=project,
     )
-    changeable = tuple(File(path=path, text=files[path]) for path in project.editable)
-    return task, Solution(files=changeable, entry=entry or project.editable[0])
+    editable = tuple(File(path=path, text=files[path]) for path in project.editable)
+    return task, Solution(files=editable, entry=entry or project.editable[0])

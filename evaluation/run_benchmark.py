@@ -1,14 +1,14 @@
-"""Heals a suite of broken programs and measures what came of it.
+"""Heals a suite of broken programs and measures the results.
 
     python -m evaluation.run_benchmark --provider mock --out DIR
     python -m evaluation.run_benchmark --suite FILE.jsonl --provider mock --out DIR
 
-Without a suite it is `bench/tasks.jsonl`: eight tasks in words, of six categories. See `cases` for
-what a suite holds.
+The default suite is `bench/tasks.jsonl`: eight task texts of six categories. See `cases` for the
+format of a suite.
 
-    DIR/results.jsonl   a line for each row that is done, which is not run again; see `healing`
+    DIR/results.jsonl   a line for each finished row, which is not run again; see `healing`
     DIR/logs/ID.jsonl   the log of its run, for `python -m agent replay`
-    DIR/summary.json    the figures
+    DIR/summary.json    the statistics
 """
 
 from __future__ import annotations
@@ -33,92 +33,90 @@ from agent.iteration.context import TESTS_IN_A_BUDGET
 from agent.loop.session import BadSettings, Settings, open_session
 from evaluation.cases import BadSuite, Case, read_cases
 from evaluation.figures import grouped, table
-from evaluation.healing import CaseRow, HealedCase, holds, is_right, line_of, measured
+from evaluation.healing import CaseRow, HealedCase, heal_case, holds, is_right, line_of
 from evaluation.lines import Lines, count, for_each, positive
 from llm import LlmError
 from sandbox import SandboxError, open_sandbox
 
 TASKS = Path(__file__).parent / "bench" / "tasks.jsonl"
 ROW_TIMES = 16.0
-"""How much longer than one search works a row may take by the clock: a second search comes where
-the first one's find is refuted, and the machine may be busy."""
+"""The wall time of a row as a multiple of one search's budget: if a repair is refuted, a second
+search follows, and the machine may be busy."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
-    wanted = _parser().parse_args(arguments)
+    args = _parser().parse_args(arguments)
     warn_of_dotenv()
     try:
-        rows = _chosen(wanted)
-        settings = settings_for(
-            wanted.provider, wanted.budget_s, wanted.candidates, wanted.max_iterations
-        )
-        lines, kept = asyncio.run(_benchmark(rows, settings, wanted))
+        rows = _select_rows(args)
+        settings = settings_for(args.provider, args.budget_s, args.candidates, args.max_iterations)
+        lines, resumed = asyncio.run(_benchmark(rows, settings, args))
     except (BadSuite, BadSettings, LlmError, SandboxError, OSError) as error:
         print(error, file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:
-        _say(f"interrupted; what is done stands in {wanted.out}, and the same command goes on")
+        _say(f"interrupted; finished rows are in {args.out}. Run the same command to continue.")
         return INTERRUPTED
     found = grouped(lines, rows)
     summary = {
-        **provenance(), "suite": wanted.suite.name, "provider": settings.provider,
+        **provenance(), "suite": args.suite.name, "provider": settings.provider,
         "budget_s": settings.search_s, "max_candidates": settings.max_candidates,
         "max_iterations": settings.max_iterations, "hold_out": settings.hold_out,
-        "workers": wanted.workers, "rows_kept": kept, "figures": found,
+        "workers": args.workers, "rows_kept": resumed, "figures": found,
     }
-    (wanted.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", "utf-8")
-    if kept:
-        print(f"{kept} of {len(rows)} rows were done before, with the settings of that time")
+    (args.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", "utf-8")
+    if resumed:
+        print(f"{resumed} of {len(rows)} rows are from an earlier run with its settings")
     for text in table(found):
         print(text)
     return HEALED
 
 
 def provenance() -> dict[str, object]:
-    """Of which version figures are that are measured now, and of which machine."""
-    asked = ["git", "-C", str(TASKS.parent), "describe", "--always", "--dirty"]
+    """The version, machine and time of a measurement."""
+    command = ["git", "-C", str(TASKS.parent), "describe", "--always", "--dirty"]
     try:
-        said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        version = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        said = ""  # an unpacked archive has no version
+        version = ""  # an unpacked archive has no version
     now = datetime.now(UTC).isoformat(timespec="minutes")
-    return {"version": said or None, "cores": os.cpu_count(), "measured": now}
+    return {"version": version or None, "cores": os.cpu_count(), "measured": now}
 
 
 async def _benchmark(
-    rows: Sequence[Case], settings: Settings, wanted: argparse.Namespace
+    rows: Sequence[Case], settings: Settings, args: argparse.Namespace
 ) -> tuple[list[CaseRow], int]:
-    """The lines of the rows, and how many of them were done before."""
-    _say(await surroundings(settings))
-    if wanted.validate_reference:
+    """Runs the rows; returns their lines and the number of lines from an earlier run."""
+    _say(await setup_words(settings))
+    if args.validate_reference:
         await validate(rows, settings)
-    if wanted.fresh:
-        (wanted.out / "results.jsonl").unlink(missing_ok=True)
-    lines: Lines[CaseRow] = Lines(wanted.out / "results.jsonl")
-    kept = sum(row.id in lines.by_id for row in rows)
-    await run(rows, settings, lines, wanted.workers)
-    return [lines.by_id[row.id] for row in rows], kept
+    if args.fresh:
+        (args.out / "results.jsonl").unlink(missing_ok=True)
+    lines: Lines[CaseRow] = Lines(args.out / "results.jsonl")
+    resumed = sum(row.id in lines.by_id for row in rows)
+    await run(rows, settings, lines, args.workers)
+    return [lines.by_id[row.id] for row in rows], resumed
 
 
-def _chosen(wanted: argparse.Namespace) -> list[Case]:
-    """The rows that are asked for; raises `BadSuite` where there are none."""
-    rows = read_cases(wanted.suite)
-    unknown = sorted({*wanted.task_ids} - {row.id for row in rows})
+def _select_rows(args: argparse.Namespace) -> list[Case]:
+    """Returns the requested rows; raises `BadSuite` if there are none."""
+    rows = read_cases(args.suite)
+    unknown = sorted({*args.task_ids} - {row.id for row in rows})
     if unknown:
-        raise BadSuite(f"{wanted.suite} has no row {unknown[0]!r}")
+        raise BadSuite(f"{args.suite} has no row {unknown[0]!r}")
     chosen = [
         row for row in rows
-        if wanted.only in row.id and (not wanted.task_ids or row.id in wanted.task_ids)
-    ][: wanted.limit]
+        if args.only in row.id and (not args.task_ids or row.id in args.task_ids)
+    ][: args.limit]
     if not chosen:
-        raise BadSuite(f"{wanted.suite} has no row whose id has {wanted.only!r}")
+        raise BadSuite(f"{args.suite} has no row whose id contains {args.only!r}")
     return chosen
 
 
 def settings_for(
     provider: str, budget_s: float, candidates: int | None, max_iterations: int | None = None
 ) -> Settings:
-    """The agent's settings for one row; those not named here come from the environment."""
+    """The agent's settings for one row; others come from the environment."""
     return Settings.from_env(
         provider=provider, budget_s=budget_s * ROW_TIMES, search_s=budget_s,
         test_wall_s=budget_s / TESTS_IN_A_BUDGET, max_candidates=candidates,
@@ -126,24 +124,24 @@ def settings_for(
     )
 
 
-async def surroundings(settings: Settings) -> str:
-    """Who answers and what holds code back, in words; raises what would end every row."""
+async def setup_words(settings: Settings) -> str:
+    """Describes the models and the sandbox; raises errors that would end every row."""
     with tempfile.TemporaryDirectory() as folder:
         async with open_session(settings.model_copy(update={"data_dir": Path(folder)})) as session:
             jail, plan = await session.jail(), session.plan()
-    drafts = "" if plan.has_model else "; a task in words begins with its row's own draft"
+    drafts = "" if plan.has_model else "; a task text begins with its row's own draft"
     return f"{plan.why}{drafts}; {jail.words}"
 
 
 async def validate(rows: Iterable[Case], settings: Settings) -> None:
-    """Raises `BadSuite` for rows whose own fixed program is not right by their own measure."""
+    """Raises `BadSuite` for rows whose fixed program fails their tests or truth."""
     sandbox = open_sandbox(settings.sandbox, settings.environment or None)
     found = []
     for row in rows:
-        if row.reference and not await holds(row.tested(row.reference), sandbox):
+        if row.reference and not await holds(row.test_script(row.reference), sandbox):
             found.append(f"{row.id}: the fixed program fails the tests")
         elif row.reference and not await is_right(row, row.reference, sandbox):
-            found.append(f"{row.id}: the fixed program fails what is held out")
+            found.append(f"{row.id}: the fixed program fails the truth")
     if found:
         raise BadSuite("these rows contradict themselves: " + "; ".join(found))
 
@@ -151,16 +149,16 @@ async def validate(rows: Iterable[Case], settings: Settings) -> None:
 async def run(
     rows: Iterable[Case], settings: Settings, lines: Lines[CaseRow], workers: int
 ) -> None:
-    """Runs the rows that have no line yet, `workers` at a time."""
+    """Runs the rows without a line, `workers` at a time."""
     pending = [row for row in rows if row.id not in lines.by_id]
     assert lines.path is not None, "a benchmark has a folder"
     logs = lines.path.with_name("logs")
     logs.mkdir(exist_ok=True)
 
     async def act(row: Case) -> None:
-        found = await _contained(row, settings)
+        found = await _measure_row(row, settings)
         line = found.line
-        if found.log:  # before the line, which so always has one
+        if found.log:  # written before the line, so that every line has a log
             name = quote(row.id, safe="")[-200:]
             (logs / f"{name}.jsonl").write_text(to_jsonl(found.log), encoding="utf-8")
         lines.add(line)
@@ -172,9 +170,9 @@ async def run(
     await for_each(pending, act, workers)
 
 
-async def _contained(row: Case, settings: Settings) -> HealedCase:
-    """A row's measure; what goes wrong with one is reported and does not end the others."""
-    task = asyncio.create_task(measured(row, settings))
+async def _measure_row(row: Case, settings: Settings) -> HealedCase:
+    """Heals a row; an error is reported and does not end the other rows."""
+    task = asyncio.create_task(heal_case(row, settings))
     try:
         await asyncio.wait({task})
     finally:
@@ -195,39 +193,42 @@ def _say(text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"python -m {__package__}.run_benchmark",
-        description="Heal a suite of broken programs, and say how many are right.",
+        description="Heal a suite of broken programs, and count the correct repairs.",
     )
     parser.add_argument(
         "--suite", type=Path, default=TASKS, metavar="FILE",
-        help="JSON lines; by default eight tasks in words",
+        help="JSON lines; by default eight task texts",
     )
     parser.add_argument("--provider", default="mock", metavar="NAME", help="mock: no model")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="for the results")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="folder of the results"
+    )
     parser.add_argument(
         "--budget-s", type=positive, default=10.0, metavar="S",
-        help="processor seconds of one search; a row is ended after 16 times as long",
+        help="processor seconds of one search; a row ends after 16 times as many wall seconds",
     )
     parser.add_argument(
         "--candidates", type=count, metavar="N",
-        help="candidates of one search; with ample seconds the results do not hang on time",
+        help="candidates of one search; with enough seconds the results do not depend on time",
     )
-    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose id has this")
+    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose id contains this")
     parser.add_argument(
         "--task-ids", nargs="+", default=(), metavar="ID", help="the rows of these ids"
     )
     parser.add_argument("--limit", type=count, metavar="N", help="the first rows only")
     parser.add_argument(
         "--workers", type=count, default=1, metavar="N",
-        help="rows at a time; with more than one, seconds mean little",
+        help="rows at a time; with more than one, times are not meaningful",
     )
     parser.add_argument(
-        "--max-iterations", type=count, metavar="N", help="rounds of one row, HEAL_MAX_ITERATIONS"
+        "--max-iterations", type=count, metavar="N",
+        help="iterations of one row (HEAL_MAX_ITERATIONS)",
     )
     parser.add_argument(
         "--validate-reference", action="store_true",
-        help="first ask whether each row's fixed program passes its tests and what is held out",
+        help="first check that each row's fixed program passes its tests and truth",
     )
-    parser.add_argument("--fresh", action="store_true", help="forget the results that are there")
+    parser.add_argument("--fresh", action="store_true", help="delete existing results")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""Takes the pictures that README and documents show, from the page as it ships: `make screenshots`.
+"""Takes the screenshots of the page for README and docs: `make screenshots`.
 
 The page is served without a model and with an empty memory, and a real browser heals its first
 example.
@@ -28,19 +28,19 @@ QUIET = (
 APP = ROOT / "app.py"
 PATIENCE_S = 180.0
 COLOURS = 128
-"""Of a picture: a page has few, and a picture of so many takes a third of the bytes."""
+"""The number of colours of a screenshot, which reduces its size to a third."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of the page, in a window of some size."""
+    """A screenshot of the page in a window of this size."""
 
     name: str
     width: int
     height: int
     theme: Literal["light", "dark"]
     healed: bool
-    """Whether its first example was healed before."""
+    """Whether the first example is healed before."""
 
 
 PICTURES = (
@@ -50,9 +50,8 @@ PICTURES = (
 )
 
 
-def taken(browser: Browser, address: str, picture: Picture) -> bytes:
-    """A picture of the page as PNG."""
-    from PIL import Image  # it comes with gradio
+def take(browser: Browser, address: str, picture: Picture) -> bytes:
+    from PIL import Image  # a dependency of gradio
     from playwright.sync_api import expect
 
     expect.set_options(timeout=PATIENCE_S * 1000)
@@ -64,7 +63,7 @@ def taken(browser: Browser, address: str, picture: Picture) -> bytes:
         page.locator("#chips button").first.click()
         expect(page.locator(".bench[data-phase=finished]")).to_be_visible()
     page.mouse.move(0, 0)
-    page.wait_for_timeout(1000)  # what moves comes to rest
+    page.wait_for_timeout(1000)  # for animations to end
     shot = Image.open(BytesIO(page.screenshot()))
     context.close()
     small = BytesIO()
@@ -76,13 +75,12 @@ def taken(browser: Browser, address: str, picture: Picture) -> bytes:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """The system's browser, without a window."""
     from playwright.sync_api import sync_playwright
 
     names = ("chromium", "chromium-browser", "google-chrome")
     found = next(filter(None, map(shutil.which, names)), None)
     if found is None:
-        raise SystemExit("There is no Chromium here: install Debian's package `chromium`.")
+        raise SystemExit("Chromium was not found: install Debian's package `chromium`.")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=found, args=list(QUIET))
         yield launched
@@ -90,11 +88,10 @@ def browser() -> Iterator[Browser]:
 
 
 def main(folder: Path) -> None:
-    """Takes all pictures into a folder."""
     with browser() as chromium:
         for picture in PICTURES:
-            with tempfile.TemporaryDirectory() as saved, served(APP, Path(saved)) as server:
-                shot = taken(chromium, server.address, picture)
+            with tempfile.TemporaryDirectory() as data, served(APP, Path(data)) as server:
+                shot = take(chromium, server.address, picture)
             path = folder / f"{picture.name}.png"
             path.write_bytes(shot)
             print(f"{path.name}: {len(shot) // 1024} KiB")

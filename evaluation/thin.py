@@ -1,10 +1,10 @@
-"""Makes rows with hardly any tests from a suite: one failing assert and at most one that passes.
+"""Creates a suite with few tests from another: one failing and at most one passing assert a row.
 
     python -m evaluation.thin --suite FILE --out FILE
 
-The other asserts are held out, as the truth of the row. Which two are shown is drawn by the row's
-id, so that it is the same each time; in one row of four no passing assert is shown. Rows with fewer
-than three asserts, and rows of which none fails, are left out and counted.
+The other asserts are held out as the truth of the row. The choice is seeded by the row's id, so it
+is reproducible; a quarter of the rows show no passing assert. Rows with fewer than three asserts or
+without a failing one are omitted and counted.
 """
 
 from __future__ import annotations
@@ -37,19 +37,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.thin", description=__doc__)
     parser.add_argument("--suite", type=Path, required=True, metavar="FILE")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
-    wanted = parser.parse_args()
+    args = parser.parse_args()
     try:
-        rows = read_cases(wanted.suite)
+        rows = read_cases(args.suite)
     except BadSuite as error:
         parser.error(str(error))
-    made = [one for row in rows if (one := thinned(row)) is not None]
-    wanted.out.write_text("".join(json.dumps(one) + "\n" for one in made), encoding="utf-8")
-    print(f"{len(made)} rows in {wanted.out}; {len(rows) - len(made)} have too few asserts")
+    thin_rows = [one for row in rows if (one := thin(row)) is not None]
+    args.out.write_text("".join(json.dumps(one) + "\n" for one in thin_rows), encoding="utf-8")
+    print(f"{len(thin_rows)} rows in {args.out}; {len(rows) - len(thin_rows)} omitted: they have "
+          "fewer than three asserts, or none that fails")
     return 0
 
 
-def thinned(row: Case) -> dict[str, object] | None:
-    """The row with one or two of its asserts shown; `None` where it has too few."""
+def thin(row: Case) -> dict[str, object] | None:
+    """The row with one or two of its asserts shown; `None` if it has too few."""
     asserts = list(dict.fromkeys(
         one for code in (*row.tests, *row.held_out) for one in _asserts(code)
     ))
@@ -58,11 +59,11 @@ def thinned(row: Case) -> dict[str, object] | None:
     failing = [one for one, passed in zip(asserts, passing, strict=False) if not passed]
     if len(asserts) < 3 or len(passing) != len(asserts) or not failing:
         return None
-    good = [one for one in asserts if one not in failing]
-    drawn = random.Random(row.id)
-    shown = [drawn.choice(failing)]
-    if good and drawn.random() >= WITHOUT_PASSING:
-        shown.append(drawn.choice(good))
+    holding = [one for one in asserts if one not in failing]
+    generator = random.Random(row.id)
+    shown = [generator.choice(failing)]
+    if holding and generator.random() >= WITHOUT_PASSING:
+        shown.append(generator.choice(holding))
     return {
         "id": row.id, "buggy": program, "fixed": row.fixed, "tests": shown,
         "held_out": [one for one in asserts if one not in shown],
@@ -71,8 +72,8 @@ def thinned(row: Case) -> dict[str, object] | None:
 
 
 def _asserts(code: str) -> Iterator[str]:
-    """The asserts of a text, each with the imports before it; the whole text where it has other
-    statements as well."""
+    """Yields the asserts of a text, each with the imports; the whole text if it contains other
+    statements."""
     tree = parse(code)
     if not all(isinstance(one, ast.Assert | ast.Import | ast.ImportFrom) for one in tree.body):
         yield code
@@ -84,9 +85,9 @@ def _asserts(code: str) -> Iterator[str]:
 
 
 def _passing(program: str, asserts: list[str]) -> list[bool]:
-    """Which asserts hold for a program; none where it does not come to an end."""
+    """Whether each assert holds for a program; empty if the program does not end."""
     files = {"program.py": program, "asserts.json": json.dumps(asserts), "_run.py": _RUN}
-    done = TruthScript(files, ["_run.py"]).ran()
+    done = TruthScript(files, ["_run.py"]).run()
     if done is None or done.returncode:
         return []
     printed = done.stdout.rpartition("FOUND")[2]

@@ -1,16 +1,17 @@
-"""Whether the judge says what pytest says, and whether a forger is believed.
+"""Compares the judge's verdicts with pytest's, and checks that forged passes are not believed.
 
     python -m evaluation.verdicts [--cases FILE ...] [--only ID ...] [--jobs N] [--fresh]
         [--projects]
 
 Each line of a file is one case: `id`, `kind` (`honest` or `forged`), `program` (a module `mod`),
-`tests` (a test file; with `snippet` asserts beside the program's names), `support` (further files),
-`stdin`. A file in TOML holds small projects (`evaluation/bench/project_verdicts.toml`). An honest
-case must come out as under plain pytest, test by test and class by class, and be believed where it
-passes. A forged one must not be believed. Plain pytest runs here outside of any jail, so run no
-file that you would not run yourself; a case whose `outcomes` are recorded is not run again, unless
-with `--fresh`, and a project's runs in a jail. Without `--cases` our own files are run. With
-`--projects` each forged case that has a file of tests is judged as a project too.
+`tests` (a test file, or with `snippet` asserts over the program's names), `support` (further
+files), `stdin`. A TOML file contains small projects (`evaluation/bench/project_verdicts.toml`).
+Each test of an honest case must have the same outcome as under plain pytest, and be believed if it
+passes. A forged case must not be believed.
+
+Plain pytest runs without a jail, so use only trusted files. Cases with recorded `outcomes` are not
+run again unless `--fresh` is given, and projects run in a jail. The default is the files of this
+repository. With `--projects` each forged case with a test file is also judged as a project.
 """
 
 from __future__ import annotations
@@ -49,8 +50,6 @@ RIGHT = "passed"
 
 @dataclass(frozen=True)
 class VerdictCase:
-    """One program with its tests."""
-
     id: str
     kind: str
     program: str
@@ -60,36 +59,35 @@ class VerdictCase:
     stdin: str = ""
     style: str = ""
     outcomes: tuple[tuple[str, str], ...] = ()
-    """Node to outcome class, as plain pytest said when the case was written."""
+    """The recorded outcome class of each node under plain pytest."""
     entry: str = "mod.py"
-    """Where the program lies."""
+    """The program's path."""
     test_path: str = "test_mod.py"
     before: str | None = None
-    """Of a project, the program's text before its repair; `None` of a file."""
+    """The text of a project's program before the repair; `None` for a file."""
     wanted: tuple[str, ...] = ()
-    """Of a project, the tests that are to be healed; all that pass where none is named."""
+    """The project's tests to heal; by default all that pass."""
 
     @property
     def files(self) -> dict[str, str]:
-        """Path to text."""
         return {self.entry: self.program, **dict(self.support), self.test_path: self.tests}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What plain pytest and the judge say of a case."""
+    """The outcomes of a case under plain pytest and under the judge."""
 
     case: VerdictCase
     plain: Mapping[str, str]
-    """Node to outcome class; "" is the file, or a snippet."""
+    """The outcome class of each node; "" is the file or a snippet."""
     verdicts: tuple[Verdict, ...] = ()
     refused: str = ""
     in_project: str | None = None
-    """As `believed`, for the same program and tests as a project; `None` where that was not run."""
+    """Like `believed` for the same program and tests as a project; `None` if that was not run."""
 
     @property
     def ours(self) -> dict[str, str]:
-        """Node to outcome class, as the judge says."""
+        """The judge's outcome class of each node."""
         if self.case.snippet:
             bad = [v.status for v in self.verdicts if v.status != RIGHT]
             return {"": bad[0] if bad else RIGHT} if self.verdicts else {}
@@ -97,12 +95,12 @@ class Comparison:
 
     @property
     def differing(self) -> list[str]:
-        """Tests of which the judge says something else than plain pytest, in words."""
+        """Descriptions of the tests whose outcomes differ."""
         plain, ours = dict(self.plain), self.ours
         if self.case.snippet:
             same = (plain.get("") == RIGHT) == (ours.get("") == RIGHT)
             return [] if same else [f"{plain.get('')} -> {ours.get('', self.refused or 'none')}"]
-        if set(plain) == {""}:  # what pytest says of the file holds for every test of it
+        if set(plain) == {""}:  # the outcome of the file applies to each of its tests
             wrong = [node for node, status in ours.items() if status != plain[""]]
             return [f"{node}: the file is {plain['']} -> {ours[node]}" for node in wrong]
         plain.pop("", None)
@@ -113,17 +111,16 @@ class Comparison:
 
     @property
     def unbelieved(self) -> list[Verdict]:
-        """Passes that are not believed."""
         return [verdict for verdict in self.verdicts if verdict.doubt]
 
     @property
     def believed(self) -> str:
-        """As what the whole case is believed to pass: its weakest label; empty where it is not."""
+        """The weakest integrity of a believed case; empty if it is not believed."""
         return _believed(self.verdicts, self.case.before is not None)
 
 
 def _believed(verdicts: Sequence[Verdict], is_project: bool = False) -> str:
-    """The weakest label; a project is believed where nothing forbids it."""
+    """The weakest integrity; a project is believed unless a verdict forbids it."""
     if any(one.fails for one in verdicts):
         return ""
     passed = [one for one in verdicts if one.passed and (is_project or not one.vacuous)]
@@ -132,8 +129,8 @@ def _believed(verdicts: Sequence[Verdict], is_project: bool = False) -> str:
 
 
 def _agree(plain: str | None, ours: str | None) -> bool:
-    # A test that comes to no end has no class of pytest's. Nor has one of a file that is skipped
-    # as a whole, which we say of each of its tests.
+    # pytest reports no outcome for a test that does not end, nor for the tests of a file that is
+    # skipped as a whole; the judge reports each of them.
     return (
         plain == ours or (ours == "timeout" and plain in (None, "failed"))
         or (ours == "skipped" and plain is None)
@@ -141,7 +138,6 @@ def _agree(plain: str | None, ours: str | None) -> bool:
 
 
 def read_cases(path: Path) -> Iterator[VerdictCase]:
-    """The cases of a file."""
     if path.suffix == ".toml":
         yield from _projects(tomllib.loads(path.read_text("utf-8")))
         return
@@ -173,7 +169,7 @@ def _projects(rows: Mapping[str, Any]) -> Iterator[VerdictCase]:
 
 
 def plain(case: VerdictCase) -> dict[str, str]:
-    """What plain pytest, or plain Python, says; run in a folder of its own."""
+    """Runs plain pytest, or plain Python, in a temporary folder; returns the outcomes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         both = {"both.py": f"{case.program}\n{case.tests}\n"}
@@ -183,18 +179,20 @@ def plain(case: VerdictCase) -> dict[str, str]:
             *PYTEST, "-p", "no:xdist", "-p", "no:cov", "test_mod.py",
         ]
         try:
-            ended, seen = run_plainly(folder, command, stdin=case.stdin, most_s=PLAIN_S)
+            ended, outcomes = run_plainly(folder, command, stdin=case.stdin, timeout_s=PLAIN_S)
         except subprocess.TimeoutExpired:
             return {"": "failed"}
         if case.snippet:
             return {"": RIGHT if ended.returncode == 0 else "failed"}
-        if seen is None:
+        if outcomes is None:
             return {"": "error"}
-        return {node.partition("::")[2]: how for node, how in seen.items()} or {"": "error"}
+        return {node.partition("::")[2]: status for node, status in outcomes.items()} or {
+            "": "error"
+        }
 
 
 async def judged(case: VerdictCase, sandbox: Sandbox) -> tuple[Report | None, str]:
-    """What the judge says of what a user brings, or why it is refused."""
+    """Judges a case as a user's input; returns the report, or why it was refused."""
     text = TestText(case.tests) if case.snippet else TestText(case.tests, "test_mod.py")
     try:
         intake = make_task(
@@ -214,31 +212,31 @@ async def judged(case: VerdictCase, sandbox: Sandbox) -> tuple[Report | None, st
 
 
 async def judged_as_project(case: VerdictCase, sandbox: Sandbox) -> Comparison:
-    """What plain pytest says in a jail, and the judge of the same tests as a project's; the program
-    of a file was empty before."""
+    """Compares plain pytest in a jail with the judge of the case as a project; a file counts as
+    empty before."""
     root = case.entry.rpartition("/")[0]
     editable = [one for one in case.files if root and one.startswith(f"{root}/")] or [case.entry]
     project = Project(root="/none", name=root or "mod", editable=tuple(editable))
     sites = own_sites()
     run = await run_suite(case.files, project, sites, sandbox)
-    seen = {node: str(row["status"]) for node, row in run.rows.items()}
-    project = project.model_copy(update={"tests": tuple(seen)})
+    outcomes = {node: str(row["status"]) for node, row in run.rows.items()}
+    project = project.model_copy(update={"tests": tuple(outcomes)})
     task, _ = task_of({**case.files, case.entry: case.before or ""}, project, sites)
     _, solution = task_of(case.files, project, entry=case.entry)
-    wanted = case.wanted or tuple(node for node, status in seen.items() if status == RIGHT)
+    to_heal = case.wanted or tuple(node for node, status in outcomes.items() if status == RIGHT)
     tests = [
         Script(name=one, origin="user", code=case.tests, node=one, file=case.test_path)
-        for one in wanted
-    ] + [Script(name="the rest", origin="user", code="", node=REST, without=wanted)]
+        for one in to_heal
+    ] + [Script(name="the rest", origin="user", code="", node=REST, without=to_heal)]
     report = await check(solution, tests, task, sandbox)
-    said = {"": "; ".join(run.problems)} if run.problems else {}
-    return Comparison(case, seen | said, report.verdicts)
+    problems = {"": "; ".join(run.problems)} if run.problems else {}
+    return Comparison(case, outcomes | problems, report.verdicts)
 
 
-async def looked_at(
+async def compare(
     cases: Sequence[VerdictCase], jobs: int, fresh: bool = False, projects: bool = False
 ) -> list[Comparison]:
-    """Every case under both."""
+    """Compares plain pytest with the judge for each case."""
     sandbox = open_sandbox()
     found: dict[str, Comparison] = {}
 
@@ -246,14 +244,14 @@ async def looked_at(
         if case.before is not None:
             found[case.id] = await judged_as_project(case, sandbox)
             return
-        says = dict(case.outcomes)
-        if case.kind == "honest" and (fresh or not says):  # pytest does not judge forged ones
-            says = await asyncio.to_thread(plain, case)
+        outcomes = dict(case.outcomes)
+        if case.kind == "honest" and (fresh or not outcomes):  # forged cases need no comparison
+            outcomes = await asyncio.to_thread(plain, case)
         report, refused = await judged(case, sandbox)
-        alike = projects and case.kind == "forged" and not (case.snippet or case.stdin)
-        other = await judged_as_project(case, sandbox) if alike else None
+        as_project = projects and case.kind == "forged" and not (case.snippet or case.stdin)
+        other = await judged_as_project(case, sandbox) if as_project else None
         found[case.id] = Comparison(
-            case, says, report.verdicts if report is not None else (), refused,
+            case, outcomes, report.verdicts if report is not None else (), refused,
             None if other is None else other.believed,
         )
 
@@ -261,10 +259,9 @@ async def looked_at(
     return [found[case.id] for case in cases]
 
 
-def report_lines(seen: Sequence[Comparison]) -> Iterator[str]:
-    """The figures, and each case that falls."""
-    honest = [one for one in seen if one.case.kind == "honest"]
-    forged = [one for one in seen if one.case.kind == "forged"]
+def report_lines(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    honest = [one for one in comparisons if one.case.kind == "honest"]
+    forged = [one for one in comparisons if one.case.kind == "forged"]
     if honest:
         agreeing = sum(not one.differing for one in honest)
         tests = sum(max(len(one.plain), 1) for one in honest)
@@ -276,7 +273,7 @@ def report_lines(seen: Sequence[Comparison]) -> Iterator[str]:
         yield f"  tests: {tests - wrong} of {tests}"
         yield f"  passes that are not believed: {sum(len(one.unbelieved) for one in honest)}"
         for one in honest:
-            yield from (f"  DIFFERS  {one.case.id}: {word}" for word in one.differing)
+            yield from (f"  DIFFERS  {one.case.id}: {text}" for text in one.differing)
             for verdict in one.unbelieved:
                 yield f"  UNBELIEVED  {one.case.id} {verdict.name}: {verdict.doubt}"
     if forged:
@@ -292,7 +289,7 @@ def report_lines(seen: Sequence[Comparison]) -> Iterator[str]:
     both = [one for one in forged if one.in_project is not None]
     if both:
         yield (
-            f"of {len(both)} with a file of tests: believed as files "
+            f"of {len(both)} forged programs with a test file: believed as files "
             f"{sum(bool(one.believed) for one in both)}, as projects "
             f"{sum(bool(one.in_project) for one in both)}"
         )
@@ -303,25 +300,26 @@ def report_lines(seen: Sequence[Comparison]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints the figures; 1 where an honest case differs or a forged one is believed outside."""
+    """Prints the statistics; returns 1 if an honest case differs or a forged one is believed as
+    isolated."""
     parser = argparse.ArgumentParser(prog=f"python -m {__package__}.verdicts", description=__doc__)
     parser.add_argument("--cases", action="append", type=Path, metavar="FILE")
-    parser.add_argument("--only", action="append", metavar="ID", help="ids that begin so")
+    parser.add_argument("--only", action="append", metavar="ID", help="ids with this prefix")
     parser.add_argument("--jobs", type=int, default=2, help="cases at once (default 2)")
     parser.add_argument("--fresh", action="store_true", help="run plain pytest again")
     parser.add_argument("--projects", action="store_true", help="judge forged ones as projects too")
-    wanted = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     cases = [
-        case for path in wanted.cases or [BENCH / name for name in OUR_OWN]
+        case for path in args.cases or [BENCH / name for name in OUR_OWN]
         for case in read_cases(path)
-        if not wanted.only or case.id.startswith(tuple(wanted.only))
+        if not args.only or case.id.startswith(tuple(args.only))
     ]
-    seen = asyncio.run(looked_at(cases, wanted.jobs, wanted.fresh, wanted.projects))
-    for line in report_lines(seen):
+    comparisons = asyncio.run(compare(cases, args.jobs, args.fresh, args.projects))
+    for line in report_lines(comparisons):
         print(line)
     return int(any(
         one.differing if one.case.kind == "honest" else one.believed == "isolated"
-        for one in seen
+        for one in comparisons
     ))
 
 

@@ -1,15 +1,15 @@
-"""What the loop adds to a model: one plain question, the best of several, and `heal`, on one suite.
+"""Compares `heal` with the model alone on one suite: one plain question, and the best of several.
 
     LLM_PROVIDER=llamacpp GGUF_MODEL=FILE python -m evaluation.with_model --suite FILE --out DIR
 
-Each case is healed by the terminal command, as `evaluation.claims` does it. Then the generator's
-model is asked the plain question again and again, first at temperature 0, then warm with a seed of
-its own, until it has used as many tokens as the loop has: the first answer is *one-shot*, the first
-that passes the user's tests is *best of n*. The hidden truth is asked of each. Suites: `cases`.
+The terminal command heals each case, as in `evaluation.claims`. Then the generator's model is asked
+a plain question repeatedly, first at temperature 0, then warm with different seeds, until it has
+used as many tokens as the loop. The first answer is *one-shot*; the first answer that passes the
+user's tests is *best of n*. Each is checked with the hidden truth. Suites: `cases`.
 
-Printed for each way: right, wrong (shown as passing, and not right), precision with its 95 %
-interval (Wilson), calls, tokens and seconds (medians). `DIR/with_model.jsonl` has a line a
-case, and `DIR/traces.jsonl` every question and answer of the plain ways.
+For each method the command prints right, wrong (passing but incorrect), precision with its 95 %
+interval (Wilson), and medians of calls, tokens and seconds. `DIR/with_model.jsonl` has a line for
+each case, and `DIR/traces.jsonl` each plain question and answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from agent.core.measures import interval
 from agent.core.settings import GENERATOR, Settings
 from agent.iteration.models import OWNER, Models
 from evaluation.cases import BadSuite, Case, read_cases
-from evaluation.claims import Claim, healed
+from evaluation.claims import Claim, heal_case
 from evaluation.lines import Lines
 from llm import Message, Provider, Reply, Request
 from llm.asking.answers import code_of
@@ -39,22 +39,18 @@ SYSTEM = "You are a helpful assistant."
 FORM = "Give the whole program and nothing else."
 
 
-class Way(TypedDict):
-    """What one way of asking came to."""
-
+class MethodResult(TypedDict):
     right: bool | None
-    """`None` where it showed no program that passes the user's tests."""
+    """`None` if no program passed the user's tests."""
     calls: int
     tokens: int
     seconds: float
 
 
 class CaseResult(TypedDict):
-    """What came of a case."""
-
     id: str
-    ways: dict[str, Way]
-    """By the names of `WAYS`."""
+    ways: dict[str, MethodResult]
+    """By the names of `METHODS`."""
     claim: Claim
 
 
@@ -66,49 +62,49 @@ def main() -> int:
     parser.add_argument("--suite", type=Path, required=True, metavar="FILE")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth case")
-    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose id has this")
-    wanted = parser.parse_args()
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose id contains this")
+    args = parser.parse_args()
     models = Models(Settings.from_env())
     choice = models.plan().of(GENERATOR)
     if choice is None:
-        parser.error("no model is set up: set LLM_PROVIDER")
+        parser.error("no model is configured: set LLM_PROVIDER")
     try:
-        cases = [one for one in read_cases(wanted.suite)[:: wanted.every] if wanted.only in one.id]
+        cases = [one for one in read_cases(args.suite)[:: args.every] if args.only in one.id]
     except BadSuite as error:
         parser.error(str(error))
-    done: Lines[CaseResult] = Lines(wanted.out / "with_model.jsonl")
+    done: Lines[CaseResult] = Lines(args.out / "with_model.jsonl")
     for case in cases:
         if case.id not in done.by_id:
-            found = asyncio.run(_measured(case, wanted, models))
+            found = asyncio.run(_measure(case, args, models))
             done.add(found)
-            said = (f"{name} {way['right']}" for name, way in found["ways"].items())
-            print(case.id, *said, file=sys.stderr, flush=True)
+            results = (f"{name} {one['right']}" for name, one in found["ways"].items())
+            print(case.id, *results, file=sys.stderr, flush=True)
     for line in table([done.by_id[case.id] for case in cases]):
         print(line)
     return 0
 
 
-WAYS = ("one_shot", "best_of_n", "heal")
+METHODS = ("one_shot", "best_of_n", "heal")
 
 
-async def _measured(case: Case, wanted: argparse.Namespace, models: Models) -> CaseResult:
-    claim = await asyncio.to_thread(healed, case, wanted.suite.stem)
+async def _measure(case: Case, args: argparse.Namespace, models: Models) -> CaseResult:
+    claim = await asyncio.to_thread(heal_case, case, args.suite.stem)
     choice = models.plan().of(GENERATOR)
     assert choice is not None
     provider = models.provider(choice, OWNER)
     try:
-        answers = [one async for one in _plain(case, provider, claim["tokens"], wanted.out)]
+        answers = [one async for one in _plain(case, provider, claim["tokens"], args.out)]
     finally:
         await provider.close()
     first = answers[0]
     best = next((one for one in answers if one["right"] is not None), answers[-1])
-    spent = answers[: answers.index(best) + 1]
+    used = answers[: answers.index(best) + 1]
     return {"id": case.id, "claim": claim, "ways": {
         "one_shot": first,
         "best_of_n": {
-            "right": best["right"], "calls": len(spent),
-            "tokens": sum(one["tokens"] for one in spent),
-            "seconds": sum(one["seconds"] for one in spent),
+            "right": best["right"], "calls": len(used),
+            "tokens": sum(one["tokens"] for one in used),
+            "seconds": sum(one["seconds"] for one in used),
         },
         "heal": {
             "right": claim["right"], "calls": claim["calls"], "tokens": claim["tokens"],
@@ -118,18 +114,18 @@ async def _measured(case: Case, wanted: argparse.Namespace, models: Models) -> C
 
 
 async def _plain(
-    case: Case, provider: Provider, most: int, out: Path
-) -> AsyncIterator[Way]:
-    """Answers to the plain question, until one passes or as many tokens are used."""
+    case: Case, provider: Provider, max_tokens: int, out: Path
+) -> AsyncIterator[MethodResult]:
+    """Yields the results of plain questions until one passes or `max_tokens` are used."""
     used = 0
     for number in range(MAX_ANSWERS):
-        if number and used >= most:
+        if number and used >= max_tokens:
             return
         request = Request(
             GENERATOR, SYSTEM, (Message("user", question(case)),), max_tokens=MAX_TOKENS,
             temperature=WARM if number else 0.0, seed=number, deadline_s=300.0,
         )
-        begun, reply = time.monotonic(), None
+        started, reply = time.monotonic(), None
         async for piece in provider.stream(request):
             reply = piece if isinstance(piece, Reply) else reply
         assert reply is not None
@@ -146,13 +142,13 @@ async def _plain(
                 "passes": passes, "right": right,
             }) + "\n")
         yield {"right": right, "calls": 1, "tokens": reply.usage.total,
-               "seconds": time.monotonic() - begun}
+               "seconds": time.monotonic() - started}
         if passes:
             return
 
 
 def question(case: Case) -> str:
-    """A case as its user would ask a model."""
+    """The question that a user would ask a model."""
     if case.mode == "task":
         return f"{case.task}\n\nWrite the program in Python. {FORM}"
     text = case.test_text
@@ -166,25 +162,24 @@ def question(case: Case) -> str:
 
 
 def table(found: Sequence[CaseResult]) -> Iterator[str]:
-    """The figures as lines of text."""
     every = len(found)
     yield f"{every} cases"
-    yield "way         right   wrong   precision (95 %)       calls   tokens   seconds (medians)"
-    for name in WAYS:
-        ways = [one["ways"][name] for one in found]
-        right = sum(one["right"] is True for one in ways)
-        wrong = sum(one["right"] is False for one in ways)
+    yield "method      right   wrong   precision (95 %)       calls   tokens   seconds (medians)"
+    for name in METHODS:
+        results = [one["ways"][name] for one in found]
+        right = sum(one["right"] is True for one in results)
+        wrong = sum(one["right"] is False for one in results)
         low, high = interval(right, right + wrong)
         yield (
             f"{name:10} {right:5} {wrong:7}   {right / max(1, right + wrong):5.0%} "
-            f"({low:.0%} to {high:.0%}) {statistics.median(one['calls'] for one in ways):10.1f} "
-            f"{statistics.median(one['tokens'] for one in ways):8.0f} "
-            f"{statistics.median(one['seconds'] for one in ways):8.1f}"
+            f"({low:.0%} to {high:.0%}) {statistics.median(one['calls'] for one in results):10.1f} "
+            f"{statistics.median(one['tokens'] for one in results):8.0f} "
+            f"{statistics.median(one['seconds'] for one in results):8.1f}"
         )
     claims = [one["claim"] for one in found if one["claim"]["outcome"] == "healed"]
-    either = sum(any(way["right"] for way in one["ways"].values()) for one in found)
+    any_right = sum(any(way["right"] for way in one["ways"].values()) for one in found)
     yield (f"called HEALED: {len(claims)}, right {sum(one['right'] is True for one in claims)}; "
-           f"right by either: {either}")
+           f"right by either: {any_right}")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,6 @@ class Fork(Value):
         return cast(State, {"iteration": 0, **self.state})
 
     def with_test(self, test: TestCase, store: Store) -> Fork:
-        """Returns this fork with one more test."""
         suite = store.get(str(self.state["suite_id"]), Suite)
         grown = suite.model_copy(update={"visible": (*suite.visible, test)})
         return self.model_copy(update={"state": {**self.state, "suite_id": store.put(grown)}})
@@ -172,9 +171,7 @@ def _status_at(
     }
 
 
-def _first_report(
-    base: str, log: Sequence[Stamped], suite: Suite, store: Store
-) -> dict[str, str]:
+def _first_report(base: str, log: Sequence[Stamped], suite: Suite, store: Store) -> dict[str, str]:
     """The address of the first program's report, limited to the remaining tests."""
     names = {test.name for test in suite.all}
     for entry in log:

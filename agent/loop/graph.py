@@ -283,7 +283,6 @@ class Engine:
         return (await self._graph.aget_state(_config(run))).next
 
     async def forget(self, run: str) -> None:
-        """Deletes a run's checkpoints."""
         await self._saver.adelete_thread(run)
         for pragma in ("incremental_vacuum", "wal_checkpoint(truncate)"):
             await self._saver.conn.execute_fetchall(f"pragma {pragma}")

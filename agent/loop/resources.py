@@ -58,7 +58,6 @@ class LazyEngine:
         return self._opening
 
     async def get(self) -> Engine:
-        """Waits for the engine."""
         # A caller that is cancelled must not cancel the load for the others.
         return await asyncio.shield(self.begin())
 
@@ -70,9 +69,7 @@ class LazyEngine:
     async def _open(self) -> Engine:
         os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
         graph = await asyncio.to_thread(import_module, ".graph", __package__)
-        engine: Engine = await self._files.enter_async_context(
-            graph.open_engine(self._checkpoints)
-        )
+        engine: Engine = await self._files.enter_async_context(graph.open_engine(self._checkpoints))
         return engine
 
 
@@ -179,13 +176,9 @@ def uploads(
 
     try:
         client = Client(
-            api_url=upload_address(environment),
-            api_key=key,
-            hide_inputs=not content,
-            hide_outputs=not content,
-            anonymizer=_anonymizer(Redactor([key]), redactor, content),
-            omit_traced_runtime_info=True,
-            tracing_mode="langsmith",
+            api_url=upload_address(environment), api_key=key, hide_inputs=not content,
+            hide_outputs=not content, anonymizer=_anonymizer(Redactor([key]), redactor, content),
+            omit_traced_runtime_info=True, tracing_mode="langsmith",
         )
     except LangSmithError as error:
         raise BadSettings(f"LangSmith cannot be used: {error}") from error

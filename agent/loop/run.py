@@ -152,7 +152,6 @@ class Run:
 
     @classmethod
     def stored(cls, row: RunRow, shared: Resources) -> Run:
-        """Creates a run from a row of the store."""
         return cls(row.id, row.title, Options.from_json(row.options), row.task, shared)
 
     @property
@@ -172,7 +171,6 @@ class Run:
 
     @property
     def is_running(self) -> bool:
-        """Whether this process drives the run now."""
         return self._driver is not None and not self._driver.done()
 
     @property
@@ -211,28 +209,21 @@ class Run:
 
     def _open_log(self, jail: JailStatus, notices: Sequence[str]) -> None:
         program, plan = self.task.solution, self.options.plan
-        self.emit(
-            RunStarted(
-                title=self.title,
-                code=program.text if program else "",
-                entry=program.entry if program else "",
-                provider=plan.provider,
-                provider_why=plan.why,
-                sandbox=jail.words,
-                level=jail.level,
-                layers=jail.layers,
-                roles=tuple(
-                    RoleChoice(role=one.role, provider=one.provider, model=one.model, why=one.why)
-                    for one in plan.choices if one.provider != "mock"
-                ),
-                parent=self.options.fork.parent if self.options.fork is not None else None,
-                require_proof=self.options.require_proof,
-                require_integrity=self.options.require_integrity,
-                limit_s=self.seconds,
-                remembers=self._shared.settings.enable_cross_session_memory,
-                project=self.task.project is not None,
-            )
-        )
+        self.emit(RunStarted(
+            title=self.title, code=program.text if program else "",
+            entry=program.entry if program else "", provider=plan.provider, provider_why=plan.why,
+            sandbox=jail.words, level=jail.level, layers=jail.layers,
+            roles=tuple(
+                RoleChoice(role=one.role, provider=one.provider, model=one.model, why=one.why)
+                for one in plan.choices if one.provider != "mock"
+            ),
+            parent=self.options.fork.parent if self.options.fork is not None else None,
+            require_proof=self.options.require_proof,
+            require_integrity=self.options.require_integrity,
+            limit_s=self.seconds,
+            remembers=self._shared.settings.enable_cross_session_memory,
+            project=self.task.project is not None,
+        ))
         for text in notices:
             # How models are assigned to roles is information, not a problem.
             planned = text in self.options.plan.notes
@@ -245,7 +236,6 @@ class Run:
         return self._driver
 
     async def wait_until_idle(self) -> None:
-        """Waits until this process no longer drives the run."""
         if self._driver is not None:
             await asyncio.wait({self._driver})
 
@@ -398,29 +388,21 @@ class Run:
         """Builds the context that the run's steps work with."""
         shared, options = self._shared, self.options
         return Context(
-            task=self.task,
-            router=self._router(),
-            rules=shared.rules,
+            task=self.task, router=self._router(), rules=shared.rules,
             sandbox=shared.sandbox_of(options.visitor, self.id),
-            memory=shared.memories.of(options.visitor),
-            store=self._store,
+            memory=shared.memories.of(options.visitor), store=self._store,
             settings=shared.settings.model_copy(update={
                 "max_iterations": options.max_iterations, "budget_s": self.seconds,
                 "search_s": options.search_s or shared.settings.search_s,
                 "ask": options.ask, "autonomy_level": options.autonomy_level,
                 "require_confidence": options.require_confidence,
             }),
-            writer=lambda step: shared.bus.writer(self.id, step),
-            emit=self.emit,
-            log=lambda: self.log,
-            deadline=time.monotonic() + self.seconds_left,
+            writer=lambda step: shared.bus.writer(self.id, step), emit=self.emit,
+            log=lambda: self.log, deadline=time.monotonic() + self.seconds_left,
             answered=frozenset(options.answered),
             start=options.fork.start if options.fork is not None else State(iteration=0),
-            pauses=options.pauses,
-            learn=options.learn,
-            least_proof=options.require_proof,
-            begun=self._first,
-            prompts=shared.prompts,
+            pauses=options.pauses, learn=options.learn, least_proof=options.require_proof,
+            begun=self._first, prompts=shared.prompts,
         )
 
     def _router(self) -> Router:

@@ -79,13 +79,8 @@ class Session:
 
     async def start(
         self,
-        task: Task,
-        *,
-        title: str = "",
-        run_id: str | None = None,
-        plan: ModelPlan | None = None,
-        visitor: str = OWNER,
-        **requested: Unpack[RunRequest],
+        task: Task, *, title: str = "", run_id: str | None = None, plan: ModelPlan | None = None,
+        visitor: str = OWNER, **requested: Unpack[RunRequest],
     ) -> str:
         """Starts a run in the background and returns its id. A run with `pauses` waits at a cap.
 
@@ -150,11 +145,7 @@ class Session:
 
     async def again(
         self,
-        run: str,
-        *,
-        plan: ModelPlan | None = None,
-        run_id: str | None = None,
-        visitor: str = OWNER,
+        run: str, *, plan: ModelPlan | None = None, run_id: str | None = None, visitor: str = OWNER,
     ) -> str:
         """Repeats a visitor's run with its options and returns the new id. Raises: UnknownRun."""
         parent = self._run(self.history(visitor).named(run))
@@ -251,7 +242,6 @@ class Session:
         return History(self._store, visitor)
 
     def memory(self, visitor: str = OWNER) -> Memory:
-        """The memory of a visitor's runs."""
         return self._shared.memories.known(visitor)
 
     def visitor(self, run: str) -> str:
@@ -297,9 +287,7 @@ class Session:
     async def judge(self, task: Task, program: Solution, visitor: str = OWNER) -> Report:
         """Judges a program under a task's tests without a run or a repair."""
         sandbox = self._shared.sandbox_of(visitor, uuid.uuid4().hex)
-        return await check(
-            program, task.tests, task, sandbox, wall_s=self.settings.test_wall_s
-        )
+        return await check(program, task.tests, task, sandbox, wall_s=self.settings.test_wall_s)
 
     async def jail(self, task: Task | None = None) -> JailStatus:
         """Returns the isolation level of the sandbox for a task. Raises: SandboxError."""

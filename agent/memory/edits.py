@@ -136,7 +136,6 @@ def _changes(old: Sequence[_Line], new: Sequence[_Line], *, by_line: bool) -> It
 
 
 def _only_place(lines: Sequence[_Line], now: Sequence[_Line]) -> int | None:
-    """The index of the only equal lines, or `None`."""
     words = [line.words for line in lines]
     found = [
         at for at in range(len(now) - len(words) + 1)
@@ -167,7 +166,6 @@ def _tokens(text: str) -> tuple[tuple[tokenize.TokenInfo, int, int], ...]:
 
 
 def _comments(text: str) -> list[int]:
-    """The offsets of comments."""
     return [start for token, start, _ in _tokens(text) if token.type == tokenize.COMMENT]
 
 

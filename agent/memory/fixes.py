@@ -78,7 +78,6 @@ class Fix(Value):
 
     @property
     def files(self) -> tuple[FileChange, ...]:
-        """The changes of all files."""
         return (FileChange(path=self.path, before=self.before, after=self.after), *self.others)
 
 
@@ -146,7 +145,6 @@ class Memory:
         return found[0] if found else None
 
     def alike(self, failure: FailureKey) -> tuple[StoredFix, ...]:
-        """Fixes of similar failures."""
         return self._fixes(
             "where alike = ? and signature != ? and project = '' and misfits <= transfers "
             "order by trusted desc, transfers - misfits desc, created desc limit ?",
@@ -210,7 +208,6 @@ class Memory:
             )
 
     def fixes(self) -> tuple[StoredFix, ...]:
-        """All fixes, the newest first."""
         return self._fixes("order by created desc, id desc", ())
 
     def fix(self, key: int) -> StoredFix:
@@ -248,9 +245,7 @@ class Memory:
                  time.time(), origin),
             ).rowcount > 0
 
-    def lessons_for(
-        self, symptom: FailureDescription, project: str = ""
-    ) -> tuple[Lesson, ...]:
+    def lessons_for(self, symptom: FailureDescription, project: str = "") -> tuple[Lesson, ...]:
         """The most similar lessons, at most `MAX_LESSONS`; a project's only in that project."""
         query = query_of(symptom)
         if not query:
@@ -266,7 +261,6 @@ class Memory:
         return tuple(row.lesson for row in self._lessons(rows))
 
     def lessons(self) -> tuple[StoredLesson, ...]:
-        """All lessons, the newest first."""
         with memory_faults(self._name):
             rows = self._db.execute(
                 "select * from lessons order by created desc, id desc"
@@ -298,7 +292,6 @@ class Memory:
         )
 
     def forget(self, fixes: Iterable[int] = (), lessons: Iterable[int] = ()) -> None:
-        """Deletes these rows permanently."""
         with memory_faults(self._name), changing(self._db):
             self._db.executemany("delete from fixes where id = ?", [(key,) for key in fixes])
             self._db.executemany("delete from lessons where id = ?", [(key,) for key in lessons])

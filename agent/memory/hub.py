@@ -195,7 +195,6 @@ def _sum(one: Imported, other: Imported) -> Imported:
 
 @contextmanager
 def _hub_faults(place: Dataset) -> Iterator[None]:
-    """Converts errors of the Hub to `HubFault`, without the token."""
     import httpx2
     from huggingface_hub.errors import (
         HfHubHTTPError,

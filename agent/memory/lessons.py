@@ -41,19 +41,15 @@ def failure_description(
 ) -> FailureDescription:
     """Describes the failure of a diagnosed program; `failure` is `None` without a test."""
     return FailureDescription(
-        category=diagnosis.category,
-        exception=failure.exception if failure is not None else "",
-        message=failure.message if failure is not None else "",
-        cause=diagnosis.cause,
+        category=diagnosis.category, exception=failure.exception if failure is not None else "",
+        message=failure.message if failure is not None else "", cause=diagnosis.cause,
         names=names_in(text),
     )
 
 
 def words_of(*texts: str) -> tuple[str, ...]:
     """The distinct words of texts in lower case and in order, without stop words."""
-    found = (
-        word.lower() for text in texts for word in _PART.findall(text) if len(word) > 1
-    )
+    found = (word.lower() for text in texts for word in _PART.findall(text) if len(word) > 1)
     return tuple(dict.fromkeys(word for word in found if word not in _STOP_WORDS))[:MAX_WORDS]
 
 

@@ -55,13 +55,11 @@ class RememberedEdit:
 
     @property
     def changes(self) -> Iterator[tuple[str, str, str]]:
-        """The path, text before and text after of each changed file."""
         texts = {file.path: file.text for file in self.base.files}
         return ((path, texts[path], text) for path, text in self.new_texts.items())
 
     @property
     def done(self) -> str:
-        """A description of its changes."""
         several = len(self.base.files) > 1
         return "; ".join(
             edit_in_words(before, after) + (f" ({path})" if several else "")
@@ -70,7 +68,6 @@ class RememberedEdit:
 
     @property
     def solution(self) -> Solution:
-        """The repaired program."""
         repaired = self.base.with_texts(dict(self.new_texts), origin="memory")
         return repaired.model_copy(update={"note": self.note, "estimate": self.estimate})
 

@@ -37,7 +37,6 @@ class PlanStep(Value):
 
     @property
     def words(self) -> str:
-        """A description in one line."""
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         return self.what or textwrap.shorten(f"{self.tool}({arguments})", 100)
 
@@ -96,7 +95,6 @@ class Plan:
         )
 
     def mark(self, number: int, status: StepStatus, report: str = "", output: Json = None) -> None:
-        """Records a step's status and result."""
         step = self._steps[number].model_copy(update={
             "status": status, "report": textwrap.shorten(report, LONGEST), "output": output,
         })

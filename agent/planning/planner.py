@@ -111,7 +111,6 @@ def _is_checked_again(plan: Plan, check: PlanStep, before: int) -> bool:
 
 
 def _add_all(plan: Plan, steps: PlannedSteps) -> None:
-    """Adds all steps or none."""
     trial = Plan(plan.tools, plan.max_steps - len(plan.steps))
     for one in steps.steps:
         trial.add_step(one.tool, _arguments(one.arguments), needs=one.needs, what=one.what)

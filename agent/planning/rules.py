@@ -51,9 +51,7 @@ def add_by_rule(plan: Plan, task: str) -> tuple[str, ...]:
     """Adds a step for each part of a task in order, and returns the parts that no rule knows. A
     step that writes needs all steps before it; a step that reads needs the last one that writes."""
     calls = [(part, _call(part)) for part in parts(task)]
-    unknown = tuple(
-        part for part, call in calls if call is None or call[0] not in {*plan.tools}
-    )
+    unknown = tuple(part for part, call in calls if call is None or call[0] not in {*plan.tools})
     if unknown or not calls:
         return unknown or (task,)
     writer: list[int] = []

@@ -106,7 +106,6 @@ def _search_for_file(plan: Plan, step: PlanStep) -> bool:
 
 
 async def _call(plan: Plan, step: PlanStep) -> ToolResult:
-    """Calls a step's tool, with the path that a search has found."""
     arguments = dict(step.arguments)
     if step.path_from:
         listed = next(one.output for one in plan.steps if one.number == step.path_from)

@@ -288,5 +288,4 @@ def value_of(verdict: Verdict) -> Answer:
 
 
 def _call(test: TestCase) -> str:
-    """A test's call; empty for a script."""
     return "" if isinstance(test, Script) else test.call

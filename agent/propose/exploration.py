@@ -65,9 +65,7 @@ def debugger_tools(
         max_output_bytes=max_chars, timeout_s=min(MAX_CALL_S, max(1.0, ctx.seconds_left))
     )
     own = {file.path for file in solution.files}
-    support = tuple(
-        File(path=path, text=text) for path, text in files.items() if path not in own
-    )
+    support = tuple(File(path=path, text=text) for path, text in files.items() if path not in own)
 
     def lessons(words: str) -> list[str]:
         failure = FailureDescription(message=words)
@@ -127,9 +125,7 @@ async def investigate(
     question = {**variables, "tools": _described(tools)}
     turns: list[Message] = []
     for left in range(calls, -1, -1):
-        answer = await ask_if_it_answers(
-            ctx, INVESTIGATOR, question, turns=turns, without=without
-        )
+        answer = await ask_if_it_answers(ctx, INVESTIGATOR, question, turns=turns, without=without)
         if answer is None or not answer.tool or not left:
             break
         result = brief(await _call(ctx, tools, answer), max_chars)

@@ -117,7 +117,7 @@ async def _sample(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
             f"the program takes {share:.0%} of the longest answer of {by}, and a repair needs "
             f"{MAX_WHOLE:.0%} or less; use a stronger model as the generator, or a shorter program"
         ))
-    seen = {fingerprint(attempt.solution)}
+    known_programs = {fingerprint(attempt.solution)}
     failing: list[tuple[Solution, Report]] = []
     last = Try(fault="leaves the program as it is", by=by)
     for number, form in enumerate(forms):
@@ -137,13 +137,13 @@ async def _sample(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
             stream = _candidates(first, variants, by, attempt.solution.text)
             async with aclosing(stream) as candidates:
                 async for candidate in candidates:
-                    if fingerprint(candidate) in seen:
+                    if fingerprint(candidate) in known_programs:
                         continue
-                    seen.add(fingerprint(candidate))
+                    known_programs.add(fingerprint(candidate))
                     fault, report = await _judged(attempt, ctx, candidate)
                     tried = Try(
                         solution=candidate, report=report, fault=fault, by=by,
-                        candidates=len(seen) - 1,
+                        candidates=len(known_programs) - 1,
                     )
                     if report is not None and report.passed:
                         return tried
@@ -179,9 +179,7 @@ async def _candidates(
         other = without_added_asserts(text, code)
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             tree_of(other)
-            yield first.with_text(
-                other, parent=first.parent, note=f"a line that {by} finds likely"
-            )
+            yield first.with_text(other, parent=first.parent, note=f"a line that {by} finds likely")
 
 
 async def _search_near(
@@ -201,9 +199,7 @@ async def _search_near(
     if not failing:
         return last
     best, report = failing[0]
-    return Try(
-        solution=best, report=report, fault=_failure(report), by=last.by, candidates=tried
-    )
+    return Try(solution=best, report=report, fault=_failure(report), by=last.by, candidates=tried)
 
 
 def _plain_question(attempt: Attempt, ctx: Context, form: str) -> Mapping[str, str]:
@@ -228,9 +224,7 @@ async def around(
     return await searched_near(attempt, ctx, candidate, report)
 
 
-async def _judged(
-    attempt: Attempt, ctx: Context, candidate: Solution
-) -> tuple[str, Report | None]:
+async def _judged(attempt: Attempt, ctx: Context, candidate: Solution) -> tuple[str, Report | None]:
     """Returns what is wrong with a candidate, and its report unless it was refused."""
     codes = [test.code for test in attempt.tests]
     for one in candidate.changed_from(attempt.solution):
@@ -282,7 +276,6 @@ async def _ask_for_repair(
 
 
 def _lessons(ctx: Context) -> tuple[str, ...]:
-    """The lessons that this run has recalled."""
     recalled = [entry.event for entry in ctx.log() if isinstance(entry.event, Recalled)]
     return tuple(dict.fromkeys(lesson for event in recalled for lesson in event.lessons))[:5]
 

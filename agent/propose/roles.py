@@ -194,13 +194,8 @@ ROLES: tuple[Role[Any], ...] = (
 
 
 async def ask(
-    ctx: Context,
-    role: Role[T],
-    variables: Mapping[str, str],
-    known: Mapping[str, object] | None = None,
-    *,
-    turns: Sequence[Message] = (),
-    free: bool = False,
+    ctx: Context, role: Role[T], variables: Mapping[str, str],
+    known: Mapping[str, object] | None = None, *, turns: Sequence[Message] = (), free: bool = False,
 ) -> T:
     """Asks a role for its typed answer; raises an `LlmError`.
 
@@ -227,13 +222,8 @@ def _accepted(answer: type[T], value: object) -> T:
 
 
 async def ask_if_it_answers(
-    ctx: Context,
-    role: Role[T],
-    variables: Mapping[str, str],
-    known: Mapping[str, object] | None = None,
-    *,
-    turns: Sequence[Message] = (),
-    free: bool = False,
+    ctx: Context, role: Role[T], variables: Mapping[str, str],
+    known: Mapping[str, object] | None = None, *, turns: Sequence[Message] = (), free: bool = False,
     without: str,
 ) -> T | None:
     """Asks a role; returns `None` with a notice if its model gives no answer or a cap forbids it.
@@ -320,14 +310,8 @@ def schema_of(answer: type[Value]) -> dict[str, object]:
 
 
 def _request(
-    ctx: Context,
-    answerer: Provider,
-    role: str,
-    template: str,
-    variables: Mapping[str, str],
-    known: Mapping[str, object] | None = None,
-    form: str = "",
-    turns: Sequence[Message] = (),
+    ctx: Context, answerer: Provider, role: str, template: str, variables: Mapping[str, str],
+    known: Mapping[str, object] | None = None, form: str = "", turns: Sequence[Message] = (),
     prompt: str = "",
 ) -> Request:
     """Builds a question that fits the model's context window; `prompt` names the prompt file if it

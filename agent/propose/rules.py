@@ -73,7 +73,6 @@ def draft(drafts: Mapping[str, str], task: str) -> str:
 
 
 def spec_tests(variables: Mapping[str, object]) -> str:
-    """Examples that the task's text contains."""
     examples = [
         SpecTest(call=test.call, expected=test.expected)
         for test in tests_from_words(str(variables["task"]))
@@ -83,7 +82,6 @@ def spec_tests(variables: Mapping[str, object]) -> str:
 
 
 def diagnosis(variables: Mapping[str, object]) -> str:
-    """The rule-based diagnosis as it is."""
     found = variables["found"]
     assert isinstance(found, Diagnosis)
     return RootCause.of(found).model_dump_json()

@@ -193,7 +193,6 @@ def _excerpt(text: str, suspect: SuspectFile, line_format: LineFormat) -> Iterat
 
 
 def _shown_lines(text: str, lines: Sequence[str], suspect: SuspectFile) -> list[int]:
-    """The numbers of a long file's lines that are shown."""
     functions = [
         one for one in readable_nodes(text)
         if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)

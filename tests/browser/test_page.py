@@ -13,7 +13,7 @@ from agent.core.domain import Report, Verdict
 from agent.core.events import Judged, Stamped, TestInfo, TestsFrozen
 from agent.report.result import fold
 from demo.views.bench import workbench
-from evaluation.screenshots import PICTURES, taken
+from evaluation.screenshots import PICTURES, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -426,7 +426,7 @@ def test_the_pictures_of_the_documents_are_taken_from_this_page(
     browser: Browser, home: str
 ) -> None:
     first = next(one for one in PICTURES if not one.healed)
-    shot = taken(browser, home, first)
+    shot = take(browser, home, first)
     assert shot.startswith(b"\x89PNG") and 10_000 < len(shot) < 150_000
 
 

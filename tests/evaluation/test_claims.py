@@ -11,7 +11,7 @@ from agent.core.measures import interval
 from evaluation import cases
 from evaluation.calibration import reliability
 from evaluation.cases import Case, read_cases
-from evaluation.claims import healed, table
+from evaluation.claims import heal_case, table
 from evaluation.with_model import question
 from evaluation.with_model import table as compared
 
@@ -55,7 +55,7 @@ def test_the_reference_program_is_right_though_its_truth_never_ends(
         "tests": "assert area(2, 5) == 10\nassert area(3, 3) == 9", "support": {},
         "truth": "while True: pass", "fixed": "def area(w, h):\n    return w * h\n",
     })
-    claim = healed(case, "suite")
+    claim = heal_case(case, "suite")
     assert claim["diff"]
     assert claim["right"] is True
 

@@ -12,8 +12,8 @@ import pytest
 
 from agent.verify.project.suite_run import SuiteRun
 from evaluation import projects
-from evaluation.planted import BadBench, Bug, broken, laid, planted, read_bench
-from evaluation.projects import BugRow, complaints, main, otherwise, table
+from evaluation.planted import BadBench, Bug, plant, read_bench, read_project, with_bug
+from evaluation.projects import BugRow, complaints, differences, main, table
 from sandbox import open_sandbox
 
 BENCH = read_bench()
@@ -25,8 +25,8 @@ QUICK = "guild-ascension"
 def test_every_bug_stands_in_one_or_two_places_and_changes_few_lines() -> None:
     assert (len(BUGS), len(ROWS)) == (96, 9)
     for bug in BENCH.bug:
-        right = laid(ROWS[bug.project])
-        files = broken(right.files, bug)
+        right = read_project(ROWS[bug.project])
+        files = with_bug(right.files, bug)
         other = {path for path, text in files.items() if text != right.files[path]}
         assert other == {file for file, _, _ in bug.places}, bug.id
         assert other <= {*right.project.editable}, bug.id
@@ -44,12 +44,12 @@ def test_every_bug_stands_in_one_or_two_places_and_changes_few_lines() -> None:
 
 
 def test_a_set_up_writes_what_the_tests_need() -> None:
-    assert "version = '0.0.0'" in laid(ROWS["shelfmark"]).files["shelfmark/_version.py"]
+    assert "version = '0.0.0'" in read_project(ROWS["shelfmark"]).files["shelfmark/_version.py"]
 
 
 def test_a_repair_is_brought_the_bug_and_not_the_hidden_tests() -> None:
     bug = BUGS[QUICK]
-    one = planted(bug, laid(ROWS[bug.project]))
+    one = plant(bug, read_project(ROWS[bug.project]))
     files = {file.path: file.text for file in one.task.support}
     assert bug.buggy in files[bug.file] and bug.fixed not in files[bug.file]
     assert {file.path: file.text for file in one.base.files}[bug.file] == files[bug.file]
@@ -59,8 +59,8 @@ def test_a_repair_is_brought_the_bug_and_not_the_hidden_tests() -> None:
 
 def test_what_does_not_stand_there_cannot_be_planted() -> None:
     bug = BUGS[QUICK].model_copy(update={"fixed": "nowhere to be found"})
-    with pytest.raises(BadBench, match="guild-ascension: what is right does not stand once"):
-        broken(laid(ROWS[bug.project]).files, bug)
+    with pytest.raises(BadBench, match="exactly once"):
+        with_bug(read_project(ROWS[bug.project]).files, bug)
 
 
 def test_a_hidden_function_is_hidden_with_all_its_parameters() -> None:
@@ -103,14 +103,14 @@ def test_a_bug_is_healed_and_its_line_is_kept(
     (kept,) = map(json.loads, (tmp_path / "results.jsonl").read_text("ascii").splitlines())
     assert (kept["healed"], kept["right"], kept["same"]) == (True, True, True)
 
-    monkeypatch.setattr(projects, "healed", None)
+    monkeypatch.setattr(projects, "heal_bug", None)
     assert main(wanted) == 0
     assert capsys.readouterr().out == said.out
 
 
 def test_bugs_that_there_are_none_of_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--bug", "no such bug"]) == 2
-    assert capsys.readouterr().err == "no bug of the bench is like that\n"
+    assert capsys.readouterr().err == "no bug of the bench matches these options\n"
 
 
 async def test_rows_are_what_they_say(whole: bool) -> None:
@@ -207,7 +207,7 @@ def test_other_outcomes_than_plain_pytests_are_told() -> None:
         "a.py::test_b": {"status": "passed"}, "a.py::test_at[2]": {"status": "passed"},
     })
     plain = {"a.py::test_a": "passed", "a.py::test_at[1]": "passed", "a.py::test_c": "skipped"}
-    assert [*otherwise(run, plain)] == [
+    assert [*differences(run, plain)] == [
         "not run and skipped under plain pytest: a.py::test_c",
         "passed and not run under plain pytest: a.py::test_b",
         "failed and passed under plain pytest: a.py::test_a no",

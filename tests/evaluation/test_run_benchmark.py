@@ -15,7 +15,7 @@ from agent.core.events import from_jsonl
 from evaluation import run_benchmark
 from evaluation.cases import Case, read_cases
 from evaluation.figures import figures, grouped, table
-from evaluation.healing import CaseRow, HealedCase, line_of, measured
+from evaluation.healing import CaseRow, HealedCase, heal_case, line_of
 from evaluation.lines import Lines
 from evaluation.run_benchmark import TASKS, main, run, settings_for
 
@@ -94,7 +94,7 @@ def test_tasks_in_words_are_the_suite_where_none_is_named(
     assert logs["rank1_held_out"] and paged["rank1_held_out"]
     assert (logs["iterations"], paged["iterations"]) == (1, 0)
     said = capsys.readouterr()
-    assert "a task in words begins with its row's own draft" in said.err
+    assert "a task text begins with its row's own draft" in said.err
     assert "first pass 1/2  50%, healed 1, final 2/2 100%, unresolved 0" in said.out
     summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
     assert summary["max_iterations"] == 2
@@ -103,7 +103,7 @@ def test_tasks_in_words_are_the_suite_where_none_is_named(
 @pytest.mark.parametrize(("change", "why"), [
     ({"fixed": AREA}, "shapes/area: the fixed program fails the tests"),
     ({"fixed": AREA.replace("+", "*"), "held_out": ["assert area(7, 8) == 1"]},
-     "shapes/area: the fixed program fails what is held out"),
+     "shapes/area: the fixed program fails the truth"),
 ])
 def test_a_row_that_contradicts_itself_ends_the_benchmark_before_it_begins(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], why: str
@@ -127,7 +127,7 @@ def test_eight_tasks_of_six_kinds_are_there() -> None:
     (["--provider", "mock"], "none.yaml", "", "none.yaml cannot be read"),
     (["--provider", "qwen"], "", "", "qwen needs a key: set QWEN_API_KEY"),
     ([], "", "{oh\n", "suite.jsonl, line 2 is not JSON"),
-    (["--only", "none of them"], "", "", "has no row whose id has 'none of them'"),
+    (["--only", "none of them"], "", "", "has no row whose id contains 'none of them'"),
 ])
 def test_what_cannot_be_used_is_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
@@ -170,8 +170,8 @@ async def test_nothing_of_the_truth_reaches_the_run_and_rows_do_not_help_each_ot
     )
     settings = settings_for("mock", 10, None)
 
-    with_truth = await measured(row, settings)
-    without = await measured(Case(id="a", program=AREA, tests=TESTS), settings)
+    with_truth = await heal_case(row, settings)
+    without = await heal_case(Case(id="a", program=AREA, tests=TESTS), settings)
 
     assert with_truth.line["rank1_held_out"] is True
     assert without.line["rank1_held_out"] is None
@@ -187,7 +187,7 @@ async def test_a_program_that_is_not_healed_is_not_right() -> None:
         tests=("assert area(1, 1) == 'a'", "assert area(1, 1) == 'b'"),
     )
 
-    found = await measured(row, settings_for("mock", 10, 5))
+    found = await heal_case(row, settings_for("mock", 10, 5))
 
     assert found.line["outcome"] not in ("healed", "healthy")
     assert (found.line["rank1_held_out"], found.line["any_held_out"]) == (False, False)
@@ -208,12 +208,12 @@ def doubled(monkeypatch: pytest.MonkeyPatch, act: Callable[[Case], HealedCase]) 
     """Puts a double in the place of the healing; returns the ids it was asked for."""
     asked: list[str] = []
 
-    async def measured(row: Case, settings: object) -> HealedCase:
+    async def heal_case(row: Case, settings: object) -> HealedCase:
         asked.append(row.id)
         await asyncio.sleep(0)
         return act(row)
 
-    monkeypatch.setattr(run_benchmark, "measured", measured)
+    monkeypatch.setattr(run_benchmark, "heal_case", heal_case)
     return asked
 
 
@@ -256,14 +256,14 @@ async def test_an_interrupt_leaves_whole_rows_and_ends_what_was_begun(
 ) -> None:
     ended = []
 
-    async def measured(row: Case, settings: object) -> HealedCase:
+    async def heal_case(row: Case, settings: object) -> HealedCase:
         try:
             await asyncio.sleep(0 if row.id == "a" else 60)
         finally:
             ended.append(row.id)
         return healing(row)
 
-    monkeypatch.setattr(run_benchmark, "measured", measured)
+    monkeypatch.setattr(run_benchmark, "heal_case", heal_case)
     task = asyncio.create_task(go(tmp_path, "a", "b"))
     while not (tmp_path / "results.jsonl").exists():
         await asyncio.sleep(0.01)

@@ -89,17 +89,15 @@ def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> Sta
     ))
     announce(ctx, fresh)
     note = f"A reviewer of a program that was tried says: {answer.note}"
-    rounds = ctx.rounds(state).with_note(note)
+    iterations = ctx.rounds(state).with_note(note)
     grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
     return {
-        "suite_id": ctx.store.put(grown), "rounds_id": ctx.store.put(rounds),
+        "suite_id": ctx.store.put(grown), "rounds_id": ctx.store.put(iterations),
         "objection": "", "objected": True,
     }
 
 
-def _tests_of(
-    objections: Sequence[Objection], words: str, suite: Suite
-) -> tuple[TestCase, ...]:
+def _tests_of(objections: Sequence[Objection], words: str, suite: Suite) -> tuple[TestCase, ...]:
     names = {test.name for test in suite.all}
     codes = {test.code for test in suite.all}
     found: dict[str, TestCase] = {}

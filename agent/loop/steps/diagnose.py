@@ -66,9 +66,7 @@ async def diagnose(state: State, ctx: Context) -> State:
         ), found)
         if answer is not None:
             found = combined(found, answer, solution.text, one_file=len(solution.files) == 1)
-    ctx.emit(Diagnosed(
-        iteration=state["iteration"], diagnosis=found, solution=solution.id
-    ))
+    ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found, solution=solution.id))
     if state["iteration"] == 0 and not state.get("paid"):
         _remind(ctx, state, found, solution)
     update: State = {"diagnosis_id": ctx.store.put(found)}
@@ -115,9 +113,7 @@ def _prompt_values(
     }
 
 
-def combined(
-    found: Diagnosis, answer: RootCause, text: str, *, one_file: bool = True
-) -> Diagnosis:
+def combined(found: Diagnosis, answer: RootCause, text: str, *, one_file: bool = True) -> Diagnosis:
     """Combines the rule-based findings with the debugger's. A model alone cannot end a run, and its
     lines count only for a program of one file."""
     if answer == RootCause.of(found):

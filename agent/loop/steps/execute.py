@@ -24,9 +24,7 @@ async def execute(state: State, ctx: Context) -> State:
     report = suite.ruled(report)
     if report != known:
         ctx.emit(Judged(iteration=state["iteration"], report=report))
-    update: State = {
-        "report_id": ctx.store.put(report), "objected": False, "edited": False,
-    }
+    update: State = {"report_id": ctx.store.put(report), "objected": False, "edited": False}
     return update | _show_refuting(state, ctx, suite, report)
 
 
@@ -36,12 +34,10 @@ def _show_refuting(state: State, ctx: Context, suite: Suite, report: Report) -> 
     failing = {verdict.test for verdict in report.failing}
     if not failing & held or (state["iteration"] == 0 and failing - held):
         return {}
-    ctx.emit(
-        Notice(
-            level="info",
-            text="The repair fails the held-out test. The next repair may read that test.",
-        )
-    )
+    ctx.emit(Notice(
+        level="info",
+        text="The repair fails the held-out test. The next repair may read that test.",
+    ))
     return {"suite_id": ctx.store.put(suite.shown().model_copy(update={"consulted": True}))}
 
 

@@ -64,27 +64,23 @@ def conclude(
     calls = [one.event for one in log if isinstance(one.event, ModelCalled | ModelFailed)]
     costs = [call.cost_usd for call in calls]
     iterations = state.get("iteration", 0)
-    emit(
-        RunFinished(
-            outcome=outcome,
-            stopped=state.get("stopped") if not good else None,
-            proof=state.get("proof") if good else None,
-            confidence=fold(log).confidence if outcome == "healthy" else
-            confidence if is_repaired(state) and "confidence" in state else None,
-            unsure=state.get("unsure", ""),
-            fitting=fold(log).fitting_so_far if outcome in ("healed", "proposed") else 1,
-            strategy=state.get("strategy") if good and is_repaired(state) else None,
-            edit=edit,
-            reason=reason or f"still failing after {iterations} iterations",
-            diff=final.diff(base) if final is not None and base is not None else "",
-            code=final.text if final is not None else "",
-            solution=final.id if final is not None else "",
-            stdout=report.ending.stdout if report is not None and report.ending else "",
-            iterations=iterations,
-            candidates=state.get("candidates", 0),
-            tokens=sum(call.tokens for call in calls),
-            cost_usd=None if None in costs else sum(cost for cost in costs if cost),
-            seconds=round(time.time() - log[0].at, 3) if log else 0.0,
-        )
-    )
+    emit(RunFinished(
+        outcome=outcome,
+        stopped=state.get("stopped") if not good else None,
+        proof=state.get("proof") if good else None,
+        confidence=fold(log).confidence if outcome == "healthy" else
+        confidence if is_repaired(state) and "confidence" in state else None,
+        unsure=state.get("unsure", ""),
+        fitting=fold(log).fitting_so_far if outcome in ("healed", "proposed") else 1,
+        strategy=state.get("strategy") if good and is_repaired(state) else None, edit=edit,
+        reason=reason or f"still failing after {iterations} iterations",
+        diff=final.diff(base) if final is not None and base is not None else "",
+        code=final.text if final is not None else "",
+        solution=final.id if final is not None else "",
+        stdout=report.ending.stdout if report is not None and report.ending else "",
+        iterations=iterations, candidates=state.get("candidates", 0),
+        tokens=sum(call.tokens for call in calls),
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost),
+        seconds=round(time.time() - log[0].at, 3) if log else 0.0,
+    ))
     return outcome

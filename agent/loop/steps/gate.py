@@ -96,10 +96,10 @@ async def help_(state: State, ctx: Context) -> State:
         return update | {"outcome": None, "stopped": None} if accepted else update
     if not answer.hint.strip() or ctx.plan.of(GENERATOR) is None:
         return {"helped": True, "asking": False}
-    rounds = ctx.rounds(state).with_note(f"A person says: {answer.hint.strip()}")
+    iterations = ctx.rounds(state).with_note(f"A person says: {answer.hint.strip()}")
     return {
-        "rounds_id": ctx.store.put(rounds), "approach": "rewrite", "paid": True, "asking": False,
-        "outcome": None, "stopped": None, "escalated": True, "taken": False,
+        "rounds_id": ctx.store.put(iterations), "approach": "rewrite", "paid": True,
+        "asking": False, "outcome": None, "stopped": None, "escalated": True, "taken": False,
         "edit_told": "", "edit_tried": "",
     }
 
@@ -155,17 +155,17 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
             "reason": f"{reason}; {why}" if why else reason,
         }
     base = ctx.store.get(state["base_id"], Solution)
-    rounds = ctx.rounds(state).with_note(
+    iterations = ctx.rounds(state).with_note(
         f"{solution.diff(base)}\nA person has rejected this, and says: {hint.strip()}"
     )
-    last = rounds.all[-1] if rounds.all else Iteration(approach="search")
-    following = go_on(state, ctx, rounds)
+    last = iterations.all[-1] if iterations.all else Iteration(approach="search")
+    following = go_on(state, ctx, iterations)
     if isinstance(following, NoMore) or following == "search":
         following = "rewrite"  # a search cannot use a hint
     first = ctx.first_report
     suite = ctx.store.get(state["suite_id"], Suite)
     return begun(state, ctx, following, last) | {
-        "rounds_id": ctx.store.put(rounds), "solution_id": state["base_id"], "escalated": True,
+        "rounds_id": ctx.store.put(iterations), "solution_id": state["base_id"], "escalated": True,
         "report_id": state["report_id"] if first is None else ctx.store.put(suite.ruled(first)),
         "taken": False, "asking": False, "edited": False, "rivals_id": "",
         "edit_told": "", "edit_tried": "",

@@ -77,9 +77,7 @@ async def _summary(
             without=without,
         )
     except (OverBudget, NeedsKey) as error:
-        ctx.emit(Notice(
-            level="warning", text=f"{error}. {without}", role=MEMORY_SUMMARISER.name
-        ))
+        ctx.emit(Notice(level="warning", text=f"{error}. {without}", role=MEMORY_SUMMARISER.name))
         return None
 
 

@@ -101,16 +101,16 @@ def without_new_evidence(proof: Proof, suite: Suite) -> Proof:
     return proof.but(PASSED_BEFORE, at_most="E1")
 
 
-def of_a_suite(proof: Proof, rivals: int, left_open: bool = False) -> Proof:
+def of_a_suite(proof: Proof, competing: int, left_open: bool = False) -> Proof:
     """Computes the proof of a project's repair.
 
     Args:
-        rivals: The number of competing patches that pass the suite too.
+        competing: The number of competing patches that pass the suite too.
         left_open: Competing patches passed when the recalled fix was learned.
     """
-    if rivals:
-        why = f"at least {rivals + 1} different repairs pass the suite"
-        return proof.but(why, at_most="E1", evidence=Evidence(others=rivals))
+    if competing:
+        why = f"at least {competing + 1} different repairs pass the suite"
+        return proof.but(why, at_most="E1", evidence=Evidence(others=competing))
     if left_open:
         return proof.model_copy(update={"level": min(proof.level, "E1")})
     return proof if proof.level != "E1" else proof.but("nothing was checked beyond the suite")
@@ -149,56 +149,56 @@ def _ending_words(report: Report) -> str:
     return f"the program exits with code {ending.exit_code}{ending.said}"
 
 
-def with_evidence(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
+def with_evidence(proof: Proof, evidence: Evidence, budget_s: float) -> Proof:
     """Raises or lowers a proof of level E2 by further evidence."""
-    if holds_at_e1(seen):
-        return proof.but(_reason_for_e1(seen), at_most="E1", evidence=seen)
-    if not reaches_e3(seen):
-        return proof.but(_lacking_for_e3(seen, budget_s), evidence=seen)
+    if holds_at_e1(evidence):
+        return proof.but(_reason_for_e1(evidence), at_most="E1", evidence=evidence)
+    if not reaches_e3(evidence):
+        return proof.but(_lacking_for_e3(evidence, budget_s), evidence=evidence)
     why = (
-        f"{proof.why}; {seen.probes} changed inputs raise no new error; "
-        f"none of {seen.siblings} patch variants passes the tests and behaves differently"
+        f"{proof.why}; {evidence.probes} changed inputs raise no new error; "
+        f"none of {evidence.siblings} patch variants passes the tests and behaves differently"
     )
-    if seen.mutants:
-        lines = "the repaired function" if seen.around else "the repaired lines"
-        why += f"; the tests kill {seen.killed} of {seen.mutants} mutants of {lines}"
-    lacking = _lacking_for_e4(seen, budget_s)
+    if evidence.mutants:
+        lines = "the repaired function" if evidence.around else "the repaired lines"
+        why += f"; the tests kill {evidence.killed} of {evidence.mutants} mutants of {lines}"
+    lacking = _lacking_for_e4(evidence, budget_s)
     if lacking:
-        return Proof(level="E3", why=why, evidence=seen).but(lacking)
-    return Proof(level="E4", why=f"{why}; {seen.reruns} re-runs agree", evidence=seen)
+        return Proof(level="E3", why=why, evidence=evidence).but(lacking)
+    return Proof(level="E4", why=f"{why}; {evidence.reruns} re-runs agree", evidence=evidence)
 
 
-def _reason_for_e1(seen: Evidence) -> str:
-    if seen.others:
+def _reason_for_e1(evidence: Evidence) -> str:
+    if evidence.others:
         return (
             "not the only repair that passes your tests: "
-            f"{'another behaves' if seen.others == 1 else 'others behave'} differently"
+            f"{'another behaves' if evidence.others == 1 else 'others behave'} differently"
         )
-    return f"no test depends on both outcomes of `{seen.unwatched[0]}`"
+    return f"no test depends on both outcomes of `{evidence.unwatched[0]}`"
 
 
-def _lacking_for_e3(seen: Evidence, budget_s: float) -> str:
-    if seen.wavering:
-        return f"`{seen.wavering[0]}` gives another result among other calls"
-    if seen.new_failures:
-        return f"`{seen.new_failures[0]}` gave a value before and fails now"
-    if seen.doubts:
-        return f"doubtful: {seen.doubts[0]}"
-    if seen.unsettled:
-        return f"{seen.unsettled} within {budget_s:.3g} s"
-    return f"only {seen.probes} of {ENOUGH_PROBES} required changed inputs could be tried"
+def _lacking_for_e3(evidence: Evidence, budget_s: float) -> str:
+    if evidence.wavering:
+        return f"`{evidence.wavering[0]}` gives another result among other calls"
+    if evidence.new_failures:
+        return f"`{evidence.new_failures[0]}` gave a value before and fails now"
+    if evidence.doubts:
+        return f"doubtful: {evidence.doubts[0]}"
+    if evidence.unsettled:
+        return f"{evidence.unsettled} within {budget_s:.3g} s"
+    return f"only {evidence.probes} of {ENOUGH_PROBES} required changed inputs could be tried"
 
 
-def _lacking_for_e4(seen: Evidence, budget_s: float) -> str:
-    if seen.cut:
-        return f"{seen.cut} within {budget_s:.3g} s"
-    if seen.disagreeing:
-        return f"flaky: {seen.disagreeing[0]} had another result in a re-run"
-    if not seen.mutants:
+def _lacking_for_e4(evidence: Evidence, budget_s: float) -> str:
+    if evidence.cut:
+        return f"{evidence.cut} within {budget_s:.3g} s"
+    if evidence.disagreeing:
+        return f"flaky: {evidence.disagreeing[0]} had another result in a re-run"
+    if not evidence.mutants:
         return "no usable mutant of the repaired lines exists"
-    if seen.killed < ENOUGH_KILLED * seen.mutants:
-        return f"no test would notice: {seen.survivors[0]}"
-    return "" if seen.reruns == len(RERUNS) else "the tests were not run again"
+    if evidence.killed < ENOUGH_KILLED * evidence.mutants:
+        return f"no test would notice: {evidence.survivors[0]}"
+    return "" if evidence.reruns == len(RERUNS) else "the tests were not run again"
 
 
 async def prove(state: State, ctx: Context) -> State:
@@ -224,8 +224,8 @@ async def prove(state: State, ctx: Context) -> State:
     for doubt in filter(None, (objection, state.get("risk"))):
         proof = proof.but(doubt, at_most="E1")
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
-    rivals: Alternatives | None = None
-    seen: Evidence | None = None
+    competing: Alternatives | None = None
+    evidence: Evidence | None = None
     elsewhere = any(one.path != solution.entry for one in solution.changed_from(base))
     if ctx.task.project is not None:
         known = state.get("rivals_id")
@@ -237,9 +237,9 @@ async def prove(state: State, ctx: Context) -> State:
     elif proof.level in ("E1", "E2") and budget_s > 0 and is_repaired(state):
         left_s = ctx.seconds_left - CLOSING_S if proof.level == "E2" else budget_s
         found = await _evidence(state, ctx, report, suite, budget_s, left_s)
-        seen = found.evidence
+        evidence = found.evidence
         if proof.level == "E2":  # at E1 it counts only for the confidence
-            proof, rivals = with_evidence(proof, seen, budget_s), found.rivals
+            proof, competing = with_evidence(proof, evidence, budget_s), found.rivals
     elif proof.level == "E2" and state.get("rivals_id"):
         proof = proof.but("there was no time to judge the competing patches", at_most="E1")
     chosen = bool(state.get("asked")) and not state.get("rivals_id")
@@ -251,7 +251,7 @@ async def prove(state: State, ctx: Context) -> State:
     likely = None
     if is_repaired(state):
         likely = await aside(
-            confidence, solution, base, suite.visible, proof, seen, state["strategy"],
+            confidence, solution, base, suite.visible, proof, evidence, state["strategy"],
             chosen=chosen, agreed=_agreed(state, ctx, solution),
             drafted=base.origin == "model" and (state["strategy"] == "search" or is_small(ctx)),
             suite=0 if ctx.task.project is None else len(ctx.task.project.tests),
@@ -270,9 +270,9 @@ async def prove(state: State, ctx: Context) -> State:
     }
     if proved.settles_competition:
         update["rivals_id"] = ""
-    if rivals is not None:
-        update["rivals_id"] = ctx.store.put(rivals)
-        asked = question(rivals, base)
+    if competing is not None:
+        update["rivals_id"] = ctx.store.put(competing)
+        asked = question(competing, base)
         if asked is not None:
             ctx.emit(Ambiguous(iteration=state["iteration"], rivals=asked))
     return update

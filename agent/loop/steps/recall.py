@@ -63,9 +63,7 @@ async def recall(state: State, ctx: Context) -> State:
     report_id = ctx.store.put(report)
     found = {verdict.test for verdict in report.verdicts}
     announce(ctx, [test for test in tests if _is_rest(test) and test.name in found])
-    tests = still_counting_tests(
-        tests, report, ctx.task.project.aside if ctx.task.project else ()
-    )
+    tests = still_counting_tests(tests, report, ctx.task.project.aside if ctx.task.project else ())
     suite = Suite(visible=tests)
     update |= {
         "suite_id": ctx.store.put(suite),
@@ -77,9 +75,7 @@ async def recall(state: State, ctx: Context) -> State:
     outside = outside_failure_words(report)
     if report.oracle and not report.failing and not any(one.passed for one in report.oracle):
         why = outside or "every test skips itself"
-        return update | _ended(
-            ctx, "environment", f"The program shows no failure: {why}."
-        )
+        return update | _ended(ctx, "environment", f"The program shows no failure: {why}.")
     if outside:
         ctx.emit(Notice(level="warning", text=f"{outside}."))
     if report.passed:
@@ -160,7 +156,6 @@ def _passes_now(ctx: Context, report: Report) -> State:
 
 
 def _flaky_end(ctx: Context, flaky: str) -> State:
-    """Ends a run without a deterministic failure."""
     return _ended(ctx, "flaky_tests", (
         f"{flaky}. No repair is searched for. First fix what differs between runs (randomness, "
         "the time, the order of a set, threads)."

@@ -40,11 +40,11 @@ async def repair(state: State, ctx: Context) -> State:
 
 async def attempt(state: State, ctx: Context) -> State:
     """Asks the generator for one repair and judges it."""
-    rounds = ctx.rounds(state)
+    iterations = ctx.rounds(state)
     place = state.get("place", 0)
     if may_ask(ctx):
         bound = ctx.seconds_left - least_s(ctx) if state["approach"] == "tournament" else None
-        found = await _bounded(state, ctx, rounds, place, bound)
+        found = await _bounded(state, ctx, iterations, place, bound)
     else:
         found = Try(fault="no time was left to ask the generator", candidates=0)
     return {"candidates_now": [
@@ -53,13 +53,13 @@ async def attempt(state: State, ctx: Context) -> State:
 
 
 async def _bounded(
-    state: State, ctx: Context, rounds: Iterations, place: int, seconds: float | None
+    state: State, ctx: Context, iterations: Iterations, place: int, seconds: float | None
 ) -> Try:
     """Asks for one repair within `seconds`; a late or capped answer does not end a tournament."""
     try:
         async with asyncio.timeout(seconds) as clock:
             return await attempt_repair(
-                attempt_of(state, ctx), ctx, state["approach"], rounds.told, place
+                attempt_of(state, ctx), ctx, state["approach"], iterations.told, place
             )
     except TimeoutError:
         if not clock.expired():

@@ -39,9 +39,9 @@ async def _after_search(state: State, ctx: Context) -> State:
     if not key and state.get("reserve_id"):
         return _from_reserve(state, ctx)
     if key:
-        rivals = state["proposed_rivals_id"]
+        rivals_key = state["proposed_rivals_id"]
         solution = ctx.store.get(key, Solution)
-        others = ctx.store.get(rivals, Alternatives) if rivals else None
+        others = ctx.store.get(rivals_key, Alternatives) if rivals_key else None
         suite = ctx.store.get(state["suite_id"], Suite)
         if others is not None:
             solution, others = await predicted(ctx, suite, solution, others)
@@ -118,9 +118,7 @@ def _feedback(one: Try, base: Solution) -> str:
     return f"{diff}\n{' '.join(one.fault.split())}".strip()
 
 
-def _taken(
-    state: State, ctx: Context, solution: Solution, others: Alternatives | None
-) -> State:
+def _taken(state: State, ctx: Context, solution: Solution, others: Alternatives | None) -> State:
     number = state["iteration"] + 1
     base = ctx.store.get(state["base_id"], Solution)
     strategy: Strategy = "search" if state["approach"] == "search" else "model"
@@ -154,8 +152,8 @@ def _next(
                 "solution_id": ctx.store.put(chosen.solution),
                 "report_id": ctx.store.put(chosen.report),
             }
-    rounds = ctx.store.get(update["rounds_id"], Iterations)
-    following = go_on(state, ctx, rounds)
+    iterations = ctx.store.get(update["rounds_id"], Iterations)
+    following = go_on(state, ctx, iterations)
     if isinstance(following, NoMore):
         return update | stopped(ctx, following.why, found)
     return update | begun(state, ctx, following, found)
