@@ -28,7 +28,7 @@ from agent.proof.confidence import confidence
 from agent.target.errors import NotFixable
 from agent.verify.judge import check
 from agent.verify.project.suite_run import SuiteRun, gone, run_suite
-from agent.verify.project.suite_run import laid as files_of
+from agent.verify.project.suite_run import project_files as files_of
 from evaluation.lines import Lines, count, for_each, positive
 from evaluation.planted import (
     PROJECTS,

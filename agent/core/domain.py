@@ -251,7 +251,7 @@ class Solution(Value):
             if before.get(path) != after.get(path)
         )
 
-    def seen_at(self, entry: str) -> Solution:
+    def with_entry(self, entry: str) -> Solution:
         """The program with another of its files as the entry."""
         return self if entry == self.entry else self.model_copy(update={"entry": entry})
 
@@ -289,7 +289,7 @@ class Project(Value):
     """Folders that modules are imported from, the likeliest first; "" is the project root."""
     arguments: tuple[str, ...] = ()
     editable: tuple[str, ...] = ()
-    aside: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     """Node ids of tests that failed before and are not to be repaired."""
     tests: tuple[str, ...] = ()
     """Node ids of its suite before the repair; a repair must not lose any of them."""
@@ -383,7 +383,7 @@ class Verdict(Value):
     """Why a pass is not `isolated`."""
     doubt: str = ""
     """Why the pass or skip is not believed; empty if it is."""
-    aside: str = ""
+    excluded: str = ""
     """Why the test is excluded, so that its failure does not count; empty if it counts."""
     vacuous: bool = False
     """The test passes even when the program returns wrong values, so it is no evidence."""
@@ -410,14 +410,14 @@ class Verdict(Value):
         """The status shown to users."""
         if self.doubt:
             return "not believed"
-        if self.aside:
+        if self.excluded:
             return "excluded"
         return "vacuous" if self.passed and self.vacuous else self.status
 
     @property
     def fails(self) -> bool:
         """Whether it neither passes nor is skipped or excluded."""
-        if self.aside or (self.status in EXCLUDED and not self.doubt):
+        if self.excluded or (self.status in EXCLUDED and not self.doubt):
             return False
         return not self.passed
 
@@ -428,13 +428,13 @@ class Report(Value):
     solution: str
     verdicts: tuple[Verdict, ...] = ()
     ending: Ending | None = None
-    astray: str = ""
+    wrong_file: str = ""
     """The file that the tests imported instead of the program, in words; else empty."""
 
     @property
     def passed(self) -> bool:
         """Whether no deciding test fails; without a trusted pass the program must not crash."""
-        if self.failing or self.astray:
+        if self.failing or self.wrong_file:
             return False
         decided = any(verdict.passed for verdict in self.trusted)
         return decided or self.ending is None or not self.ending.crashed
@@ -611,7 +611,7 @@ class Diagnosis(Value):
     fixable: bool = True
     cause: str
     evidence: tuple[str, ...] = ()
-    blamed: tuple[SuspiciousLine, ...] = ()
+    suspicious_lines: tuple[SuspiciousLine, ...] = ()
     confidence: float = 0.5
     suggests: Approach | None = None
 
@@ -628,18 +628,18 @@ class Evidence(Value):
     """Changed inputs on which the repaired program raised no new error."""
     new_failures: tuple[str, ...] = ()
     """Inputs on which it raises or hangs although the original program returned a value."""
-    wavering: tuple[str, ...] = ()
+    inconsistent: tuple[str, ...] = ()
     """Calls of the tests whose result differs when run among the changed inputs."""
     others: int = 0
     refuted: int = 0
     """Competing patches that pass the tests shown to the search and fail a held-out one."""
-    siblings: int = 0
+    variants_tried: int = 0
     """Variants of the repair that were tried."""
-    unwatched: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
     """Changed conditions of which the tests cover only one branch."""
     doubts: tuple[str, ...] = ()
     """Changed inputs that the program rejected before and accepts now, in words."""
-    unsettled: str = ""
+    inconclusive: str = ""
     """Which of the checks above ran out of time, in words."""
     mutants: int = 0
     """Mutants of the repaired lines, without equivalent ones and the original program."""

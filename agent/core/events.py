@@ -249,7 +249,7 @@ class Proved(Proof):
     def settles_competition(self) -> bool:
         """Whether all tests, including held-out ones, refuted every other behaviour."""
         evidence = self.evidence
-        return evidence is not None and not evidence.others and not evidence.unsettled
+        return evidence is not None and not evidence.others and not evidence.inconclusive
 
 
 class LessonLearned(Value):

@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-aside = asyncio.to_thread
+in_thread = asyncio.to_thread
 """Runs slow synchronous work in a thread, so that the event loop is not blocked."""
 
 

@@ -48,9 +48,9 @@ class Suite(Value):
     """A held-out test failed once and was shown; passing it proves nothing more."""
     unheld: Unheld = ""
     """Why no test could be held out although there are enough."""
-    aside: Mapping[str, str] = Field(default_factory=dict)
+    excluded: Mapping[str, str] = Field(default_factory=dict)
     """Names of excluded derived tests, and why."""
-    heard: tuple[str, ...] = ()
+    validated: tuple[str, ...] = ()
     """Names of derived tests that were validated because a program failed them."""
     flaky: tuple[str, ...] = ()
     """Tests that fail only in some runs of the first program; a repair must always pass them."""
@@ -98,7 +98,7 @@ class Suite(Value):
         deciding = VETOING_ORIGINS if self.is_specified else VETOING_ORIGINS | DERIVED_ORIGINS
         return tuple(
             test for test in self.visible
-            if test.origin in deciding and test.name not in self.aside
+            if test.origin in deciding and test.name not in self.excluded
         )
 
     def ruled(self, report: Report) -> Report:
@@ -107,12 +107,12 @@ class Suite(Value):
         return report.model_copy(update={"verdicts": tuple(
             one.model_copy(update={
                 "origin": origins.get(one.test, one.origin),
-                "aside": self.aside.get(one.test, one.aside),
+                "excluded": self.excluded.get(one.test, one.excluded),
             })
             for one in report.verdicts
         )})
 
-    def seen_of(self, report: Report) -> Report:
+    def without_held_out(self, report: Report) -> Report:
         """The report without held-out tests, for the repairing step."""
         held = {test.name for test in self.held_out}
         verdicts = tuple(verdict for verdict in report.verdicts if verdict.test not in held)
@@ -195,7 +195,7 @@ class State(TypedDict, total=False):
     candidates: int
     failed_edits: int
     """The number of a person's programs that failed since one passed."""
-    edit_told: str
+    edit_feedback: str
     edit_tried: str
     edited: bool
     """A person just changed the program, which is judged next."""
@@ -224,7 +224,7 @@ class State(TypedDict, total=False):
     """The first failure, as stored in the fix memory; may be absent."""
     outcome: RunOutcome | None
     reason: str
-    helped: bool
+    asked_person: bool
     """A person was asked what else to try, and gave no hint."""
     stopped: Stop | None
     proof: ProofLevel
@@ -267,7 +267,7 @@ class Iteration(Value):
     better: bool = False
     refuted: bool = False
     """Its program passed the visible tests and failed another test."""
-    told: str = ""
+    feedback: str = ""
     """The text about it for the next iteration: the change, and what was wrong with it."""
 
 
@@ -277,9 +277,9 @@ class Iterations(Value):
     """Objections of reviewers against programs that passed."""
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def feedback(self) -> tuple[str, ...]:
         """The texts about earlier iterations with models, and the reviewers' objections."""
-        tried = [one.told for one in self.all if one.told and one.approach != "search"]
+        tried = [one.feedback for one in self.all if one.feedback and one.approach != "search"]
         return (*dict.fromkeys(tried), *self.notes)
 
     def with_note(self, note: str) -> Iterations:

@@ -109,8 +109,8 @@ async def judged(
     jail = await session.jail(task)
     say(f"sandbox: {jail.words}", "dim")
     report = await session.judge(task, task.solution, visitor or OWNER)
-    if report.astray:
-        raise NotFixable("invalid_tests", report.astray)
+    if report.wrong_file:
+        raise NotFixable("invalid_tests", report.wrong_file)
     report = with_outside_failures(report, task)
     aside = outside_failure_words(report)
     if aside:

@@ -142,7 +142,7 @@ class Context:
             for verdict in known.verdicts
             if verdict.test in origins
         )
-        apart = tuple(v for v in known.verdicts if v.aside and v.test not in origins)
+        apart = tuple(v for v in known.verdicts if v.excluded and v.test not in origins)
         verdicts = (*verdicts, *apart)
         names = {verdict.test for verdict in verdicts}
         fresh = [

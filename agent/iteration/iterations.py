@@ -41,7 +41,7 @@ def attempt_of(state: State, ctx: Context) -> Attempt:
     return Attempt(
         solution=ctx.store.get(key, Solution),
         tests=tuple(test for test in suite.oracle if test.name not in suite.flaky),
-        report=suite.seen_of(ctx.store.get(state["report_id"], Report)),
+        report=suite.without_held_out(ctx.store.get(state["report_id"], Report)),
         diagnosis=ctx.store.get(state["diagnosis_id"], Diagnosis),
         together=bool(suite.together), is_second=bool(state.get("doubtful_id")),
         nearer=ctx.store.get(state["solution_id"], Solution) if refuted else None,
@@ -121,10 +121,10 @@ def is_small(ctx: Context) -> bool:
 def begun(state: State, ctx: Context, approach: Approach, found: Iteration) -> State:
     """The next round; the first that asks a model says so, and has the failure diagnosed by one."""
     paid = state.get("paid", False)
-    if approach != "search" and not paid and found.told and ctx.task.solution is not None:
+    if approach != "search" and not paid and found.feedback and ctx.task.solution is not None:
         model = ctx.plan.of(GENERATOR)
         ctx.emit(Notice(level="info", text=(
-            f"No repair was found without a model ({found.told}). From here on models are asked"
+            f"No repair was found without a model ({found.feedback}). From here on models are asked"
             f"{f', {model.words} for a repair' if model else ''}."
         )))
     return {
@@ -136,7 +136,7 @@ def begun(state: State, ctx: Context, approach: Approach, found: Iteration) -> S
 def stopped(ctx: Context, why: Stop, found: Iteration) -> State:
     if ctx.plan.of(GENERATOR) is not None and not may_ask(ctx):
         return time_is_over(ctx)
-    last = found.told.splitlines()[-1] if found.told else ""
+    last = found.feedback.splitlines()[-1] if found.feedback else ""
     if last and found.approach != "search":
         last = f"the last try {last}"
     if found.refuted:  # only its change is reported

@@ -92,7 +92,7 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
     project = ctx.task.project
     if project is not None:
         for path in project.editable:
-            text = attempt.solution.seen_at(path).text
+            text = attempt.solution.with_entry(path).text
             if not compiles(text):
                 return await _compiling(attempt, path, text, verify)
     found = await _searched(attempt, ctx, attempt.solution, attempt.report, verify, 1.0)
@@ -245,7 +245,7 @@ def _named(
     """A suspect for readers: its likeliest functions by their names."""
     names = {
         min([node.lineno, *(one.lineno for one in node.decorator_list)]): node.name
-        for node in nodes_of(solution.seen_at(suspect.file).text)
+        for node in nodes_of(solution.with_entry(suspect.file).text)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     likely = sorted(suspect.functions.items(), key=lambda one: (-one[1], one[0]))

@@ -129,8 +129,8 @@ def edited_suite(
                       "of them by its name.")
     return shown.model_copy(update={
         "visible": visible,
-        "aside": {name: why for name, why in shown.aside.items() if name not in removed},
-        "heard": tuple(name for name in shown.heard if name not in removed),
+        "excluded": {name: why for name, why in shown.excluded.items() if name not in removed},
+        "validated": tuple(name for name in shown.validated if name not in removed),
         "flaky": tuple(name for name in shown.flaky if name not in removed),
         "together": tuple(name for name in shown.together if name not in removed),
         "unheld": "edited" if suite.held_out else suite.unheld,
@@ -146,7 +146,7 @@ def edited_program(program: Solution, code: Mapping[str, str]) -> Solution:
         raise BadFork(f"That program has no file {unknown[0]}. Files: {', '.join(sorted(known))}.")
     for text in texts.values():
         refuse_unwritable(text)
-    edited = program.with_texts(texts).seen_at(program.entry)
+    edited = program.with_texts(texts).with_entry(program.entry)
     return edited.model_copy(update={"origin": "user", "note": "edited"})
 
 
@@ -177,6 +177,6 @@ def _first_report(base: str, log: Sequence[Stamped], suite: Suite, store: Store)
     for entry in log:
         if isinstance(entry.event, Judged) and entry.event.report.solution == base:
             report: Report = entry.event.report
-            left = tuple(one for one in report.verdicts if one.test in names or one.aside)
+            left = tuple(one for one in report.verdicts if one.test in names or one.excluded)
             return {"report_id": store.put(report.model_copy(update={"verdicts": left}))}
     return {}

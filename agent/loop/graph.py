@@ -144,7 +144,7 @@ def finish_or_help(state: State, runtime: Runtime[Context]) -> str:
     """Finishes, or asks the reviewing user once for help if all approaches failed."""
     tried = state.get("stopped") in ("iterations", "stuck", "no_model")
     reviews = runtime.context.settings.autonomy_level != "full_auto"
-    return "help" if tried and reviews and not state.get("helped") else "finish"
+    return "help" if tried and reviews and not state.get("asked_person") else "finish"
 
 
 async def after_help(state: State, runtime: Runtime[Context]) -> str:

@@ -55,7 +55,7 @@ from agent.report.result import fold
 from agent.report.waiting import ForStep, pending
 from agent.report.words import STEP_WORDS, step_words
 from agent.search.ranking.question import BadAnswer, answered_test
-from agent.verify.jail_level import jail_seen
+from agent.verify.jail_level import jail_status
 from llm import LlmError, ModelPlan, NoModel, Reply, Usage
 from llm.budget import Caps
 from llm.errors import NeedsKey, OverBudget
@@ -202,7 +202,7 @@ class Run:
     async def _jail(self) -> JailStatus:
         sandbox = self._shared.sandbox
         try:
-            return await jail_seen(sandbox, self.task)
+            return await jail_status(sandbox, self.task)
         except SandboxError as error:
             # The run's first job fails with the same error, which ends the run.
             return JailStatus(words=f"{sandbox.name}: {error}")

@@ -29,7 +29,7 @@ from agent.memory import Memory
 from agent.report.waiting import End, ForStep, GoOn, read_answer
 from agent.target.errors import BadInput
 from agent.target.task import refuse_unwritable
-from agent.verify.jail_level import jail_seen
+from agent.verify.jail_level import jail_status
 from agent.verify.judge import check
 from llm import Connection, ModelPlan, NoProvider, Provider, open_provider
 from llm.redaction import redacted_logs
@@ -291,7 +291,7 @@ class Session:
 
     async def jail(self, task: Task | None = None) -> JailStatus:
         """Returns the isolation level of the sandbox for a task. Raises: SandboxError."""
-        return await jail_seen(self.sandbox, task)
+        return await jail_status(self.sandbox, task)
 
     def asking(
         self, task: Task, emit: Callable[[Event], Stamped], budget_s: float | None = None

@@ -69,7 +69,7 @@ async def gather_evidence(
     except TimeoutError:
         unsettled = "the look at changed inputs and slips did not come to an end"
         return replace(
-            found, evidence=found.evidence.model_copy(update={"unsettled": unsettled})
+            found, evidence=found.evidence.model_copy(update={"inconclusive": unsettled})
         )
 
 
@@ -88,13 +88,13 @@ async def _gathered(case: ProofCase, seen: Evidence, budget_s: float) -> Evidenc
 
 def holds_at_e1(seen: Evidence) -> bool:
     """Whether something else is known to fit, or one side of a changed condition to be open."""
-    return bool(seen.others or seen.unwatched)
+    return bool(seen.others or seen.uncovered)
 
 
 def reaches_e3(seen: Evidence) -> bool:
     """Whether changed inputs, and what else fits the tests, let a repair be called E3."""
-    refuted = seen.new_failures or seen.wavering or seen.doubts or holds_at_e1(seen)
-    return seen.probes >= ENOUGH_PROBES and not refuted and not seen.unsettled
+    refuted = seen.new_failures or seen.inconsistent or seen.doubts or holds_at_e1(seen)
+    return seen.probes >= ENOUGH_PROBES and not refuted and not seen.inconclusive
 
 
 async def _ask(
@@ -177,9 +177,9 @@ async def _probed(case: ProofCase, known_of: Evidence, until: float) -> Evidence
     ]
     return known_of.model_copy(update={
         "probes": len(called) - len(new) - len(unasked), "new_failures": tuple(new),
-        "wavering": tuple(dict.fromkeys(wavering)),
+        "inconsistent": tuple(dict.fromkeys(wavering)),
         "doubts": tuple(accepted[:1]),
-        "unsettled": known_of.unsettled or (
+        "inconclusive": known_of.inconclusive or (
             "" if time.monotonic() < until else "the changed inputs were not all tried"
         ),
     })

@@ -80,7 +80,7 @@ async def rivalry(case: ProofCase, judge: Judge, until: float, left_s: float) ->
     """Looks for rivals: those that are known until a moment of the monotonic clock, then around
     the repair. Only a run whose `left_s` seconds are over cuts that short."""
     known = await _known(case, judge, until)
-    if known.others or known.unsettled:
+    if known.others or known.inconclusive:
         return ProofEvidence(known)
     try:
         async with asyncio.timeout(left_s):
@@ -89,7 +89,7 @@ async def rivalry(case: ProofCase, judge: Judge, until: float, left_s: float) ->
             return replace(found, evidence=evidence)
     except TimeoutError:
         unsettled = "what else might stand in its place was not all tried"
-        return ProofEvidence(known.model_copy(update={"unsettled": unsettled}))
+        return ProofEvidence(known.model_copy(update={"inconclusive": unsettled}))
 
 
 async def _known(case: ProofCase, judge: Judge, until: float) -> Evidence:
@@ -107,7 +107,7 @@ async def _known(case: ProofCase, judge: Judge, until: float) -> Evidence:
         else:
             others += one.confirmed
             left = "other repairs were not all judged by all tests"
-    return Evidence(others=others, refuted=refuted, unsettled=left)
+    return Evidence(others=others, refuted=refuted, inconclusive=left)
 
 
 async def _around(case: ProofCase, judge: Judge) -> ProofEvidence:
@@ -132,8 +132,9 @@ async def _around(case: ProofCase, judge: Judge) -> ProofEvidence:
         own = Alternative(solution=case.repaired, answers=found.own, confirmed=True)
         alternatives = Alternatives(calls=found.calls, behaviours=(own, *rivals))
     return ProofEvidence(Evidence(
-        others=len(rivals), siblings=len(near.texts), unwatched=tuple(dict.fromkeys(unwatched)),
-        unsettled=f"{near.cut} of the repair's siblings were not tried" if near.cut else "",
+        others=len(rivals), variants_tried=len(near.texts),
+        uncovered=tuple(dict.fromkeys(unwatched)),
+        inconclusive=f"{near.cut} of the repair's siblings were not tried" if near.cut else "",
     ), alternatives)
 
 

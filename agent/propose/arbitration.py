@@ -108,7 +108,7 @@ def in_dispute(suite: Suite, report: Report) -> tuple[Verdict, ...]:
     """Returns failing derived tests that are not validated yet; adversarial calls only if no test
     of the user specifies the program."""
     derived = {"spec"} if suite.is_specified else {"spec", "adversarial"}
-    known = {*suite.heard, *suite.aside}
+    known = {*suite.validated, *suite.excluded}
     return tuple(
         one for one in report.verdicts
         if one.origin in derived and one.fails and one.test not in known
@@ -146,7 +146,7 @@ def _add_earlier_programs(ctx: Context, solution: Solution, cases: Sequence[Disp
     }
     newest.pop(own, None)
     for report in newest.values():
-        if any(one.fails and not one.aside for one in report.oracle):
+        if any(one.fails and not one.excluded for one in report.oracle):
             continue
         passed = {one.test for one in report.verdicts if one.passed}
         for case in cases:

@@ -27,7 +27,7 @@ from agent.tools.debugging import DebuggerTools, Scene
 from agent.tools.registry import ToolRegistry
 from agent.tools.standard import WorkspaceTools
 from agent.tools.workspace import Workspace, is_inside
-from agent.verify.project.suite_run import laid
+from agent.verify.project.suite_run import project_files
 from llm import Message
 from llm.asking.prompts import fenced, mark_for
 from sandbox import SandboxError
@@ -74,7 +74,7 @@ def debugger_tools(
 
     DebuggerTools(Scene(
         task=task.model_copy(update={"support": support}), solution=solution,
-        tests=suite.visible, report=suite.seen_of(report),
+        tests=suite.visible, report=suite.without_held_out(report),
         programs={
             entry.event.iteration: entry.event.solution for entry in ctx.log()
             if isinstance(entry.event, CodeWritten)
@@ -98,7 +98,7 @@ def debugger_tools(
 
 def readable_files(task: Task, solution: Solution, suite: Suite) -> dict[str, str]:
     """The texts of the program's and support files, without the text of held-out tests."""
-    files = laid(task, solution)
+    files = project_files(task, solution)
     own = {file.path for file in solution.files}
     for test in suite.held_out:
         file = test.file if isinstance(test, Script) else ""

@@ -250,7 +250,8 @@ async def _ask_for_repair(
     suspected = suspects_of(ctx.log(), solution)
     question = repair_question(
         ctx.task, solution, attempt.report, attempt.tests, found=words_of(diagnosis),
-        blamed=diagnosis.blamed, suspected=suspected, known=_lessons(ctx), attempts=attempts,
+        suspicious_lines=diagnosis.suspicious_lines, suspected=suspected, known=_lessons(ctx),
+        attempts=attempts,
         values=() if project is None else await values_seen(attempt, ctx, project, suspected[0]),
     )
     if not is_one_file(ctx.task, solution):

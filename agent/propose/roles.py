@@ -87,7 +87,7 @@ class RootCause(Value):
         """Converts a rule-based diagnosis."""
         return cls(
             cause=brief(found.cause, 300), category=found.category,
-            lines=tuple(one.line for one in found.blamed[:MAX_LINES]),
+            lines=tuple(one.line for one in found.suspicious_lines[:MAX_LINES]),
             fixable=found.fixable, confidence=round(found.confidence * 100),
         )
 

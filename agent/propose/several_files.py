@@ -17,7 +17,7 @@ from agent.target.repository.tree import is_test_code
 from agent.target.task import PASTED
 from agent.tools.errors import BadPath
 from agent.tools.workspace import inside
-from agent.verify.project.suite_run import laid
+from agent.verify.project.suite_run import project_files
 from llm import BadReply
 from llm.asking.answers import edited_files, edits_by_file, files_of
 
@@ -110,7 +110,7 @@ async def values_seen(
         return []
     nodes = failing_nodes(attempt.tests, attempt.report)
     async with open_suite(
-        laid(ctx.task, attempt.solution), project, ctx.task.sites, ctx.sandbox
+        project_files(ctx.task, attempt.solution), project, ctx.task.sites, ctx.sandbox
     ) as suite:
         numbers = [number for number, node in enumerate(suite.nodes) if node in nodes]
         numbers = numbers[:MAX_TRACED]

@@ -39,10 +39,10 @@ OUTPUT = "# output: all that the program prints"
 """The header of tests that read the program's output."""
 
 
-def suspects(blamed: Sequence[SuspiciousLine]) -> str:
+def suspects(suspicious_lines: Sequence[SuspiciousLine]) -> str:
     """The suspicious lines with their variable values."""
     lines = []
-    for one in blamed:
+    for one in suspicious_lines:
         lines.append(f"line {one.line} ({one.suspicion:.2f}): {one.text}")
         lines += [f"    {name} = {value}" for name, value in one.values]
     return "\n".join(lines)
@@ -107,15 +107,16 @@ def is_one_file(task: Task, solution: Solution) -> bool:
 
 def repair_question(
     task: Task, solution: Solution, report: Report, cases: Sequence[TestCase], *,
-    found: str = "", blamed: Sequence[SuspiciousLine] = (), suspected: Sequence[SuspectFile] = (),
-    values: Sequence[str] = (), known: Sequence[str] = (), attempts: Sequence[str] = (),
+    found: str = "", suspicious_lines: Sequence[SuspiciousLine] = (),
+    suspected: Sequence[SuspectFile] = (), values: Sequence[str] = (),
+    known: Sequence[str] = (), attempts: Sequence[str] = (),
 ) -> dict[str, str]:
     """The variables of the generator's repair templates for one file, or of `edit_files`.
 
     Args:
         cases: The tests; only failing ones are shown.
         found: The diagnosis.
-        blamed: The suspicious lines of a program that is no project.
+        suspicious_lines: The suspicious lines of a program that is no project.
         suspected: The suspicious files, the most suspicious first.
         values: Variable values in the most suspicious file.
         known: Lessons.
@@ -126,7 +127,7 @@ def repair_question(
     variables = {
         "task": task.text, "tests": tests_of(task, failing),
         "failures": failures(report), "diagnosis": found,
-        "suspects": named_suspects(suspected, values) if in_project else suspects(blamed),
+        "suspects": named_suspects(suspected, values) if in_project else suspects(suspicious_lines),
         "lessons": lessons(known), "attempts": "\n\n".join(attempts),
     }
     if is_one_file(task, solution):
@@ -157,7 +158,7 @@ def shown_files(
     parts: list[str] = []
     chars_left = MAX_SHOWN
     for one in suspected:
-        text = "\n".join(_excerpt(solution.seen_at(one.file).text, one, line_format))
+        text = "\n".join(_excerpt(solution.with_entry(one.file).text, one, line_format))
         if parts and len(text) > chars_left:
             break
         chars_left -= len(text)

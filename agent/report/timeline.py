@@ -179,7 +179,7 @@ def with_excluded(report: Report, *others: Report) -> Report:
     judged = {verdict.name for verdict in report.verdicts}
     excluded = {
         verdict.name: verdict for other in others for verdict in other.verdicts
-        if verdict.aside and verdict.name not in judged
+        if verdict.excluded and verdict.name not in judged
     }
     return report.model_copy(update={"verdicts": (*report.verdicts, *excluded.values())})
 

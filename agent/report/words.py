@@ -563,8 +563,8 @@ def verdict_words(verdict: Verdict) -> list[str]:
     status = "passes" if verdict.status == "passed" else verdict.status
     if verdict.doubt:
         return [f"{status}, not believed: {verdict.doubt}"]
-    if verdict.aside:
-        return [f"{status}, excluded: {verdict.aside}"]
+    if verdict.excluded:
+        return [f"{status}, excluded: {verdict.excluded}"]
     limits = []
     if verdict.standing == "vacuous":
         limits.append(f"{STATUS_SYMBOLS['vacuous'].meaning}: no evidence")
@@ -590,8 +590,8 @@ def doubt_words(evidence: Evidence) -> list[str]:
     """Lists the evidence against a proof above E2, one line for each item."""
     return [
         *(f"fails now, returned a value before: {call}" for call in evidence.new_failures),
-        *(f"gives another result among other calls: {call}" for call in evidence.wavering),
-        *(f"no test covers both branches of: {condition}" for condition in evidence.unwatched),
+        *(f"gives another result among other calls: {call}" for call in evidence.inconsistent),
+        *(f"no test covers both branches of: {condition}" for condition in evidence.uncovered),
         *(f"doubtful: {doubt}" for doubt in evidence.doubts),
         *(f"no test detects: {note}" for note in evidence.survivors),
         *(f"different result in a re-run: {name}" for name in evidence.disagreeing),

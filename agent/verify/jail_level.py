@@ -10,7 +10,7 @@ from sandbox import Job, Sandbox
 from sandbox.levels import LEVEL_MEANINGS, Isolation, JailLevel
 
 
-async def jail_seen(sandbox: Sandbox, task: Task | None = None) -> JailStatus:
+async def jail_status(sandbox: Sandbox, task: Task | None = None) -> JailStatus:
     """The isolation measured on the interpreter that the judge will use for a task.
 
     Raises `SandboxError`.

@@ -23,7 +23,7 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.core.loops import aside
+from agent.core.loops import in_thread
 from agent.verify import belief, jail_modules
 from agent.verify.belief import RunEvidence
 from agent.verify.confirmation import confirm
@@ -84,7 +84,7 @@ async def check(
     reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
     if run_program is None:
         run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)
-    await aside(mask, solution.text)
+    await in_thread(mask, solution.text)
 
     async def judge(
         tests: Sequence[TestCase], bench: _Bench, run_program: bool = run_program
@@ -103,7 +103,7 @@ async def check(
             )
         return Report(
             solution=solution.id, verdicts=_unique(verdicts), ending=ending,
-            astray=next(iter(bench.astray), ""),
+            wrong_file=next(iter(bench.wrong_file), ""),
         )
 
     async def run_again(
@@ -142,7 +142,7 @@ class _Bench:
     asks: bool = True
     found: dict[int, list[Verdict]] = field(default_factory=dict)
     """Verdicts by the `id` of their test, since two tests may have the same name."""
-    astray: list[str] = field(default_factory=list)
+    wrong_file: list[str] = field(default_factory=list)
     """Messages about files that tests ran in place of the program."""
 
     async def verdicts(self, tests: Sequence[TestCase], output: str) -> list[Verdict]:
@@ -186,7 +186,7 @@ class _Bench:
         )
         nothing = RunEvidence({"message": plain.problem or "it did not run"})
         found = [(test, rows.get(str(number), nothing)) for number, test in enumerate(tests)]
-        for test, evidence in zip(tests, await aside(self._with_text, found), strict=True):
+        for test, evidence in zip(tests, await in_thread(self._with_text, found), strict=True):
             self.found[id(test)] = [belief.verdict(test, test.name, evidence)]
 
     async def _judge_file(self, code: str, tests: list[TestCase]) -> None:
@@ -201,7 +201,7 @@ class _Bench:
         )
         own = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
         if message := wrong_file(self.subject, plain, code, own=own):
-            self.astray.append(message)
+            self.wrong_file.append(message)
         by_node: dict[str, list[str]] = {}
         for name in rows:
             for node in nodes_above(name):
@@ -213,7 +213,7 @@ class _Bench:
                 mine[test.name if node == REST else node] = RunEvidence(
                     _uncollected(node, plain, self.subject.all_modules)
                 )
-            evidence = await aside(self._with_text, [(test, one) for one in mine.values()])
+            evidence = await in_thread(self._with_text, [(test, one) for one in mine.values()])
             self.found[id(test)] = [
                 belief.verdict(
                     test, name if node == REST else test.name + name.removeprefix(node), one

@@ -92,7 +92,7 @@ def _evidence(found: Evidence, lacks: str) -> str:
     contain."""
     figures = fact_list(
         ("changed inputs", f"{found.probes:,} cause no new error" if found.probes else ""),
-        ("patch variants", f"{found.siblings} tried instead" if found.siblings else ""),
+        ("patch variants", f"{found.variants_tried} tried instead" if found.variants_tried else ""),
         ("mutations", f"{found.killed} of {found.mutants} detected" if found.mutants else ""),
         ("without effect", f"{found.equivalent} mutations left out" if found.equivalent else ""),
         ("re-runs", f"{found.reruns} with other seeds" if found.reruns else ""),

@@ -177,7 +177,8 @@ def _verdict(verdict: Verdict, column: Column) -> str:
         word = escaped(notes.pop(0), 600)
     if verdict.passed and verdict.integrity == "isolated":
         notes.append(verdict.integrity)
-    if verdict.standing == "error" and column.diagnosis is not None and column.diagnosis.blamed:
+    found = column.diagnosis
+    if verdict.standing == "error" and found is not None and found.suspicious_lines:
         notes.append("see the marked lines under “Diagnosis”")
     slug = verdict.standing.replace(" ", "-")
     facts = fact_list(("call", verdict.call), *verdict_facts(verdict), limit=LONGEST_VALUE)

@@ -210,7 +210,7 @@ def _cause(found: Diagnosis, text: str) -> str:
     evidence = "".join(f"<li>{escaped(item, 600)}</li>" for item in found.evidence)
     fixable = "" if found.fixable else '<p class="note">No edit of this program can help.</p>'
     lines = text.splitlines() if text else []
-    suspicious = {one.line: one for one in found.blamed}
+    suspicious = {one.line: one for one in found.suspicious_lines}
     code = "".join(_lines(lines, suspicious)) if suspicious else ""
     return (
         f'<p class="cause">{escaped(found.cause, 1_000)}'

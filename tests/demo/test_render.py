@@ -105,7 +105,9 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         Judged(iteration=0, report=Report(solution="s", verdicts=verdicts, ending=ending)),
         e.Diagnosed(iteration=0, diagnosis=d.Diagnosis(
             category="crash", fixable=False, cause=text, evidence=(text,),
-            blamed=(d.SuspiciousLine(line=1, suspicion=0.5, text=text, values=((text, text),)),),
+            suspicious_lines=(
+                d.SuspiciousLine(line=1, suspicion=0.5, text=text, values=((text, text),)),
+            ),
         )),
         e.Searched(candidates=1, plausible=0, best_passed=0, total=1, wall_s=1.0, note=text),
         e.Recalled(hit=True, note=text),
@@ -113,7 +115,7 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         e.PartialFound(diff=diff, passed=0, total=1, note=text),
         e.Critiqued(verdict="reject", note=text), e.Ambiguous(iteration=1, rivals=rivals),
         e.Proved(level="E2", why=text, evidence=d.Evidence(
-            probes=1, new_failures=(text,), wavering=(text,), others=1, mutants=2, killed=1,
+            probes=1, new_failures=(text,), inconsistent=(text,), others=1, mutants=2, killed=1,
             survivors=(text,), equivalent=1, reruns=5, disagreeing=(text,), unsettled=text,
             cut=text,
         )),
@@ -346,10 +348,10 @@ def test_each_level_of_proof_has_a_look_of_its_own(level: d.ProofLevel) -> None:
 
 def test_suspicion_is_told_in_words_and_only_where_it_tells_lines_apart() -> None:
     def marked(*suspicion: float) -> list[str]:
-        blamed = tuple(
+        lines = tuple(
             d.SuspiciousLine(line=n, suspicion=one) for n, one in enumerate(suspicion, 1)
         )
-        found = d.Diagnosis(category="crash", cause="it is", blamed=blamed, confidence=0.6)
+        found = d.Diagnosis(category="crash", cause="it is", suspicious_lines=lines, confidence=0.6)
         one, *rest = recorded("healed")
         log = [stamped.model_copy(update={"event": stamped.event.model_copy(
             update={"diagnosis": found}

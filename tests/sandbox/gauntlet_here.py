@@ -20,7 +20,7 @@ from sandbox.contract import HONEST_CHECKS, ContractCheck, Finding, findings
 from sandbox.jail import JailSandbox
 
 
-async def seen_at(level: str, some: slice, world: World) -> dict[str, Any]:
+async def with_entry(level: str, some: slice, world: World) -> dict[str, Any]:
     sandbox = JailSandbox(at_most=level)  # type: ignore[arg-type]
     seen = await gauntlet(sandbox, world, ATTACKS[some])
 
@@ -40,7 +40,7 @@ async def main() -> None:
     part, *levels = sys.argv[1:]
     async with World() as world:
         print(json.dumps([
-            await seen_at(level, slice(place % int(part), None, int(part)), world)
+            await with_entry(level, slice(place % int(part), None, int(part)), world)
             for place, level in enumerate(levels)
         ]))
 

@@ -285,4 +285,4 @@ def result_without_edit(inspected: Inspection, believed: Report | None = None) -
 def _with_excluded(inspected: Inspection) -> Project:
     run, wanted = inspected.run, {*inspected.wanted}
     others = tuple(node for node in run.failing if node not in wanted)
-    return inspected.project.model_copy(update={"aside": others, "tests": tuple(run.rows)})
+    return inspected.project.model_copy(update={"excluded": others, "tests": tuple(run.rows)})

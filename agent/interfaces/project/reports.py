@@ -132,7 +132,7 @@ def _shown(result: Result, judged: str) -> Iterator[str]:
     lines = [f"- {line}" for line in claim_lines(result)]
     if result.report is not None:
         lines.append(f"- {judged}: {passing_words(result.report)}")
-        excluded = [one.name for one in result.report.verdicts if one.aside]
+        excluded = [one.name for one in result.report.verdicts if one.excluded]
         lines += [f"- failed before, not part of this repair: {_code(one)}" for one in excluded]
     yield "\n".join(lines)
 

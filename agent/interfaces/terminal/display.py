@@ -347,7 +347,7 @@ def verdict_line(one: Verdict, *, ascii_only: bool = False) -> str:
 def detail_lines(one: Verdict) -> list[str]:
     """Returns expected and actual value of a failing test, and doubts about a passing one."""
     lines = []
-    if not (one.passed or one.doubt or one.aside):
+    if not (one.passed or one.doubt or one.excluded):
         if one.expected and one.got:
             lines.append(f"    {cut(f'expected {one.expected}, got {one.got}')}")
         else:
@@ -412,7 +412,7 @@ def evidence_words(result: Result) -> Iterator[str]:
         yield "Suspicious files (1.00 is the most suspicious)"
         for one in result.suspects[:MAX_SUSPECTS]:
             yield from _suspect_lines(one)
-    elif result.diagnosis is not None and result.diagnosis.blamed:
+    elif result.diagnosis is not None and result.diagnosis.suspicious_lines:
         yield "Suspicious lines (1.00 is the most suspicious)"
         for line in suspicious_words(result.diagnosis):
             yield f"  {line}"
@@ -441,7 +441,7 @@ def proof_words(evidence: Evidence | None) -> list[str]:
     equivalent = evidence.equivalent
     return [
         *doubt_words(evidence),
-        *([f"patch variants tried: {evidence.siblings}"] if evidence.siblings else []),
+        *([f"patch variants tried: {evidence.variants_tried}"] if evidence.variants_tried else []),
         *([f"mutations without effect, left out: {equivalent}"] if equivalent else []),
     ]
 
@@ -449,7 +449,7 @@ def proof_words(evidence: Evidence | None) -> list[str]:
 def suspicious_words(diagnosis: Diagnosis) -> list[str]:
     """Returns the suspicious lines, each with the values of its variables."""
     lines = []
-    for one in diagnosis.blamed:
+    for one in diagnosis.suspicious_lines:
         lines.append(f"line {one.line} ({one.suspicion:.2f}): {one.text.strip()}")
         if one.values:
             values = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)

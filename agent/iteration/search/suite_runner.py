@@ -38,7 +38,7 @@ from agent.search.project.suspects import (
     words_told,
 )
 from agent.search.values import Facts, Probed, Screen, Screened, Trace
-from agent.verify.project.suite_run import laid
+from agent.verify.project.suite_run import project_files
 from sandbox.sandbox import Sandbox
 
 MAX_FAILING, MAX_PASSING = 12, 25
@@ -65,7 +65,7 @@ async def suite_runner(
     """Runs candidates of a project's files. `failing` are the node ids to go by. Raises a
     `NothingToSearch` where these do not fail here."""
     if project.command:
-        kept = CommandSuite(laid(task, base), project, task.sites, sandbox, limits.end)
+        kept = CommandSuite(project_files(task, base), project, task.sites, sandbox, limits.end)
         kept.work = limits.work
         row = await kept.collect()
         if row.passed:
@@ -73,7 +73,7 @@ async def suite_runner(
         limits.max_candidates = min(limits.max_candidates, MAX_TRIED)
         yield await SuiteRunner(kept, project, {0: row}, [0]).looked()
         return
-    async with open_suite(laid(task, base), project, task.sites, sandbox) as suite:
+    async with open_suite(project_files(task, base), project, task.sites, sandbox) as suite:
         wanted = {*failing}
         numbers = [number for number, node in enumerate(suite.nodes) if node in wanted]
         if not numbers:

@@ -37,7 +37,7 @@ async def diagnose(state: State, ctx: Context) -> State:
     """Classifies the failure, localises suspicious lines by coverage, and asks the debugger."""
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
-    report = suite.seen_of(ctx.store.get(state["report_id"], Report))
+    report = suite.without_held_out(ctx.store.get(state["report_id"], Report))
     failing = {verdict.test for verdict in report.failing}
     if is_repaired(state) and failing and failing <= {*suite.flaky}:
         names = [name for name in suite.flaky if name in failing]
@@ -47,7 +47,7 @@ async def diagnose(state: State, ctx: Context) -> State:
             f"{', '.join(names)} still fails in some of {RUNS} runs",
         }
     found = await asyncio.to_thread(classify, report, ctx.task, solution)
-    if found.fixable and not found.blamed and ctx.task.project is None:
+    if found.fixable and not found.suspicious_lines and ctx.task.project is None:
         tests, case_report = by_case(suite.visible, report)
         traces = await trace(
             solution, tests, ctx.task, ctx.sandbox, hanging=hanging(tests, case_report),
@@ -55,7 +55,7 @@ async def diagnose(state: State, ctx: Context) -> State:
         )
         ctx.screenings.watched(solution, tests, traces)
         lines = await asyncio.to_thread(suspicious_lines, traces, solution.text)
-        found = found.model_copy(update={"blamed": lines})
+        found = found.model_copy(update={"suspicious_lines": lines})
     if found.fixable and failing & {*suite.together}:
         words = together_words([name for name in suite.together if name in failing])
         found = found.model_copy(update={"cause": f"{words}; {found.cause}"})
@@ -104,7 +104,7 @@ def _prompt_values(
     if is_one_file(ctx.task, solution):
         return values | {
             "code": numbered(solution.text), "tests": tests(cases),
-            "suspects": suspects(found.blamed),
+            "suspects": suspects(found.suspicious_lines),
         }
     suspected = suspects_of(ctx.log(), solution)
     return values | {
@@ -120,7 +120,7 @@ def combined(found: Diagnosis, answer: RootCause, text: str, *, one_file: bool =
         return found
     lines = text.split("\n") if one_file else []
     confidence = answer.confidence / 100
-    known = {one.line: one for one in found.blamed}
+    known = {one.line: one for one in found.suspicious_lines}
     named = [
         known.get(
             line, SuspiciousLine(line=line, suspicion=confidence, text=lines[line - 1].strip())
@@ -135,7 +135,7 @@ def combined(found: Diagnosis, answer: RootCause, text: str, *, one_file: bool =
             *doubts,
         ),
         "suggests": None if answer.strategy == "any" else answer.strategy,
-        "blamed": (*named, *(one for one in found.blamed if one not in named)),
+        "suspicious_lines": (*named, *(one for one in found.suspicious_lines if one not in named)),
     })
 
 

@@ -58,10 +58,10 @@ async def arbitrate(state: State, ctx: Context) -> State:
         **{one.test: "contested" for one in found if one.ruling == "contested"},
     }
     suite = suite.with_origins(origins).model_copy(update={
-        "aside": {**suite.aside, **{
+        "excluded": {**suite.excluded, **{
             one.test: one.why for one in found if one.ruling == "excluded"
         }},
-        "heard": (*suite.heard, *(one.test.name for one in disputes)),
+        "validated": (*suite.validated, *(one.test.name for one in disputes)),
     })
     report = suite.ruled(report)
     names = worth_requiring(state, ctx, suite, report)

@@ -65,7 +65,7 @@ async def gate(state: State, ctx: Context) -> State:
     solution = ctx.store.get(state["solution_id"], Solution)
     what = "repair" if is_repaired(state) else "first draft"
     answer = Review.of(interrupt({
-        "question": f"{state.get('edit_told', '')}Accept the {what}? "
+        "question": f"{state.get('edit_feedback', '')}Accept the {what}? "
         f"Proof {state['proof']}: {state['proof_why']}",
         "needs": "review", "diff": solution.diff(base), "code": solution.text,
         "tried": state.get("edit_tried", ""), "unhinted": _unhinted(state, ctx),
@@ -83,7 +83,7 @@ async def help_(state: State, ctx: Context) -> State:
     found = best_of(fold_attempts(ctx.log()))
     best = base if found is None else found.solution
     answer = Review.of(interrupt({
-        "question": f"{state.get('edit_told', '')}No repair was found: {state['reason']}. "
+        "question": f"{state.get('edit_feedback', '')}No repair was found: {state['reason']}. "
         "What should be tried next?",
         "needs": "help", "diff": best.diff(base), "code": best.text,
         "tried": state.get("edit_tried", ""),
@@ -95,12 +95,12 @@ async def help_(state: State, ctx: Context) -> State:
         accepted = update.get("edited", False)
         return update | {"outcome": None, "stopped": None} if accepted else update
     if not answer.hint.strip() or ctx.plan.of(GENERATOR) is None:
-        return {"helped": True, "asking": False}
+        return {"asked_person": True, "asking": False}
     iterations = ctx.rounds(state).with_note(f"A person says: {answer.hint.strip()}")
     return {
         "rounds_id": ctx.store.put(iterations), "approach": "rewrite", "paid": True,
         "asking": False, "outcome": None, "stopped": None, "escalated": True, "taken": False,
-        "edit_told": "", "edit_tried": "",
+        "edit_feedback": "", "edit_tried": "",
     }
 
 
@@ -114,12 +114,12 @@ async def _judge_edit(state: State, ctx: Context, edited: Solution) -> State:
         count = state.get("failed_edits", 0) + 1
         if count >= MAX_EDITS:
             return {
-                "outcome": "unresolved", "stopped": "person", "asking": False, "helped": True,
+                "outcome": "unresolved", "stopped": "person", "asking": False, "asked_person": True,
                 "reason": f"{count} of the user's programs failed; {words[0].lower()}{words[1:]}",
             }
         return {
             "asking": True, "failed_edits": count, "edit_tried": edited.text,
-            "edit_told": f"{words}, so the version before it stays. ",
+            "edit_feedback": f"{words}, so the version before it stays. ",
         }
     base = ctx.store.get(state["base_id"], Solution)
     note = f"{state['note']}, changed by the user" if state.get("note") else "changed by the user"
@@ -130,7 +130,7 @@ async def _judge_edit(state: State, ctx: Context, edited: Solution) -> State:
     return {
         "solution_id": ctx.store.put(edited), "note": note, "strategy": "person", "rivals_id": "",
         "suite_id": ctx.store.put(suite), "asking": False, "edited": True,
-        "failed_edits": 0, "edit_told": "", "edit_tried": "",
+        "failed_edits": 0, "edit_feedback": "", "edit_tried": "",
     }
 
 
@@ -168,7 +168,7 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
         "rounds_id": ctx.store.put(iterations), "solution_id": state["base_id"], "escalated": True,
         "report_id": state["report_id"] if first is None else ctx.store.put(suite.ruled(first)),
         "taken": False, "asking": False, "edited": False, "rivals_id": "",
-        "edit_told": "", "edit_tried": "",
+        "edit_feedback": "", "edit_tried": "",
     }
 
 

@@ -15,7 +15,7 @@ from agent.core.domain import (
     tally,
 )
 from agent.core.events import Ambiguous, Proved
-from agent.core.loops import aside
+from agent.core.loops import in_thread
 from agent.core.state import UNHELD_WORDS, State, Suite, is_repaired
 from agent.iteration.context import Context
 from agent.iteration.doubtful_patch import Reserve
@@ -157,7 +157,7 @@ def with_evidence(proof: Proof, evidence: Evidence, budget_s: float) -> Proof:
         return proof.but(_lacking_for_e3(evidence, budget_s), evidence=evidence)
     why = (
         f"{proof.why}; {evidence.probes} changed inputs raise no new error; "
-        f"none of {evidence.siblings} patch variants passes the tests and behaves differently"
+        f"none of {evidence.variants_tried} patch variants passes the tests and behaves differently"
     )
     if evidence.mutants:
         lines = "the repaired function" if evidence.around else "the repaired lines"
@@ -174,18 +174,18 @@ def _reason_for_e1(evidence: Evidence) -> str:
             "not the only repair that passes your tests: "
             f"{'another behaves' if evidence.others == 1 else 'others behave'} differently"
         )
-    return f"no test depends on both outcomes of `{evidence.unwatched[0]}`"
+    return f"no test depends on both outcomes of `{evidence.uncovered[0]}`"
 
 
 def _lacking_for_e3(evidence: Evidence, budget_s: float) -> str:
-    if evidence.wavering:
-        return f"`{evidence.wavering[0]}` gives another result among other calls"
+    if evidence.inconsistent:
+        return f"`{evidence.inconsistent[0]}` gives another result among other calls"
     if evidence.new_failures:
         return f"`{evidence.new_failures[0]}` gave a value before and fails now"
     if evidence.doubts:
         return f"doubtful: {evidence.doubts[0]}"
-    if evidence.unsettled:
-        return f"{evidence.unsettled} within {budget_s:.3g} s"
+    if evidence.inconclusive:
+        return f"{evidence.inconclusive} within {budget_s:.3g} s"
     return f"only {evidence.probes} of {ENOUGH_PROBES} required changed inputs could be tried"
 
 
@@ -208,7 +208,7 @@ async def prove(state: State, ctx: Context) -> State:
     if not is_repaired(state):
         suite = suite.shown()  # a test is held out only from a repair
     solution = ctx.store.get(state["solution_id"], Solution)
-    base = ctx.store.get(state["base_id"], Solution).seen_at(solution.entry)
+    base = ctx.store.get(state["base_id"], Solution).with_entry(solution.entry)
     read = _read(state, ctx, base) if state.get("strategy") == "model" else ""
     first = ctx.first_report if is_repaired(state) else None
     # A drafted program is not the user's: its repair is proved like a draft.
@@ -217,7 +217,7 @@ async def prove(state: State, ctx: Context) -> State:
         one.test for one in (first.failing if first is not None and not is_drafted else ())
     )
     proof = proof_of(report, suite, base, read, failed)
-    proof = await aside(capped_by_doubts, proof, base, solution)
+    proof = await in_thread(capped_by_doubts, proof, base, solution)
     if first is not None and first.trusted and not any(one.fails for one in first.trusted):
         proof = proof.but(CHANGED_FOR_DERIVED, at_most="E4" if is_drafted else "E0")
     objection = f"the critic objects: {state['objection']}" if state.get("objection") else ""
@@ -250,7 +250,7 @@ async def prove(state: State, ctx: Context) -> State:
         proof = proof.but(state["caveat"], evidence=proof.evidence or open_)
     likely = None
     if is_repaired(state):
-        likely = await aside(
+        likely = await in_thread(
             confidence, solution, base, suite.visible, proof, evidence, state["strategy"],
             chosen=chosen, agreed=_agreed(state, ctx, solution),
             drafted=base.origin == "model" and (state["strategy"] == "search" or is_small(ctx)),

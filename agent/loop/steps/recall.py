@@ -63,15 +63,17 @@ async def recall(state: State, ctx: Context) -> State:
     report_id = ctx.store.put(report)
     found = {verdict.test for verdict in report.verdicts}
     announce(ctx, [test for test in tests if _is_rest(test) and test.name in found])
-    tests = still_counting_tests(tests, report, ctx.task.project.aside if ctx.task.project else ())
+    tests = still_counting_tests(
+        tests, report, ctx.task.project.excluded if ctx.task.project else ()
+    )
     suite = Suite(visible=tests)
     update |= {
         "suite_id": ctx.store.put(suite),
         "base_id": base_id, "solution_id": base_id, "report_id": report_id,
     }
     ctx.emit(Judged(iteration=0, report=report))
-    if report.astray:
-        return update | _ended(ctx, "invalid_tests", report.astray)
+    if report.wrong_file:
+        return update | _ended(ctx, "invalid_tests", report.wrong_file)
     outside = outside_failure_words(report)
     if report.oracle and not report.failing and not any(one.passed for one in report.oracle):
         why = outside or "every test skips itself"

@@ -59,7 +59,7 @@ async def _bounded(
     try:
         async with asyncio.timeout(seconds) as clock:
             return await attempt_repair(
-                attempt_of(state, ctx), ctx, state["approach"], iterations.told, place
+                attempt_of(state, ctx), ctx, state["approach"], iterations.feedback, place
             )
     except TimeoutError:
         if not clock.expired():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from agent.core.domain import Alternatives, Report, Solution, Strategy
 from agent.core.events import Ambiguous, Judged, Notice, Outdone, Searched
-from agent.core.loops import aside
+from agent.core.loops import in_thread
 from agent.core.settings import GENERATOR
 from agent.core.state import Iteration, Iterations, State, Suite, Try
 from agent.iteration.confirmed_tests import with_doubts
@@ -45,13 +45,13 @@ async def _after_search(state: State, ctx: Context) -> State:
         suite = ctx.store.get(state["suite_id"], Suite)
         if others is not None:
             solution, others = await predicted(ctx, suite, solution, others)
-        program = await aside(fingerprint, solution)
+        program = await in_thread(fingerprint, solution)
         return counted(state, ctx, Iteration(approach="search", program=program)) | (
             _taken(state, ctx, solution, others)
         )
     if _out_of_time(ctx):
         return time_is_over(ctx)
-    return _next(state, ctx, Iteration(approach="search", told=state.get("reason", "")))
+    return _next(state, ctx, Iteration(approach="search", feedback=state.get("reason", "")))
 
 
 async def _after_attempts(state: State, ctx: Context) -> State:
@@ -74,7 +74,7 @@ async def _after_attempts(state: State, ctx: Context) -> State:
     faults = [one for one in tries if one.is_models_fault]
     if len(faults) == len(tries):
         return _next(state, ctx, Iteration(
-            approach=state["approach"], told=faults[0].fault,
+            approach=state["approach"], feedback=faults[0].fault,
         ), fault=faults[0].fault) | {"candidates": state["candidates"]}
     chosen = best.chosen
     for one in tries:
@@ -90,9 +90,9 @@ async def _after_attempts(state: State, ctx: Context) -> State:
     before = ctx.store.get(state["report_id"], Report)
     solution = chosen.solution or ctx.store.get(state["solution_id"], Solution)
     found = Iteration(
-        approach=state["approach"], program=await aside(fingerprint, solution),
+        approach=state["approach"], program=await in_thread(fingerprint, solution),
         signature=signature(chosen.report), better=_nearer(chosen, before, ctx),
-        told="\n\n".join(dict.fromkeys(
+        feedback="\n\n".join(dict.fromkeys(
             _feedback(one, base) for one in tries if not one.is_models_fault
         )),
     )

@@ -169,15 +169,16 @@ def _syntax(text: str, program: Solution | None) -> Diagnosis | None:
     try:
         parsed(text)
     except SyntaxError as error:
-        blamed: tuple[SuspiciousLine, ...] = ()
+        suspicious: tuple[SuspiciousLine, ...] = ()
         if error.lineno:
             lines = text.split("\n")
             shown = lines[error.lineno - 1].strip() if error.lineno <= len(lines) else ""
-            blamed = (SuspiciousLine(line=error.lineno, suspicion=1.0, text=shown),)
+            suspicious = (SuspiciousLine(line=error.lineno, suspicion=1.0, text=shown),)
         entry = program.entry if program is not None else "the program"
         return Diagnosis(
             category="syntax", cause=f"{entry} does not parse: {where(error)}",
-            evidence=(f"SyntaxError: {where(error)}",), blamed=blamed, confidence=1.0,
+            evidence=(f"SyntaxError: {where(error)}",), suspicious_lines=suspicious,
+            confidence=1.0,
         )
     return None
 

@@ -87,7 +87,7 @@ def with_outside_failures(report: Report, task: Task) -> Report:
     failing = {(one.origin, one.message): one for one in report.verdicts if one.fails}
     reasons = {key: outside(verdict, task) for key, verdict in failing.items()}
     return report.model_copy(update={"verdicts": tuple(
-        one.model_copy(update={"aside": reasons[one.origin, one.message]}) if one.fails else one
+        one.model_copy(update={"excluded": reasons[one.origin, one.message]}) if one.fails else one
         for one in report.verdicts
     )})
 
@@ -101,9 +101,9 @@ def still_counting_tests(
     """
     excluded: dict[str, list[str]] = {}
     for verdict in report.verdicts:
-        if verdict.aside and verdict.name not in watched:
+        if verdict.excluded and verdict.name not in watched:
             excluded.setdefault(verdict.test, []).append(verdict.name)
-    judged = {verdict.test for verdict in report.verdicts if not verdict.aside}
+    judged = {verdict.test for verdict in report.verdicts if not verdict.excluded}
     collected = {
         test.code for test in tests if any(
             v.test == test.name and v.status != "error" for v in report.verdicts
@@ -130,8 +130,8 @@ def outside_failure_words(report: Report) -> str:
     """Lists the excluded tests with their reasons; empty where there are none."""
     by_reason: dict[str, list[str]] = {}
     for verdict in report.verdicts:
-        if verdict.aside:
-            by_reason.setdefault(verdict.aside, []).append(f"`{verdict.name}`")
+        if verdict.excluded:
+            by_reason.setdefault(verdict.excluded, []).append(f"`{verdict.name}`")
     sentences = []
     for reason, names in by_reason.items():
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

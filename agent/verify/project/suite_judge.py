@@ -29,7 +29,7 @@ from agent.verify.project.suite_double_check import (
     with_integrity,
     written,
 )
-from agent.verify.project.suite_run import laid, run_suite, verdicts
+from agent.verify.project.suite_run import project_files, run_suite, verdicts
 from agent.verify.subject import Subject, module_name
 from agent.verify.tamper_indicators import may_equal_anything, message_of, reaching
 from sandbox.sandbox import Sandbox
@@ -66,7 +66,7 @@ async def project_report(
     wanted = [node for node in nodes if node != REST]
     if REST not in nodes and not project.command:
         project = project.model_copy(update={"arguments": (*project.arguments, *nodes)})
-    files = laid(task, solution)
+    files = project_files(task, solution)
     watching = watching_of(files, project.editable)
     run = await run_suite(files, project, task.sites, sandbox, seed, watching=watching)
     report = Report(solution=solution.id, verdicts=tuple(verdicts(run, tests, project)))

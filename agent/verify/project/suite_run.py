@@ -68,7 +68,7 @@ class SuiteRun:
         return [node for node, row in self.rows.items() if _fails(row)]
 
 
-def laid(task: Task, solution: Solution | None) -> dict[str, str]:
+def project_files(task: Task, solution: Solution | None) -> dict[str, str]:
     """The project's files, overridden by the solution's."""
     files = {one.path: one.text for one in task.support}
     return files | {one.path: one.text for one in (solution.files if solution else ())}
@@ -88,7 +88,7 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
             name=node, test=test.name, origin=test.origin, status=status,
             integrity="in-process" if status == "passed" and project.command else None,
             reason="" if status != "passed" else EXIT_CODE if project.command else UNVERIFIED,
-            aside=NOT_TO_HEAL if node in project.aside and _fails(row) else "",
+            excluded=NOT_TO_HEAL if node in project.excluded and _fails(row) else "",
             message=_message(row), wall_s=float(row.get("wall_s", 0.0)),  # type: ignore[arg-type]
         ))
     untested = NO_TEST if project.command else "pytest collected no such test"

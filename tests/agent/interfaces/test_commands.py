@@ -190,8 +190,8 @@ def test_a_heal_that_is_believed_too_little_is_shown_but_not_written(
 def test_an_unresolved_run_shows_its_evidence_and_keeps_stdout_empty(
     program: Path, ending: Callable[..., Any], healing: Any
 ) -> None:
-    blamed = SuspiciousLine(line=2, suspicion=1.0, text="    return a - b", values=(("a", "2"),))
-    diagnosis = Diagnosis(category="wrong_result", cause="the result is wrong", blamed=(blamed,))
+    line = SuspiciousLine(line=2, suspicion=1.0, text="    return a - b", values=(("a", "2"),))
+    diagnosis = Diagnosis(category="wrong_result", cause="it is wrong", suspicious_lines=(line,))
     session = ending(
         "unresolved", healing.events[1], Diagnosed(iteration=1, diagnosis=diagnosis),
         PartialFound(diff="-    return a - b\n", passed=1, total=2, note=""),
@@ -227,7 +227,7 @@ def test_a_failure_is_reported_of_the_users_own_file_and_not_of_the_best_partial
     def found(solution: Solution, iteration: int, line: str) -> Diagnosed:
         return Diagnosed(iteration=iteration, solution=solution.id, diagnosis=Diagnosis(
             category="wrong_result", cause="wrong",
-            blamed=(SuspiciousLine(line=2, suspicion=1.0, text=line),),
+            suspicious_lines=(SuspiciousLine(line=2, suspicion=1.0, text=line),),
         ))
 
     session = ending(

@@ -133,7 +133,7 @@ def test_edits_are_told_by_file_and_first_line() -> None:
 def test_only_what_changed_or_fails_is_listed() -> None:
     report = Report(solution="", verdicts=(
         verdict("same", "passed"), verdict("healed", "passed"), verdict("fails", "failed", "x"),
-        verdict("left", "failed", aside="it failed before"), verdict("skips", "skipped"),
+        verdict("left", "failed", excluded="it failed before"), verdict("skips", "skipped"),
     ))
     console = Console(file=StringIO(), width=100)
     Terminal().tests(report, console, ["healed"])

@@ -89,7 +89,7 @@ def test_a_status_is_said_in_words_beside_its_glyph() -> None:
     every = [
         *(verdict(status) for status in get_args(Status)), verdict("passed", vacuous=True),
         verdict("passed", integrity=None, doubt="it looks into frames"),
-        verdict("error", aside="no such fixture"),
+        verdict("error", excluded="no such fixture"),
     ]
     for one in every:
         assert f"{STATUS_SYMBOLS[one.standing].glyph} {one.standing}" in verdict_line(one)
@@ -144,11 +144,11 @@ BLAMED = SuspiciousLine(line=3, suspicion=1, text="return a - b", values=(("a", 
     (SEARCHED, [], ["search: 1 candidate, 0 plausible, best passes 2 of 3"]),
     (Critiqued(verdict="approve", note="n"), [], ["critic: approve: n"]),
     (Diagnosed(iteration=0, diagnosis=Diagnosis(
-        category="wrong_result", cause="why", blamed=(BLAMED,)
+        category="wrong_result", cause="why", suspicious_lines=(BLAMED,)
     )), ["diagnosis: why"],
      ["  line 3 (1.00): return a - b", "    with a = 2, b = 3"]),
     (Proved(level="E1", why="w", evidence=Evidence(
-        siblings=3, equivalent=1, survivors=("a became b",),
+        variants_tried=3, equivalent=1, survivors=("a became b",),
     )), [], ["proof E1; w", "  no test detects: a became b",
              "  patch variants tried: 3", "  mutations without effect, left out: 1"]),
 ])

@@ -206,7 +206,7 @@ async def test_the_likeliest_of_all_files_is_judged_first_and_the_others_are_riv
     assert driver._goes_on(second) and driver.found is None and not asked
     driver._offered(second)
     await driver._settle()
-    assert driver.found is not None and driver.found[0].seen_at("a.py").text == far.text
+    assert driver.found is not None and driver.found[0].with_entry("a.py").text == far.text
     assert asked == ["a + b (a.py)", "b - a (a.py)", "a * b (b.py)"]
     assert driver.found[1] is not None
     assert [one.note for one in driver.found[1].behaviours[1:]] == ["a * b (b.py)"]

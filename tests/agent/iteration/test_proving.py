@@ -120,7 +120,7 @@ async def test_a_program_that_knows_it_is_probed_gains_nothing() -> None:
         "    if sys.calls > 4:\n        return 0\n"
     ) + REPAIRED.partition("\n")[2]
     seen = await evidence(BASE, sly, GOOD_TESTS)
-    assert seen.wavering
+    assert seen.inconsistent
     assert not reaches_e3(seen)
 
 
@@ -143,7 +143,7 @@ async def test_a_condition_of_which_no_test_takes_one_side_is_named() -> None:
         base, base.replace("> 0", "== 0"),
         {"root(4)": "2.0", "root(9)": "3.0", "root(16)": "4.0", "root(1)": "1.0"},
     )
-    assert seen.unwatched == ("n == 0",)
+    assert seen.uncovered == ("n == 0",)
     assert not reaches_e3(seen)
 
 
@@ -233,7 +233,7 @@ async def test_tests_without_literal_calls_give_no_changed_inputs() -> None:
 
 async def test_what_there_was_no_time_for_is_said() -> None:
     seen = await evidence(BASE, REPAIRED, GOOD_TESTS, seconds=0.0)
-    assert seen.unsettled and not reaches_e3(seen)
+    assert seen.inconclusive and not reaches_e3(seen)
 
 
 async def test_gathering_can_be_cancelled() -> None:
@@ -259,7 +259,7 @@ TILL_TESTS = tuple(
 
 async def test_an_object_that_keeps_state_is_probed_by_what_the_tests_do_with_it() -> None:
     seen = await evidence(TILL, TILL.replace(" - 1", ""), TILL_TESTS)
-    assert (seen.probes >= 100, seen.new_failures, seen.wavering) == (True, (), ())
+    assert (seen.probes >= 100, seen.new_failures, seen.inconsistent) == (True, (), ())
     assert reaches_e3(seen)
 
 

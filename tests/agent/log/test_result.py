@@ -88,7 +88,7 @@ def test_neither_waiting_nor_the_time_in_which_no_process_drove_a_run_is_work() 
 @pytest.mark.parametrize("healed", [True, False])
 def test_a_run_carries_the_report_of_the_program_that_it_leaves(healed: bool) -> None:
     before, after = solution(BROKEN), solution(REPAIRED, origin="search")
-    aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
+    aside = verdict("remote", "error", integrity=None, excluded="the jail allows no network")
     first = judged(0, before.id, verdict("add", "failed"), aside)
     second = judged(1, after.id, verdict("add", "passed" if healed else "error"))
     end = FINISHED if healed else FINISHED.model_copy(
@@ -233,7 +233,7 @@ def test_the_document_lists_each_verdict() -> None:
     shown = json.loads(json.dumps(document(Result(report=report))))
     assert shown["tests"] == [{
         "id": "a", "origin": "user", "status": "failed", "integrity": None, "reason": "",
-        "doubt": "", "vacuous": False, "aside": "",
+        "doubt": "", "vacuous": False, "excluded": "",
         "expected": "3", "got": "'\ud800'", "message": "m",
     }]
 
@@ -346,7 +346,7 @@ def test_a_step_shows_the_events_of_its_task_and_of_its_last_attempt() -> None:
 
 
 def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
-    aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
+    aside = verdict("remote", "error", integrity=None, excluded="the jail allows no network")
     view = fold(log_of(
         judged(0, "a", verdict("t", "failed"), aside),
         judged(0, "a", verdict("t", "failed"), verdict("u")),

@@ -221,7 +221,7 @@ def test_the_end_of_a_program_is_said_with_its_facts(fields: dict[str, object], 
 @pytest.mark.parametrize(("found", "facts"), [
     (verdict(), []), (verdict("passed"), []), (verdict("skipped", integrity=None), []),
     (verdict("passed", integrity=None, doubt="it looks into frames"), ["it looks into frames"]),
-    (verdict("error", aside="no such fixture"), ["no such fixture"]),
+    (verdict("error", excluded="no such fixture"), ["no such fixture"]),
     (verdict("passed", vacuous=True), [""]),
     (verdict("passed", type_differs=True, integrity="in-process", reason="patches it"),
      ["", "in-process: patches it"]),

@@ -132,7 +132,7 @@ async def test_where_no_time_is_left_for_proof_rivals_hold_a_repair_at_e1(
     async with open_session(settings(tmp_path, proof_s=proof_s)) as session:
         result = await followed(session, await session.start(task(FOUR_TESTS)))
     assert (result.outcome, result.proof) == ("healed", "E1")
-    assert (result.evidence is not None and bool(result.evidence.unsettled)) is (proof_s > 0)
+    assert (result.evidence is not None and bool(result.evidence.inconclusive)) is (proof_s > 0)
 
 
 async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session: Session) -> None:

@@ -74,7 +74,7 @@ async def test_claude_calls_tools_and_its_diagnosis_is_followed(tmp_path: Path) 
     assert len(sent) == len(LOOKS) + 1
     # The diagnosis is typed, and the ladder goes its way.
     (found,) = [one.diagnosis for one in events if isinstance(one, Diagnosed)][-1:]
-    assert (found.suggests, found.confidence, found.blamed[0].line) == ("rewrite", 0.8, 2)
+    assert (found.suggests, found.confidence, found.suspicious_lines[0].line) == ("rewrite", 0.8, 2)
     assert FOUND["evidence"] in found.evidence
     assert [one.approach for one in events if isinstance(one, IterationEnded)] == [
         "search",

@@ -127,7 +127,7 @@ def table_for_a_jail(kills: Kills) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("agent.iteration.context.check", judged)
-        patch.setattr(run_module, "jail_seen", seen)
+        patch.setattr(run_module, "jail_status", seen)
         patch.setattr(repair, "by_search", nothing)
         patch.setattr(diagnose, "trace", unwatched)
         patch.setattr(diagnose, "suspicious_lines", lambda *_given: ())

@@ -266,7 +266,7 @@ async def test_an_arbiter_settles_by_a_sentence_that_stands_in_the_words(tmp_pat
     result, events = await ends_as(scene, tmp_path)
     assert [one.quote for one in events if isinstance(one, TestRuled)] == [MARK]
     assert result.report is not None
-    assert [(one.name, one.standing) for one in result.report.verdicts if one.aside] == [
+    assert [(one.name, one.standing) for one in result.report.verdicts if one.excluded] == [
         (X, "excluded")
     ]
 

@@ -134,7 +134,7 @@ async def test_an_unresolved_run_says_what_it_found(session: Session) -> None:
     end = last(log)
     assert (end.outcome, end.diff, end.code, end.proof) == ("unresolved", "", code, None)
     diagnosis = of_kind(log, "diagnosed")[0].diagnosis
-    assert diagnosis.blamed[0].line == 2
+    assert diagnosis.suspicious_lines[0].line == 2
     *_, judged, nearer = (event.report for event in of_kind(log, "judged"))
     assert {v.got for v in judged.failing} >= {"1", "2"}
     told = fold(log)

@@ -31,8 +31,8 @@ def test_the_numbers_of_lines_are_those_of_the_blamed_lines() -> None:
     assert (told[0], told[10], len(told)) == (" 1 | x1 = ' '", "11 | x11 = ' '", 11)
     found = Diagnosis(category="crash", cause="c")
     answer = RootCause(cause="d", category="crash", lines=(11,), fixable=True, confidence=50)
-    (blamed,) = combined(found, answer, code).blamed
-    assert told[blamed.line - 1] == f"{blamed.line} | {blamed.text}"
+    (suspicious_lines,) = combined(found, answer, code).suspicious_lines
+    assert told[suspicious_lines.line - 1] == f"{suspicious_lines.line} | {suspicious_lines.text}"
 
 
 def test_a_failure_is_told_by_its_values_or_else_by_its_message() -> None:
@@ -64,7 +64,7 @@ def test_the_question_for_a_repair_fills_both_templates_of_it() -> None:
         Report(solution="s", verdicts=(verdict(name="c", call="f(1)", got="1", expected="2"),)),
         [Example(name="c", origin="user", call="f(1)", expected="2")],
         found=wording.diagnosis(found),
-        blamed=(SuspiciousLine(line=2, suspicion=1, text="return a"),),
+        suspicious_lines=(SuspiciousLine(line=2, suspicion=1, text="return a"),),
         known=["Look at the borders.", "Count again."],
         attempts=["- return a\n+ return -a"],
     )

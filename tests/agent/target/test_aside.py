@@ -116,8 +116,8 @@ def test_what_is_set_aside_neither_fails_nor_passes() -> None:
 def test_nothing_goes_by_what_is_set_aside() -> None:
     report = Report(solution="x", verdicts=(
         seen("test_a[1]", test="test_a"),
-        seen("test_a[2]", test="test_a").model_copy(update={"aside": "no network"}),
-        seen("test_b").model_copy(update={"aside": "no network"}),
+        seen("test_a[2]", test="test_a").model_copy(update={"excluded": "no network"}),
+        seen("test_b").model_copy(update={"excluded": "no network"}),
     ))
 
     (left,) = still_counting_tests(TASK.tests, report)

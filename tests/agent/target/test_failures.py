@@ -302,7 +302,7 @@ def test_a_message_of_a_verdict_is_read_as_exception_message_and_line():
 def test_a_program_that_does_not_parse_blames_its_line():
     found = classify(Report(solution="s"), task("x = 1\ny = (2\n"))
 
-    assert [line.line for line in found.blamed] == [2]
+    assert [line.line for line in found.suspicious_lines] == [2]
 
 
 def test_code_nested_too_deeply_is_a_syntax_error_and_not_ours():

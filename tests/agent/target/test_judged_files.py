@@ -152,7 +152,7 @@ def test_tests_of_another_file_are_refused_by_its_name(
 ) -> None:
     report = judged(f"{line}def test_a(): assert add(1, 1) == 2\n", support=support)
 
-    assert f"Your tests import {named}, not calc.py" in report.astray
+    assert f"Your tests import {named}, not calc.py" in report.wrong_file
     assert not report.passed
 
 
@@ -167,17 +167,17 @@ def test_every_way_to_run_the_program_counts(tests: str) -> None:
     report = judged(f"{tests}def test_a(): assert add(1, 1) == 2\n",
                     support={"app.py": "from calc import add\n"})
 
-    assert (report.astray, outcomes(report)) == ("", {"test_a": "passed"})
+    assert (report.wrong_file, outcomes(report)) == ("", {"test_a": "passed"})
 
 
 def test_a_program_that_cannot_be_imported_is_still_the_one_that_was_tested() -> None:
     tests = "def test_a():\n    from calc import add\n    assert add(1, 1) == 2\n"
 
-    assert judged(tests, "def add(a, b:\n").astray == ""
+    assert judged(tests, "def add(a, b:\n").wrong_file == ""
 
 
 def test_tests_that_import_nothing_show_nothing() -> None:
-    assert "never import calc.py" in judged("def test_a(): assert 1 + 1 == 2\n").astray
+    assert "never import calc.py" in judged("def test_a(): assert 1 + 1 == 2\n").wrong_file
 
 
 def test_a_test_of_the_programs_own_may_use_nothing_of_it() -> None:
@@ -186,7 +186,7 @@ def test_a_test_of_the_programs_own_may_use_nothing_of_it() -> None:
 
     report = asyncio.run(check(task.solution, task.tests, task, open_sandbox()))
 
-    assert (report.astray, outcomes(report)) == ("", {"test_sure": "passed"})
+    assert (report.wrong_file, outcomes(report)) == ("", {"test_sure": "passed"})
 
 
 def test_a_package_that_tests_need_and_that_is_missing_is_named() -> None:

@@ -316,7 +316,7 @@ async def test_a_test_that_lacks_another_program_is_set_aside_and_a_wrong_answer
 
     assert verdict.status in ("failed", "error")
     assert verdict.message.endswith("; the jail has no program but Python")
-    assert verdict.aside == aside
+    assert verdict.excluded == aside
 
 
 async def test_no_folder_of_a_test_tells_its_parameters_and_main_is_pytest(judge: Any) -> None:

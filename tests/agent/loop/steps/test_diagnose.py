@@ -23,8 +23,8 @@ def test_how_a_held_out_test_fails_is_not_told_to_whoever_repairs() -> None:
         for test in (one, held)
     )
     report = Report(solution="s", verdicts=(first, second))
-    assert Suite(visible=(one,), held_out=(held,)).seen_of(report).verdicts == (first,)
-    assert Suite(visible=(one, held)).seen_of(report) == report
+    assert Suite(visible=(one,), held_out=(held,)).without_held_out(report).verdicts == (first,)
+    assert Suite(visible=(one, held)).without_held_out(report) == report
 
 
 def test_the_debugger_is_told_the_suspects_and_what_their_variables_held() -> None:
@@ -43,7 +43,7 @@ def test_the_debugger_is_told_the_suspects_and_what_their_variables_held() -> No
 
 FOUND = Diagnosis(
     category="wrong_result", cause="f(1) gives 1", confidence=0.6, evidence=("seen",),
-    blamed=tuple(
+    suspicious_lines=tuple(
         SuspiciousLine(line=line, suspicion=1 / line, text=f"x{line}", values=(("a", "1"),))
         for line in (2, 1, 4, 3, 5, 6)
     ),
@@ -63,9 +63,9 @@ def test_the_debuggers_lines_come_first_and_what_was_seen_stays() -> None:
     )
     now = combined(FOUND, answer, TEXT)
     assert (now.cause, now.category, now.confidence) == ("off by one", "crash", 0.85)
-    assert [one.line for one in now.blamed] == [8, 4, 2, 1, 3, 5, 6]
-    assert now.blamed[0] == SuspiciousLine(line=8, suspicion=0.85, text="x8")
-    assert now.blamed[1].values == (("a", "1"),)
+    assert [one.line for one in now.suspicious_lines] == [8, 4, 2, 1, 3, 5, 6]
+    assert now.suspicious_lines[0] == SuspiciousLine(line=8, suspicion=0.85, text="x8")
+    assert now.suspicious_lines[1].values == (("a", "1"),)
     assert now.evidence[0] == "seen" and "f(1) gives 1" in now.evidence[1]
 
 

@@ -23,14 +23,14 @@ def seen(**changes: object) -> Evidence:
     (seen(disagreeing=("f(1)",)), "E3", ("f(1)",)),
     (seen(reruns=4), "E3", ()),
     (seen(cut="the slips put in were not all judged"), "E3", ("not all judged", "2 s")),
-    (seen(unsettled="not all were tried"), "E2", ("not all were tried", "2 s")),
+    (seen(inconclusive="not all were tried"), "E2", ("not all were tried", "2 s")),
     (seen(probes=99), "E2", ("99", "100")),
     (seen(new_failures=("f(0)",)), "E2", ("`f(0)`",)),
     (seen(others=1), "E1", ()),
     (seen(others=2), "E1", ()),
-    (seen(unwatched=("a > b",)), "E1", ("`a > b`",)),
+    (seen(uncovered=("a > b",)), "E1", ("`a > b`",)),
     (seen(doubts=("`f(2)` gives 3: as long",)), "E2", ("`f(2)` gives 3: as long",)),
-    (seen(wavering=("f(2)",)), "E2", ("`f(2)`",)),
+    (seen(inconsistent=("f(2)",)), "E2", ("`f(2)`",)),
 ])
 def test_the_level_and_its_words(
     evidence: Evidence, level: ProofLevel, facts: tuple[str, ...]

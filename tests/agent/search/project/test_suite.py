@@ -73,11 +73,11 @@ async def test_a_test_that_is_not_there_is_an_error() -> None:
 
 
 async def test_known_failures_are_set_aside() -> None:
-    aside = Project.model_validate({**PROJECT.model_dump(), "aside": tuple(FAILING)})
+    aside = Project.model_validate({**PROJECT.model_dump(), "excluded": tuple(FAILING)})
     excluded = task().model_copy(update={"project": aside})
     report = await check(base(), scripts([]), excluded, open_sandbox())
     assert not report.failing
-    assert sum(bool(one.aside) for one in report.verdicts) == len(FAILING)
+    assert sum(bool(one.excluded) for one in report.verdicts) == len(FAILING)
 
 
 async def test_what_the_jail_refuses_a_test_is_told_of_it_alone() -> None:
@@ -91,7 +91,7 @@ async def test_what_the_jail_refuses_a_test_is_told_of_it_alone() -> None:
     told = with_outside_failures(
         Report(solution="", verdicts=tuple(verdicts(run, scripts([]), PROJECT))), task()
     )
-    aside = {one.name.rpartition("::")[2] for one in told.verdicts if one.aside}
+    aside = {one.name.rpartition("::")[2] for one in told.verdicts if one.excluded}
     assert aside == {"test_program", "test_network"}
 
 
