@@ -277,6 +277,10 @@ class Iterations(Value):
     """Objections of reviewers against programs that passed."""
 
     @property
+    def last(self) -> Iteration:
+        return self.all[-1] if self.all else Iteration(approach="search")
+
+    @property
     def feedback(self) -> tuple[str, ...]:
         """The texts about earlier iterations with models, and the reviewers' objections."""
         tried = [one.feedback for one in self.all if one.feedback and one.approach != "search"]

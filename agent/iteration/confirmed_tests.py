@@ -1,9 +1,8 @@
-"""Another repair for the sake of derived tests that were confirmed, beside tests of the user.
+"""Iterations that must also pass confirmed derived tests.
 
-These say what the program does, so that a derived test is no more than a doubt beside them. But
-where a model wrote the program, and several that more than one voice has confirmed fail, a few
-rounds are tried in which such tests forbid success. What they bring is taken if it passes all of
-them; if nothing does, the program is kept with its doubts.
+Next to tests of the user, a failing derived test is normally only a doubt. But if a model wrote the
+program and several confirmed derived tests fail, they are required for a few iterations. A program
+that passes all of them is taken; otherwise the earlier program is kept with its doubts.
 """
 
 from __future__ import annotations
@@ -15,14 +14,13 @@ from agent.iteration.context import Context
 from agent.iteration.iterations import may_ask
 
 LEAST_TESTS = 2
-"""Confirmed tests that fail: a program is never changed for the sake of a single one, which may be
-wrong."""
+"""Failing confirmed tests that are needed: a single one may be wrong."""
 MAX_ITERATIONS = 2
-"""Rounds that are tried so."""
+"""Iterations in which these tests are required."""
 
 
 def worth_requiring(state: State, ctx: Context, suite: Suite, report: Report) -> tuple[str, ...]:
-    """Names of the tests for whose sake another repair is tried; empty for none."""
+    """Names of the confirmed tests that another repair should pass, if it should be tried."""
     solution = ctx.store.get(state["solution_id"], Solution)
     if (
         suite.was_urged or not report.is_specified or not report.passed or solution.origin == "user"
@@ -35,16 +33,16 @@ def worth_requiring(state: State, ctx: Context, suite: Suite, report: Report) ->
 
 
 def urged(state: State, ctx: Context, names: tuple[str, ...]) -> State:
-    """What the state gains where another repair is tried."""
+    """The state update that starts another repair for these tests."""
     ctx.emit(Notice(level="info", text=(
-        f"Your tests pass, but {len(names)} confirmed from the words fail: another repair is tried "
-        "before this is kept."
+        f"Your tests pass, but {len(names)} confirmed derived tests fail. Trying another repair "
+        "before keeping this one."
     )))
     return {"doubted_id": state["solution_id"], "urged_from": state["iteration"]}
 
 
 def with_doubts(state: State, ctx: Context, update: State) -> State:
-    """The update of a round, but that the doubted program is taken again where none is better."""
+    """The update of an iteration; it restores the doubted program if no better one was found."""
     key = state.get("doubted_id")
     if not key:
         return update
@@ -52,8 +50,8 @@ def with_doubts(state: State, ctx: Context, update: State) -> State:
     is_urging = any(test.origin == "urged" for test in suite.all)
     if update.get("taken"):
         return update | {"suite_id": ctx.store.put(suite.settled())}
-    rounds = update.get("iteration", state["iteration"]) - state["urged_from"]
-    if not update.get("outcome") and not (is_urging and rounds >= MAX_ITERATIONS):
+    used = update.get("iteration", state["iteration"]) - state["urged_from"]
+    if not update.get("outcome") and not (is_urging and used >= MAX_ITERATIONS):
         return update
     return update | {
         "solution_id": key, "suite_id": ctx.store.put(suite.settled()), "doubted_id": "",

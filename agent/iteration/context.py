@@ -1,4 +1,4 @@
-"""What a step may touch, handed to it as one frozen value."""
+"""The context of a run: everything that its steps use, as one frozen value."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.core.domain import (
-    REST,
-    ProofLevel,
-    Report,
-    Script,
-    Solution,
-    Strategy,
-    Task,
-    TestCase,
-)
+from agent.core.domain import REST, ProofLevel, Report, Script, Solution, Strategy, Task, TestCase
 from agent.core.events import CodeWritten, Event, Judged, PatchProposed, Stamped
 from agent.core.settings import GENERATOR, Settings
 from agent.core.state import Iterations, State
@@ -38,47 +29,45 @@ PROMPTS = Path(__file__).parents[2] / "prompts"
 
 @dataclass(frozen=True)
 class Context:
-    """What the steps of one run use; `emit` writes into the log of the step it was handed to."""
+    """Everything that the steps of a run use; `emit` writes to the log of the current step."""
 
     task: Task
     router: Router
-    """Asks the models of the plan."""
+    """Calls the models of the plan."""
     rules: Provider
-    """Answers in place of models where none is asked."""
+    """Answers without a model."""
     sandbox: Sandbox
     memory: Memory
     store: Store
     settings: Settings
     writer: Callable[[str], Writer]
-    """A writer for one attempt of a step."""
+    """Creates a writer for one attempt of a step."""
     emit: Callable[[Event], Stamped]
     log: Callable[[], tuple[Stamped, ...]]
     """The run's events so far."""
     deadline: float
-    """When the run's time is over, on the monotonic clock."""
+    """The end of the run on the monotonic clock."""
     answered: frozenset[str] = frozenset()
-    """Names of tests that are a person's answers to a question of an earlier run."""
+    """Names of tests that a person's answers in an earlier run became."""
     start: State = field(default_factory=lambda: State(iteration=0))
-    """The state before its first step."""
+    """The state before the first step."""
     pauses: bool = False
-    """The run waits for a person where a cap is reached, instead of ending."""
+    """At a limit, the run waits for a person instead of ending."""
     learn: bool = True
-    """What helped is remembered."""
+    """Successful repairs are saved in the fix memory."""
     least_proof: ProofLevel = "E1"
-    """What is required of the run: a replay shows no more than E1."""
+    """The required proof level; replaying a remembered fix shows at most E1."""
     begun: Awaitable[Report] | None = None
-    """The verdict on the program as it came, where that was begun before the first step."""
+    """The report on the submitted program, if judging it began before the first step."""
     prompts: Prompts = field(default_factory=lambda: Prompts(PROMPTS))
     screenings: SearchCache = field(default_factory=SearchCache)
-    """What the searches of this run have seen."""
     verified: dict[str, Report] = field(default_factory=dict)
-    """Solutions that a search has had judged, and their reports: a project's suite takes long."""
+    """Reports on solutions that a search judged, because a project's suite takes long."""
     confirmed: set[tuple[str, str]] = field(default_factory=set)
-    """Solutions and names of tests that they pass under other chance too."""
+    """Solutions and names of tests that they pass with other seeds too."""
 
     @property
     def plan(self) -> ModelPlan:
-        """Who answers each role, as far as is known now."""
         return self.router.plan
 
     @property
@@ -87,46 +76,44 @@ class Context:
 
     @property
     def asks(self) -> bool:
-        """Whether a person is there who tells which of several behaviours is right."""
+        """Whether a person can be asked which of several behaviours is right."""
         return self.settings.ask or bool(self.answered)
 
     @property
     def asks_leave(self) -> bool:
-        """Whether a person says if a model may be asked to write."""
+        """Whether a person must permit the use of a model as generator."""
         return self.settings.autonomy_level == "review_all" and bool(self.plan.of(GENERATOR))
 
     @property
     def test_s(self) -> float:
-        """A test's deadline in this run: a few that hang must not use up its budget."""
+        """The time limit of a test, such that a few hanging tests do not use up the budget."""
         return min(self.settings.test_wall_s, self.settings.budget_s / TESTS_IN_A_BUDGET)
 
-    def rounds(self, state: State) -> Iterations:
-        """The judged rounds so far."""
-        return (
-            self.store.get(state["rounds_id"], Iterations) if "rounds_id" in state else Iterations()
-        )
+    def iterations(self, state: State) -> Iterations:
+        """The judged iterations so far."""
+        key = state.get("rounds_id")
+        return self.store.get(key, Iterations) if key else Iterations()
 
     def free(self, state: State) -> bool:
-        """Whether nothing may be spent yet: code was submitted, and the search without a model has
-        not failed on it."""
+        """Whether no model may be used yet: code was submitted, and the search has not failed."""
         return self.task.solution is not None and not state.get("paid", False)
 
     async def answerer(self, role: str, *, free: bool = False) -> Provider:
-        """Who answers a role: the model that the plan names, or the rule where it names none or
-        nothing may be spent yet."""
+        """The provider of a role: its model in the plan, or the rules if there is none or the
+        answer must be `free`."""
         return self.rules if free else await self.router.at(role) or self.rules
 
     async def judge_submitted(self, program: Solution) -> Report:
-        """The verdict on the program as it came, under the user's own tests."""
+        """Judges the submitted program with the user's tests."""
         return await self.judge(program, self.task.tests)
 
     async def judge(
         self, solution: Solution, tests: Sequence[TestCase], known: Report | None = None
     ) -> Report:
-        """The final word on a program under these tests, decided outside of it.
+        """Judges a program with these tests, outside of its process.
 
-        Tests that `known`, an earlier report of the same program, has verdicts of are not run
-        again: a hanging one would be waited for twice.
+        Args:
+            known: An earlier report; if it is of the same program, its tests are not run again.
         """
         if known is None or known.solution != solution.id:
             report = await check(
@@ -142,8 +129,7 @@ class Context:
             for verdict in known.verdicts
             if verdict.test in origins
         )
-        apart = tuple(v for v in known.verdicts if v.excluded and v.test not in origins)
-        verdicts = (*verdicts, *apart)
+        verdicts += tuple(v for v in known.verdicts if v.excluded and v.test not in origins)
         names = {verdict.test for verdict in verdicts}
         fresh = [
             test for test in tests
@@ -165,7 +151,7 @@ class Context:
 
     @property
     def first_report(self) -> Report | None:
-        """What was seen of the program as it came, once that was judged."""
+        """The report on the submitted program, once it is judged."""
         return next(
             (entry.event.report for entry in self.log() if isinstance(entry.event, Judged)), None
         )
@@ -174,16 +160,16 @@ class Context:
 def doubted(
     base: Solution | None, solution: Solution, tests: Sequence[TestCase], report: Report
 ) -> Report:
-    """The report on a repair of `base`: none is believed that brings what only a forger needs."""
+    """The report on a repair of `base`; passes are doubted if it adds a tamper indicator."""
     if base is None or solution.origin == "user":
         return report
     codes = [test.code for test in tests]
     indicators = (introduced(one.before, one.after, codes) for one in solution.changed_from(base))
-    sign = next(filter(None, indicators), "")
-    if not sign:
+    indicator = next(filter(None, indicators), "")
+    if not indicator:
         return report
     return report.model_copy(update={"verdicts": tuple(
-        verdict.model_copy(update={"doubt": sign, "integrity": None})
+        verdict.model_copy(update={"doubt": indicator, "integrity": None})
         if verdict.passed else verdict for verdict in report.verdicts
     )})
 
@@ -192,7 +178,7 @@ def propose(
     emit: Callable[[Event], object], iteration: int, strategy: Strategy, solution: Solution,
     base: Solution,
 ) -> None:
-    """Logs a changed program as an iteration's patch of `base`."""
+    """Logs a changed program as the patch of an iteration."""
     emit(CodeWritten(iteration=iteration, solution=solution))
     emit(PatchProposed(
         iteration=iteration, strategy=strategy, note=solution.note, diff=solution.diff(base)

@@ -1,8 +1,6 @@
-"""A patch that is doubtful, kept while a model is asked for another.
+"""Asks a model for a second repair if the search's patch is below the required confidence.
 
-The cheapest source comes first and the run stops when it is convinced: where the search's patch has
-less than the required confidence, a model is asked as well. What it brings is compared with the
-patch in reserve, and the one that is more likely right is kept.
+The first patch is kept in reserve, and the patch with the higher confidence is chosen in the end.
 """
 
 from __future__ import annotations
@@ -11,15 +9,15 @@ from collections.abc import Callable
 
 from agent.core.domain import ProofLevel, Report, RunOutcome, Solution, Strategy, Value
 from agent.core.events import Event, Judged, Notice, Proved
-from agent.core.state import Iteration, State, Suite, is_repaired
+from agent.core.state import State, Suite, is_repaired
 from agent.iteration.context import Context, propose
 from agent.iteration.escalation import NoMore
-from agent.iteration.iterations import begun, go_on, may_ask
+from agent.iteration.iterations import choose_approach, may_ask, started
 from agent.log.store import Store
 
 
 class Reserve(Value):
-    """A patch that passed, and what was shown of it."""
+    """A passing patch with its proof and confidence."""
 
     solution: Solution
     report: Report
@@ -33,8 +31,10 @@ class Reserve(Value):
 
 
 def second_opinion(state: State, ctx: Context) -> State | None:
-    """The state in which a model is asked beside a doubtful patch of the search; `None` where the
-    patch is convincing, there is no model, or one was asked already."""
+    """The state update that asks a model for another repair, if the search's patch is doubtful.
+
+    `None` if the patch is convincing, there is no model, or one was asked already.
+    """
     first = ctx.first_report
     if (
         not is_repaired(state) or state.get("doubtful_id") or state["strategy"] == "model"
@@ -42,8 +42,8 @@ def second_opinion(state: State, ctx: Context) -> State | None:
         or state["strategy"] == "person" or not may_ask(ctx) or first is None
     ):
         return None
-    rounds = ctx.rounds(state)
-    following = go_on(state, ctx, rounds)
+    iterations = ctx.iterations(state)
+    following = choose_approach(state, ctx, iterations)
     if isinstance(following, NoMore):
         return None
     suite = ctx.store.get(state["suite_id"], Suite)
@@ -58,9 +58,8 @@ def second_opinion(state: State, ctx: Context) -> State | None:
         f"The patch found is {kept.confidence:.0%} likely right: {kept.unsure}. A model is asked "
         "for another."
     )))
-    last = rounds.all[-1] if rounds.all else Iteration(approach="search")
     approach = "minimal" if following == "search" else following
-    return begun(state, ctx, approach, last) | {
+    return started(state, ctx, approach, iterations.last) | {
         "doubtful_id": ctx.store.put(kept), "solution_id": state["base_id"],
         "report_id": ctx.store.put(suite.ruled(first)), "escalated": True, "taken": False,
         "asking": False, "rivals_id": "", "caveat": "", "others_fit": False,
@@ -70,8 +69,11 @@ def second_opinion(state: State, ctx: Context) -> State | None:
 def restored(
     state: State, store: Store, emit: Callable[[Event], object], refused: RunOutcome | None
 ) -> tuple[State, RunOutcome | None]:
-    """The state, and how the run ends, with the patch in reserve, where nothing more likely was
-    found; else both as they are."""
+    """Restores the patch in reserve if no better one was found.
+
+    Returns:
+        The state, and how the run ends; both are unchanged if there is no such patch.
+    """
     if not state.get("doubtful_id") or refused == "cancelled":
         return state, refused
     kept = store.get(state["doubtful_id"], Reserve)

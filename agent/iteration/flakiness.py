@@ -1,9 +1,8 @@
-"""Failures that come and go: each failing test is run three times before anything is searched.
+"""Detects flaky tests: each failing test is run three times before a repair is searched.
 
-A failure that is not there in every run is no evidence of a bug that an edit could mend, and a
-search driven by it would take chance for a repair. One that is gone where only the failing tests
-run, and there in each run of all of them in their order, is a bug: what an earlier test left in the
-program is still there.
+A flaky failure is no evidence of a bug, and a search would take a lucky pass for a repair. A test
+that fails in each run of all tests, but passes without the passing ones, does show a bug: an
+earlier test leaves state in the program.
 """
 
 from __future__ import annotations
@@ -24,47 +23,47 @@ from agent.verify.judge import check
 from agent.verify.subject import Seeds
 
 OTHER_CHANCE = (Seeds(0, 1), Seeds(0, 2))
-"""The runs after the first."""
+"""Seeds of the reruns."""
 OTHER_ORDER = (Seeds(0, 1), Seeds(OTHER_HASHES[1], 3))
-"""The same where sets or hashes are in use: another hash seed takes an interpreter of its own."""
+"""Seeds of the reruns if sets or hashes are used: another hash seed needs its own interpreter."""
 MORE_CHANCE = (Seeds(0, 3), Seeds(0, 4), Seeds(0, 5))
-"""Those of tests that seem to fail together alone: chance may look like that."""
+"""Seeds of further runs that check that tests fail only together, and not by chance."""
 RUNS = 3
 MAX_S = 2.0
-"""Tests are run again as long as all of them are not expected to take longer than this."""
+"""Limit of the expected time of all reruns; the slowest tests are not run again."""
 
 
 @dataclass(frozen=True)
-class Unsteady:
+class FlakyTests:
     """Names of failing tests that pass in another run."""
 
     flaky: tuple[str, ...] = ()
-    """By chance."""
+    """Tests that pass by chance."""
     together: tuple[str, ...] = ()
-    """Each time without the tests that pass, and never beside them."""
+    """Tests that always pass without the passing tests, and never with them."""
 
 
-async def unsteady(
+async def flaky_tests(
     ctx: Context, solution: Solution, tests: Sequence[TestCase], report: Report
-) -> Unsteady:
-    """The tests that fail in `report` and pass in another run.
+) -> FlakyTests:
+    """Finds the tests that fail in `report` and pass in another run.
 
-    What ran into its deadline is not run again: it would be waited for twice more. Neither is what
-    passes and is not believed: the repeated runs are plain, and the plain run has passed.
+    Tests that timed out are not run again, since that takes long. Neither are tests whose pass is
+    not believed, since the reruns are plain and would pass again.
     """
     if not readable_nodes(solution.text):
-        return Unsteady()
+        return FlakyTests()
     failing = {verdict.test for verdict in report.failing}
-    left = {one.test for one in report.verdicts if one.status == "timeout" or one.doubt}
+    skipped = {one.test for one in report.verdicts if one.status == "timeout" or one.doubt}
     expected_s = {verdict.test: verdict.wall_s for verdict in report.verdicts}
-    chosen = [test for test in tests if test.name in failing - left]
+    chosen = [test for test in tests if test.name in failing - skipped]
     while chosen and sum(expected_s[test.name] for test in chosen) * (RUNS - 1) > MAX_S:
         chosen.remove(max(chosen, key=lambda test: expected_s[test.name]))
     if not chosen:
-        return Unsteady()
-    seeds = again_with(solution, tests)
+        return FlakyTests()
+    seeds = rerun_seeds(solution, tests)
     steady, ever = await _failing_again(ctx, solution, chosen, seeds)
-    # A snippet has the program to itself in any case.
+    # Snippets always run alone.
     together = {test.name for test in chosen if isinstance(test, Script) and test.node} - ever
     brief = sum(expected_s.values()) <= MAX_S
     for runs in (seeds, MORE_CHANCE) if brief else (seeds,):
@@ -72,7 +71,7 @@ async def unsteady(
             together &= (await _failing_again(ctx, solution, tests, runs))[0]
         if together and runs is MORE_CHANCE:
             together -= (await _failing_again(ctx, solution, chosen, runs))[1]
-    return Unsteady(
+    return FlakyTests(
         tuple(test.name for test in chosen if test.name not in steady | together),
         tuple(test.name for test in chosen if test.name in together),
     )
@@ -81,12 +80,9 @@ async def unsteady(
 async def _failing_again(
     ctx: Context, solution: Solution, tests: Sequence[TestCase], runs: Sequence[Seeds]
 ) -> tuple[set[str], set[str]]:
-    """Names of the tests that fail in each run, and in any. The runs are parallel: a program that
-    waits for a remembered fix waits for them first."""
+    """Names of the tests that fail in every run, and in any. The runs are parallel."""
     reports = await asyncio.gather(*(
-        check(
-            solution, tests, ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds, observe=False
-        )
+        check(solution, tests, ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds, observe=False)
         for seeds in runs
     ))
     failing = [{one.test for one in report.verdicts if not one.passed} for report in reports]
@@ -94,14 +90,12 @@ async def _failing_again(
 
 
 async def crash_is_flaky(ctx: Context, solution: Solution, report: Report) -> bool:
-    """Whether a program without tests that crashed comes to a good end in another run."""
+    """Whether a crashed program without tests does not crash in another run."""
     began = time.monotonic()
     if report.ending is None or report.ending.kind != "raised" or not readable_nodes(solution.text):
         return False
-    for seeds in again_with(solution, ()):
-        again = await check(
-            solution, (), ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds
-        )
+    for seeds in rerun_seeds(solution, ()):
+        again = await check(solution, (), ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds)
         if again.ending is not None and not again.ending.crashed:
             return True
         if time.monotonic() - began > MAX_S / 2:
@@ -112,14 +106,13 @@ async def crash_is_flaky(ctx: Context, solution: Solution, report: Report) -> bo
 async def with_reruns(
     ctx: Context, solution: Solution, tests: Sequence[TestCase], report: Report
 ) -> Report:
-    """The report with the word of all runs on tests that were flaky before: one fails where it
-    fails in any."""
-    passing = {verdict.test for verdict in report.verdicts if verdict.passed}
-    asked = [test for test in tests if test.name in passing]
+    """The report after reruns of tests that were flaky before; a test fails if any run fails."""
+    names = {verdict.test for verdict in report.verdicts if verdict.passed}
+    passing = [test for test in tests if test.name in names]
     failed: dict[str, tuple[Verdict, int]] = {}
-    for seeds in again_with(solution, asked) if asked else ():
+    for seeds in rerun_seeds(solution, passing) if passing else ():
         again = await check(
-            solution, asked, ctx.task, ctx.sandbox, run_program=False,
+            solution, passing, ctx.task, ctx.sandbox, run_program=False,
             wall_s=ctx.test_s, seeds=seeds, observe=False,
         )
         for verdict in again.verdicts:
@@ -127,24 +120,22 @@ async def with_reruns(
                 _, count = failed.get(verdict.name, (verdict, 0))
                 failed[verdict.name] = verdict, count + 1
     return report.model_copy(update={"verdicts": tuple(
-        _counted(*failed[verdict.name]) if verdict.name in failed else verdict
+        _flaky_verdict(*failed[verdict.name]) if verdict.name in failed else verdict
         for verdict in report.verdicts
     )})
 
 
-def again_with(solution: Solution, tests: Sequence[TestCase]) -> tuple[Seeds, ...]:
-    """What the runs after the first depend on."""
+def rerun_seeds(solution: Solution, tests: Sequence[TestCase]) -> tuple[Seeds, ...]:
     texts = dict.fromkeys((solution.text, *(test.code for test in tests)))
     return OTHER_ORDER if any(map(uses_hashes, texts)) else OTHER_CHANCE
 
 
-def _counted(verdict: Verdict, count: int) -> Verdict:
+def _flaky_verdict(verdict: Verdict, count: int) -> Verdict:
     message = f"flaky: it fails in {count} of {RUNS} runs; {verdict.message}"
     return verdict.model_copy(update={"message": message})
 
 
 def flaky_words(names: Sequence[str]) -> str:
-    """The message about flaky tests."""
     subject, one = _subject(names)
     return (
         f"{subject} {'is' if one else 'are'} flaky: in {RUNS} runs of the program as it is, "
@@ -162,7 +153,6 @@ def passing_words(names: Sequence[str]) -> str:
 
 
 def together_words(names: Sequence[str]) -> str:
-    """The message about tests that fail only together with others."""
     subject, one = _subject(names)
     return (
         f"{subject} {'fails' if one else 'fail'} only together with the other tests, and "
@@ -171,7 +161,7 @@ def together_words(names: Sequence[str]) -> str:
 
 
 def _subject(names: Sequence[str]) -> tuple[str, bool]:
-    """The first of these names, and whether there is just one."""
+    """The first of these names as a subject, and whether there is only one."""
     shown = ", ".join(f"`{name}`" for name in names[:3])
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return shown + more, len(names) == 1
@@ -180,9 +170,11 @@ def _subject(names: Sequence[str]) -> tuple[str, bool]:
 async def changed_by_tests(
     ctx: Context, solution: Solution, tests: Sequence[TestCase], names: Sequence[str]
 ) -> dict[str, str]:
-    """For names of tests that fail together with others alone: what they read of their own file,
-    in words, where an earlier test of it has changed that itself. What stands at the top of the
-    file makes them fail though each has the program to itself; a fixture is not looked at so."""
+    """Describes, by test name, the shared state of a test file that an earlier test changes.
+
+    `names` are tests that fail only together with others. A module-level variable counts only if
+    the test also fails in a process of its own; a shared fixture always counts.
+    """
     found: dict[str, str] = {}
     seen = None
     for place, test in enumerate(tests):
@@ -198,7 +190,7 @@ async def changed_by_tests(
 
 
 def _shared(test: Script) -> tuple[set[str], set[str]]:
-    """Names that stand at the top of a test's file, and fixtures made for several tests."""
+    """The module-level variables of a test's file, and its fixtures with a wider scope."""
     body = readable(test.code).body
     tops = {
         target.id for one in body if isinstance(one, ast.Assign)
@@ -213,7 +205,7 @@ def _shared(test: Script) -> tuple[set[str], set[str]]:
 
 
 def _changed(test: Script, shared: Collection[str]) -> tuple[str, str]:
-    """Which of these names a test reads that one before it in its file changes, and which does."""
+    """One of these names that a test reads and an earlier test changes, and that test's name."""
     own = test.node.rpartition("::")[2].partition("[")[0]
     earlier: list[ast.FunctionDef] = []
     for node in ast.walk(readable(test.code)):

@@ -1,4 +1,4 @@
-"""The rounds of one run: what each starts from, how it is counted, and which follows."""
+"""The iterations of a run: the input of each, how it is recorded, and which one is next."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from llm.provider import row_of
 
 DEBUGGER = "debugger"
 LEAST_S, LEAST_SHARE = 5.0, 0.2
-"""Seconds of a run below which no model is asked, since its answer would not be judged in time; of
-a run of few seconds the share of them."""
-LEAST_AT_ODDS = 3
-"""Rounds, with that of the program as it came, before tests are said never to pass together."""
+"""The end of a run, in seconds and as a share of its budget (the less counts), in which no model
+is asked, because its answer could not be judged in time."""
+LEAST_PROGRAMS = 3
+"""Judged programs that are needed to report two tests as contradicting."""
 STOPPED: dict[Stop, str] = {
-    "iterations": "as many rounds as allowed were tried",
-    "stuck": "every way to a repair was tried",
+    "iterations": "the limit of iterations was reached",
+    "stuck": "every repair approach was tried",
 }
 
 
 def attempt_of(state: State, ctx: Context) -> Attempt:
-    """What the next round starts from. A search goes around the program as it came, or the one
-    that was forked, and last around a repair that a held-out test has refuted; a model is shown the
-    one that has come nearest."""
+    """The input of the next iteration.
+
+    A search starts from the submitted or forked program, and then from a repair that a held-out
+    test refuted. A model starts from the best program so far.
+    """
     suite = ctx.store.get(state["suite_id"], Suite)
     first = state.get("around_id", state["base_id"])
     searches = state["approach"] == "search"
@@ -48,78 +50,75 @@ def attempt_of(state: State, ctx: Context) -> Attempt:
     )
 
 
-def first_or_next(state: State, ctx: Context) -> State:
-    """The state after a program that was taken has failed a test that it had not seen, and before
-    the first round: how the next one goes about it, or why there is none."""
-    rounds = ctx.rounds(state)
+def begin_iterations(state: State, ctx: Context) -> State:
+    """Begins the first iteration, or the next one after a taken program failed a held-out test."""
+    iterations = ctx.iterations(state)
     update: State = {"taken": False}
-    if state.get("taken") and rounds.all:
-        rounds = rounds.refuted()
-        update["rounds_id"] = ctx.store.put(rounds)
-    following = go_on(state, ctx, rounds)
-    last = rounds.all[-1] if rounds.all else Iteration(approach="search")
+    if state.get("taken") and iterations.all:
+        iterations = iterations.refuted()
+        update["rounds_id"] = ctx.store.put(iterations)
+    following = choose_approach(state, ctx, iterations)
     if isinstance(following, NoMore):
-        return update | stopped(ctx, following.why, last)
-    return update | begun(state, ctx, following, last) | {"escalated": False}
+        return update | stopped(ctx, following.why, iterations.last)
+    return update | started(state, ctx, following, iterations.last) | {"escalated": False}
 
 
-def by_diagnosis(state: State, ctx: Context) -> Approach:
-    """The way of the next round by a diagnosis made since that was chosen: one that is no more than
-    a guess, or that names a way."""
-    following = go_on(state, ctx, ctx.rounds(state))
+def approach_after_diagnosis(state: State, ctx: Context) -> Approach:
+    """Chooses the approach again, because a new diagnosis may suggest one or be only a guess."""
+    following = choose_approach(state, ctx, ctx.iterations(state))
     return state["approach"] if isinstance(following, NoMore) else following
 
 
-def go_on(state: State, ctx: Context, rounds: Iterations) -> Approach | NoMore:
-    """The way of the next round, or why there is none."""
-    if state.get("doubtful_id") and is_small(ctx) and "minimal" in {
-        one.approach for one in rounds.all
-    }:
-        return NoMore("stuck")  # its further tries cost more than a second opinion is worth
+def choose_approach(state: State, ctx: Context, iterations: Iterations) -> Approach | NoMore:
+    """The approach of the next iteration, or why there is none."""
+    tried = {one.approach for one in iterations.all}
+    if state.get("doubtful_id") and is_small(ctx) and "minimal" in tried:
+        return NoMore("stuck")  # further iterations cost more than a second opinion is worth
     suite = ctx.store.get(state["suite_id"], Suite)
     has_model = may_ask(ctx)
     confidence, suggested = 1.0, None
     if "diagnosis_id" in state and ctx.plan.of(DEBUGGER) is not None:
         found = ctx.store.get(state["diagnosis_id"], Diagnosis)
-        suggested = found.suggests  # no rule names a way
+        suggested = found.suggests
         if state.get("paid") or suggested:
             confidence = found.confidence
-    # Where neither tests nor words say what a program does, to stop its crash is all that is asked.
+    # Without tests and a description, a repair only has to stop the crash.
     specified = specified_by(suite.oracle) or not (suite.oracle or ctx.task.text)
-    return next_approach(rounds.all, RunSituation(
+    return next_approach(iterations.all, RunSituation(
         drafted=is_guess(ctx.task, suite.oracle), has_model=has_model,
         may_search=ctx.settings.enable_search and (specified or not has_model),
-        most=ctx.settings.max_iterations, parallel=side_by_side(ctx),
+        most=ctx.settings.max_iterations, parallel=parallel_repairs(ctx),
         confidence=confidence, suggested=suggested, small=is_small(ctx),
     ))
 
 
 def may_ask(ctx: Context) -> bool:
-    """Whether a model can bring a repair, and time is left to judge it."""
-    return ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > least_s(ctx)
+    """Whether a model can write a repair, and time is left to judge it."""
+    return ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > verdict_reserve_s(ctx)
 
 
-def least_s(ctx: Context) -> float:
-    """The last seconds of a run, which are kept for a verdict."""
+def verdict_reserve_s(ctx: Context) -> float:
+    """The last seconds of a run, which are reserved for judging."""
     return min(LEAST_S, LEAST_SHARE * ctx.settings.budget_s)
 
 
-def side_by_side(ctx: Context) -> int:
-    """Repairs that may be asked for at once: a model in this process answers one after the other,
-    and those that wait would run out of time."""
+def parallel_repairs(ctx: Context) -> int:
+    """The number of repairs to request in parallel; one from a model in this process, which answers
+    one request after the other."""
     choice = ctx.plan.of(GENERATOR)
     one_by_one = choice is not None and row_of(choice.provider).in_process
     return 1 if one_by_one else ctx.settings.parallel_strategies
 
 
 def is_small(ctx: Context) -> bool:
-    """Whether the generator is a small model, which needs a plain question and several samples."""
+    """Whether the generator is a small model, which needs short prompts and several samples."""
     choice = ctx.plan.of(GENERATOR)
     return choice is not None and choice.is_small
 
 
-def begun(state: State, ctx: Context, approach: Approach, found: Iteration) -> State:
-    """The next round; the first that asks a model says so, and has the failure diagnosed by one."""
+def started(state: State, ctx: Context, approach: Approach, found: Iteration) -> State:
+    """The state update that begins an iteration; the first with a model also asks for a diagnosis,
+    and logs a notice."""
     paid = state.get("paid", False)
     if approach != "search" and not paid and found.feedback and ctx.task.solution is not None:
         model = ctx.plan.of(GENERATOR)
@@ -135,49 +134,50 @@ def begun(state: State, ctx: Context, approach: Approach, found: Iteration) -> S
 
 def stopped(ctx: Context, why: Stop, found: Iteration) -> State:
     if ctx.plan.of(GENERATOR) is not None and not may_ask(ctx):
-        return time_is_over(ctx)
+        return out_of_time(ctx)
     last = found.feedback.splitlines()[-1] if found.feedback else ""
     if last and found.approach != "search":
-        last = f"the last try {last}"
+        last = f"the last iteration {last}"
     if found.refuted:  # only its change is reported
-        last = "the last repair passed, and then failed a test that it had not seen"
+        last = "the last repair passed the visible tests and failed a held-out test"
     if why == "no_model":
-        reason = last or "no model is there to ask, and the search is switched off"
+        reason = last or "no model is available, and the search is disabled"
     else:
         reason = f"{STOPPED[why]}; {last}".rstrip("; ")
-    pair = at_odds(ctx.log())
+    pair = _contradicting_tests(ctx.log())
     if pair is not None:
         reason += (
-            f"; each program that was judged passes one of `{pair[0]}` and `{pair[1]}` and fails "
-            "the other: do these two tests contradict each other?"
+            f"; each judged program passes one of `{pair[0]}` and `{pair[1]}` and fails the other: "
+            "do these two tests contradict each other?"
         )
     return {"outcome": "unresolved", "stopped": why, "reason": reason}
 
 
-def at_odds(log: Iterable[Stamped]) -> tuple[str, str] | None:
-    """Two tests of which each program of three rounds or more passes one and fails the other, one
-    of them no other test beside it."""
+def _contradicting_tests(log: Iterable[Stamped]) -> tuple[str, str] | None:
+    """Two tests of which every judged program passes exactly one.
+
+    Reported only if there are at least three programs and the best of them fails one test.
+    """
     reports = {
         (entry.event.iteration, entry.event.report.solution): entry.event.report
         for entry in log if isinstance(entry.event, Judged)
     }
-    nearest = min(reports.values(), key=lambda one: len(one.failing), default=None)
-    if nearest is None or len(nearest.failing) != 1 or len(reports) < LEAST_AT_ODDS:
+    best = min(reports.values(), key=lambda one: len(one.failing), default=None)
+    if best is None or len(best.failing) != 1 or len(reports) < LEAST_PROGRAMS:
         return None
     passed = [{one.name for one in each.oracle if one.passed} for each in reports.values()]
-    left = nearest.failing[0].name
-    if not any(left in names for names in passed):
+    failing = best.failing[0].name
+    if not any(failing in names for names in passed):
         return None
-    others = [one.name for one in nearest.oracle if one.passed]
-    return next(
-        ((other, left) for other in others
-         if all((other in names) != (left in names) for names in passed)), None,
-    )
+    return next((
+        (other.name, failing) for other in best.oracle
+        if other.passed and all((other.name in names) != (failing in names) for names in passed)
+    ), None)
 
 
-def counted(state: State, ctx: Context, found: Iteration) -> State:
-    """The state with one round more."""
-    known = ctx.rounds(state)
+def recorded(state: State, ctx: Context, found: Iteration) -> State:
+    """The state update that adds a completed iteration."""
+    known = ctx.iterations(state)
     ctx.emit(IterationEnded(
         iteration=state["iteration"] + 1, approach=found.approach, better=found.better,
     ))
@@ -187,11 +187,12 @@ def counted(state: State, ctx: Context, found: Iteration) -> State:
     }
 
 
-def time_is_over(ctx: Context) -> State:
-    """Ends the run; where it pauses, asks for more time, and uses what was given since."""
+def out_of_time(ctx: Context) -> State:
+    """Ends the run. A run that pauses continues if its time was extended, and else raises
+    `OverBudget` to ask for that."""
     words = f"the run's {ctx.settings.budget_s:g} seconds are over"
     if ctx.seconds_left > LEAST_S:
-        words = "the clock cut the search before it had worked as long as it may, on a busy machine"
+        words = "on a busy machine, the search reached its wall-clock limit before its work limit"
     if not ctx.pauses:
         return {"outcome": "budget", "stopped": "time", "reason": words}
     for entry in reversed(ctx.log()):
@@ -204,7 +205,7 @@ def time_is_over(ctx: Context) -> State:
 
 
 def fingerprint(solution: Solution) -> str:
-    """The same for programs that differ in comments and layout only."""
+    """A hash of a program without its comments and layout."""
     texts = []
     for file in sorted(solution.files, key=lambda one: one.path):
         try:
@@ -215,13 +216,11 @@ def fingerprint(solution: Solution) -> str:
 
 
 def signature(report: Report | None) -> str:
-    """The same for programs that fail the same tests in the same way."""
+    """A hash of the failing tests and their results; empty if none fails."""
     if report is None or report.passed:
         return ""
     return _hashed([f"{one.name}\n{one.got or one.message}" for one in report.failing])
 
 
 def _hashed(texts: Sequence[str]) -> str:
-    return hashlib.sha256(
-        "\0".join(texts).encode("utf-8", "surrogatepass")
-    ).hexdigest()[:16]
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,7 +1,7 @@
-"""The models that a session's runs may ask: whose keys are at hand, and who would answer.
+"""The models that a session's runs may use: API keys, model plans and providers.
 
-Keys are held here, in memory, by visitor, and nowhere else: not in the environment, a run's state,
-its log or a file. A visitor is known by the hash of a random word that only their browser has.
+Keys are kept only here, in memory and by visitor: not in the environment, a run's state, its log or
+a file. A visitor is identified by the hash of a random word that only their browser has.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ OWNER = ""
 """The visitor who is the host: the terminal, the library, and the page on loopback."""
 WITHOUT_MODEL = "no model: memory and search only"
 MAX_VISITORS = 200
-"""Visitors whose keys are kept; of those who share an address with the most others, the one who
-gave theirs longest ago is forgotten first. All logged text is searched for each of them."""
+"""Limit of visitors whose keys are kept, because all logged text is searched for each key. Of the
+visitors who share an address with the most others, the one with the oldest key is removed first."""
 LONGEST_KEY = 1_000
 MAX_BREAKERS = 4_000
 
 
 def key_names() -> tuple[str, ...]:
-    """The variables that hold keys of models."""
+    """The environment variables that hold API keys of models."""
     return tuple(dict.fromkeys(row.key for row in PROVIDERS.values() if row.key))
 
 
 def visitor_of(word: str) -> str:
-    """Who is meant by a browser's random word; the owner has none."""
+    """The visitor's identifier for a browser's random word; the owner has none."""
     return hashlib.sha256(word.encode()).hexdigest()[:32] if word else OWNER
 
 
 @runtime_checkable
 class Described(Protocol):
-    """A provider whose model runs in this process, and tells how it is doing."""
+    """A provider whose model runs in this process."""
 
     def describe(self) -> str:
-        """Where it runs and how fast, or why it does not; for people."""
+        """Describes where the model runs and how fast, or why it does not run."""
 
     def warm(self) -> None:
-        """Begins to load it."""
+        """Begins to load the model."""
 
 
 class BadKey(ValueError):
-    """What was given cannot be a key; the message says why."""
+    """The given text cannot be a key; the message says why."""
 
 
 class Models:
@@ -67,7 +67,7 @@ class Models:
         opener: Callable[[Connection], Provider] = open_provider,
         most_visitors: int = MAX_VISITORS,
     ) -> None:
-        """Raises `BadPrices` for a price table that cannot be used."""
+        """Raises `BadPrices` for an invalid price table."""
         self.settings = settings
         self.prices: Prices = prices_with(settings.prices)
         self._options = with_preset(settings.provider, settings.options)
@@ -81,14 +81,15 @@ class Models:
         self.crowds = Crowds()
         self._breakers: dict[tuple[str, ...], Breaker] = {}
         self.logs = LogRedaction(self.redactor())
-        """To be put on what writes logs: knows every key that is known here."""
+        """The filter for log handlers, which removes every known key."""
 
     # Keys.
 
     def add_key(self, visitor: str, variable: str, key: str) -> None:
-        """Keeps a visitor's key in place of the one they gave before; an empty one forgets it.
+        """Saves or replaces a visitor's key; an empty one removes it.
 
-        Raises `BadKey`, which never has the key in it.
+        Raises:
+            BadKey: The variable or the key is invalid. The message never contains the key.
         """
         if variable not in key_names():
             raise BadKey(f"{variable} is no key of a model; choose one of {', '.join(key_names())}")
@@ -96,7 +97,7 @@ class Models:
         if secret and (not secret.reveal().isascii() or not secret.reveal().isprintable()
                        or " " in secret.reveal() or len(secret.reveal()) > LONGEST_KEY):
             raise BadKey("A key is one line of plain characters without spaces: copy it again.")
-        mine = self._given.pop(visitor, {})  # and put at the end: the first is the oldest
+        mine = self._given.pop(visitor, {})  # reinserted at the end: the first is the oldest
         mine.pop(variable, None)
         if secret:
             mine[variable] = secret
@@ -107,7 +108,7 @@ class Models:
         self.logs.redactor = self.redactor()
 
     def forget(self, visitor: str) -> None:
-        """Drops all keys that a visitor gave."""
+        """Removes all keys of a visitor."""
         self._given.pop(visitor, None)
         self.logs.redactor = self.redactor()
 
@@ -116,12 +117,12 @@ class Models:
         return tuple(sorted(self.keys(visitor)))
 
     def keys(self, visitor: str) -> Mapping[str, Secret]:
-        """What a visitor's runs can use: their own keys, and the host's where those serve them."""
+        """The keys that a visitor's runs can use: their own, and the host's if allowed."""
         serves = self.settings.host_keys or visitor == OWNER
         return {**(self._host if serves else {}), **self._given.get(visitor, {})}
 
     def redactor(self) -> Redactor:
-        """What takes every key known here out of a text."""
+        """A redactor that removes every known key from a text."""
         given = (key for keys in self._given.values() for key in keys.values())
         return Redactor(key.reveal() for key in (*self._host.values(), *given))
 
@@ -131,16 +132,19 @@ class Models:
         self, visitor: str = OWNER, provider: str | None = None,
         roles: Mapping[str, str] | None = None, model: str | None = None,
     ) -> ModelPlan:
-        """Who would answer: what is set, with what one run or one visitor wants otherwise. Raises
-        `NoProvider`, and `NeedsKey` where a key is what is missing."""
+        """The model plan of the settings, with the overrides of a run or visitor.
+
+        Raises:
+            NoProvider: The provider is not available.
+            NeedsKey: An API key is missing.
+        """
         ours = self.settings
-        if model is None:  # ours is the model of our own provider
+        if model is None:  # the model of the settings belongs to their provider
             model = ours.model if provider in (None, "", ours.provider) else ""
         plan = resolve(
             self.keys(visitor), ROLES, provider=provider or ours.provider, model=model,
             by_role={**ours.roles, **(roles or {})}, fallbacks=ours.fallbacks,
-            given=self._options,
-            without=WITHOUT_MODEL,
+            given=self._options, without=WITHOUT_MODEL,
         )
         if plan.has_model and plan.of(GENERATOR) is None:
             note = ("No model is given to the generator, so none writes a repair, and the other "
@@ -149,7 +153,7 @@ class Models:
         return plan
 
     def missing_key(self, plan: ModelPlan, visitor: str) -> str:
-        """Which key of a plan is not at hand, in words; empty where none lacks."""
+        """States which key of a plan is missing; empty if none is."""
         try:
             for choice in plan.choices:
                 if choice.asks:
@@ -161,26 +165,30 @@ class Models:
     # Providers.
 
     def provider(self, choice: Choice, visitor: str) -> Provider:
-        """A provider for a choice, to be closed by the caller; raises `NoProvider`, and `NeedsKey`
-        without its key."""
+        """Opens a provider, which the caller must close.
+
+        Raises:
+            NoProvider: The provider is not available.
+            NeedsKey: Its API key is missing.
+        """
         return self._open(self._connection(choice, visitor))
 
     def breaker(self, choice: Choice, visitor: str) -> Breaker:
-        """What leaves a model alone after failures; one for all runs of a visitor."""
+        """The circuit breaker of a model, shared by all runs of a visitor."""
         whose = (visitor, *choice.asked)
         if whose not in self._breakers and len(self._breakers) >= MAX_BREAKERS:
             del self._breakers[next(iter(self._breakers))]
         return self._breakers.setdefault(whose, Breaker())
 
     async def test_key(self, visitor: str, name: str) -> tuple[str, ...]:
-        """The models that a provider lists, whatever the plan is, which shows that it is there and
-        that the key is good; spends nothing. Raises an `LlmError`."""
+        """Lists a provider's models to check that it is reachable and the key is valid. It costs
+        nothing. Raises an `LlmError` if the check fails."""
         choice = Choice("", name, str(row_of(name).default("model")) or "any", "tested")
         async with self._opened(choice, visitor) as provider:
             return await provider.models()
 
     async def local_status(self, plan: ModelPlan, visitor: str) -> tuple[str, ...]:
-        """How the models of a plan that run in this process are doing, for people; loads none."""
+        """Describes the models of a plan that run in this process, without loading them."""
         found = []
         for choice in self._in_process(plan):
             try:
@@ -192,10 +200,10 @@ class Models:
         return tuple(found)
 
     async def warm(self) -> None:
-        """Begins to load the model in this process that the settings name, so that the first to
-        ask need not wait for it; what is wrong with it, its first call says."""
+        """Begins to load the in-process model of the settings, so that the first call is not slow.
+        Errors are reported by that call."""
         for choice in self._in_process(self.plan())[:1]:
-            # Never closed: the model is kept for those who ask.
+            # Not closed, so that the model stays loaded.
             provider = await asyncio.to_thread(self._open, self._connection(choice, OWNER))
             if isinstance(provider, Described):
                 provider.warm()
@@ -211,7 +219,6 @@ class Models:
 
     @asynccontextmanager
     async def _opened(self, choice: Choice, visitor: str) -> AsyncIterator[Provider]:
-        """A provider that is closed at the end."""
         provider = self.provider(choice, visitor)
         try:
             yield provider

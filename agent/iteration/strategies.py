@@ -1,4 +1,4 @@
-"""What a way to repair starts from, what it brings, and the search as one of them."""
+"""The input and result of a repair strategy, and the search as one of the strategies."""
 
 from __future__ import annotations
 
@@ -34,54 +34,53 @@ from agent.search.syntax import compiles, repaired
 from agent.search.wording import edit_in_words
 
 FOR_THE_VERDICT, MAX_RESERVED_S = 0.25, 5.0
-"""The part of a run's remaining seconds that a search leaves for judging and proving its find."""
-MAX_MENDING, MAX_REPAIRED = 4_000, 8
-"""Edits of a project's file that does not compile, and texts of it that are judged."""
+"""Share of a run's remaining seconds that is left for judging and proving, and its limit."""
+MAX_SYNTAX_EDITS, MAX_REPAIRED = 4_000, 8
+"""Limit of edits to a project's file that does not compile, and of repaired texts to judge."""
 MAX_FUNCTIONS, MAX_VALUES = 5, 8
 AROUND = 0.25
-"""The part of a search's seconds and candidates that is spent around one repair of a model."""
+"""Share of a search's seconds and candidates for a search around a model's repair."""
 LEAST_EXAMPLES = 3
-"""Trusted tests that say enough of a program which a model wrote, or of one that the user has
-submitted no test for."""
+"""Trusted tests that specify a program enough if a model wrote it or the user submitted no test."""
 
 
 def reserved_s(seconds_left: float) -> float:
-    """Seconds at the end of a run in which nothing more is searched."""
+    """The seconds at the end of a run that a search leaves for judging and proving."""
     return min(MAX_RESERVED_S, FOR_THE_VERDICT * seconds_left)
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a strategy starts from. The tests are those that a repair may see and must pass."""
+    """The input of a strategy. `tests` are those that a repair may see and must pass."""
 
     solution: Solution
     tests: tuple[TestCase, ...]
     report: Report
     diagnosis: Diagnosis
     together: bool = False
-    """Some of the tests fail together with the others alone."""
+    """Some of the tests fail only together with others."""
     is_second: bool = False
-    """A doubtful repair is in reserve, and another is asked for to compare it with."""
+    """Another repair is requested to compare it with a doubtful one."""
     nearer: Solution | None = None
-    """A repair that passed all it was shown and then failed a test that it had not seen."""
+    """A repair that passed the visible tests and failed a held-out one."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a strategy found: a program the judge passed under the visible tests, or none."""
+    """The result of a strategy: a program that the judge passed with the visible tests, or none."""
 
     solution: Solution | None
     why: str = ""
-    """Why there is none."""
+    """The note on the program, or why there is none."""
     candidates: int = 0
     alternatives: Alternatives | None = None
-    """Repairs that pass the visible tests too and behave otherwise."""
+    """Repairs that pass the visible tests and behave differently."""
     partial: Solution | None = None
-    """The program that came nearest where none was found: no judge has seen it."""
+    """The best candidate if none passes; it is not judged."""
 
 
 async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
-    """Search without a model, around the failing program."""
+    """Searches around the failing program, without a model."""
 
     async def verify(candidate: Solution) -> Report:
         report = await ctx.judge(candidate, attempt.tests)
@@ -94,16 +93,16 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
         for path in project.editable:
             text = attempt.solution.with_entry(path).text
             if not compiles(text):
-                return await _compiling(attempt, path, text, verify)
-    found = await _searched(attempt, ctx, attempt.solution, attempt.report, verify, 1.0)
+                return await _repair_syntax(attempt, path, text, verify)
+    found = await _search(attempt, ctx, attempt.solution, attempt.report, verify, 1.0)
     if found.solution is None and attempt.nearer is not None:
-        repaired, tried = await searched_near(attempt, ctx, attempt.nearer, attempt.report)
+        repaired, tried = await search_near(attempt, ctx, attempt.nearer, attempt.report)
         found = replace(found, candidates=found.candidates + tried)
         if repaired is not None:
             note = edit_in_words(attempt.solution.text, repaired.text)
             return Proposal(repaired.model_copy(update={"note": note}), "", found.candidates)
     if project is not None:
-        ctx.emit(_outline(attempt, found))
+        ctx.emit(_project_summary(attempt, found))
     if found.solution is not None:
         return Proposal(found.solution, found.solution.note, found.candidates, found.alternatives)
     return Proposal(None, _why(found, project), found.candidates, partial=found.partial)
@@ -132,51 +131,55 @@ def _why(found: SearchResult, project: Project | None) -> str:
 
 
 def specified_by(tests: Sequence[TestCase]) -> bool:
-    """Whether trusted tests say enough of what a program does for an edit of it to be searched for:
-    the user's own, or several examples of a task."""
-    return _is_specified(tests) or say_enough(tests)
+    """Whether trusted tests specify a program enough to search for an edit: tests of the user, or
+    several examples of a task."""
+    return _by_user(tests) or has_enough_examples(tests)
 
 
 def is_guess(task: Task, tests: Sequence[TestCase]) -> bool:
-    """Whether a model wrote the program, and tests of the user do not say enough of what it does.
-    An edit that passes them is a guess as well then, so a model is asked before a search."""
-    return task.solution is None and not (_is_specified(tests) and say_enough(tests))
+    """Whether a model wrote the program, and tests of the user do not specify it enough.
+
+    An edit that passes them would be a guess too, so a model is asked before a search.
+    """
+    return task.solution is None and not (_by_user(tests) and has_enough_examples(tests))
 
 
-def _is_specified(tests: Sequence[TestCase]) -> bool:
+def _by_user(tests: Sequence[TestCase]) -> bool:
     return any(test.origin in PINNING_ORIGINS for test in tests)
 
 
-def say_enough(tests: Sequence[TestCase]) -> bool:
-    """Whether there are trusted tests enough to say what a program does."""
+def has_enough_examples(tests: Sequence[TestCase]) -> bool:
+    """Whether there are enough trusted tests to specify a program."""
     return sum(test.origin in VETOING_ORIGINS for test in tests) >= LEAST_EXAMPLES
 
 
-async def searched_near(
+async def search_near(
     attempt: Attempt, ctx: Context, candidate: Solution, report: Report
 ) -> tuple[Solution | None, int]:
-    """A repair near one that fails, which passes the judge, and how many were tried: a program that
-    is nearly right is what search is best at."""
+    """Searches around a failing repair.
+
+    Returns:
+        A repair that the judge passed, if any, and the number of candidates tried.
+    """
     changed = candidate.changed_from(attempt.solution)
     if (
         not report.failing or ctx.seconds_left <= reserved_s(ctx.seconds_left)
         or not all(compiles(one.after) for one in changed)
     ):
         return None, 0
-
-    found = await _searched(
+    found = await _search(
         attempt, ctx, candidate, report, lambda one: ctx.judge(one, attempt.tests), AROUND,
         tuple(one.path for one in changed),
     )
     return found.solution, found.candidates
 
 
-async def _searched(
+async def _search(
     attempt: Attempt, ctx: Context, base: Solution, report: Report,
     verify: Callable[[Solution], Awaitable[Report]], share: float, only: Sequence[str] = (),
 ) -> SearchResult:
-    """A search around a program, with a share of what one may take; of a project's files it may
-    edit `only` some."""
+    """Searches around a program with a share of the limits; in a project, it edits `only` these
+    files if any are given."""
     limits = SearchLimits(
         share * ctx.settings.search_s,
         share * min(
@@ -192,15 +195,15 @@ async def _searched(
         ), base, limits, progress=ctx.emit, verify=verify)
     if only:
         project = project.model_copy(update={"editable": only})
+    failing = failing_nodes(attempt.tests, report)
     return await search_repair(
-        suite_runner(ctx.task, project, base, failing_nodes(attempt.tests, report), ctx.sandbox,
-                     limits),
+        suite_runner(ctx.task, project, base, failing, ctx.sandbox, limits),
         base, limits, progress=ctx.emit, verify=verify,
     )
 
 
 def failing_nodes(tests: Sequence[TestCase], report: Report) -> list[str]:
-    """The node ids of tests of a project that fail."""
+    """The node ids of a project's failing tests."""
     failing = {verdict.test for verdict in report.failing}
     return [
         one.node for one in tests
@@ -208,41 +211,38 @@ def failing_nodes(tests: Sequence[TestCase], report: Report) -> list[str]:
     ]
 
 
-def _outline(attempt: Attempt, found: SearchResult) -> Searched:
-    """How the search in a project went, with the files that it suspects."""
+def _project_summary(attempt: Attempt, found: SearchResult) -> Searched:
+    """The event that reports a search in a project, with its suspect files."""
     return Searched(
         candidates=found.candidates, plausible=int(found.solution is not None),
         best_passed=attempt.report.score[0], total=len(attempt.report.verdicts),
         wall_s=found.work_s, cut_after=found.cut_after,
         suspects=tuple(
-            _named(one, attempt.solution, *found.moments.get(one.file, (None, ())))
+            _suspect_file(one, attempt.solution, *found.moments.get(one.file, (None, ())))
             for one in found.suspects
         ),
     )
 
 
-async def _compiling(
+async def _repair_syntax(
     attempt: Attempt, path: str, text: str, verify: Callable[[Solution], Awaitable[Report]]
 ) -> Proposal:
-    """The likeliest texts of a file that does not compile, each under the whole suite."""
-    texts = [one for _, one in await asyncio.to_thread(repaired, text, MAX_MENDING)]
-    for tried, one in enumerate(texts[:MAX_REPAIRED], 1):
+    """Judges the likeliest repaired texts of a file that does not compile."""
+    texts = (await asyncio.to_thread(repaired, text, MAX_SYNTAX_EDITS))[:MAX_REPAIRED]
+    for tried, (_, one) in enumerate(texts, 1):
         solution = attempt.solution.with_file(
             path, one, origin="search", note=f"{edit_in_words(text, one)} ({path})",
         )
         if (await verify(solution)).passed:
             return Proposal(solution, solution.note, tried)
-    tried = min(len(texts), MAX_REPAIRED)
-    return Proposal(
-        None, f"{path} does not compile, and the suite passes with none of {tried} texts that do",
-        tried,
-    )
+    why = f"{path} does not compile, and the suite passes with none of {len(texts)} repaired texts"
+    return Proposal(None, why, len(texts))
 
 
-def _named(
+def _suspect_file(
     suspect: Suspect, solution: Solution, line: int | None, values: tuple[tuple[str, str], ...]
 ) -> SuspectFile:
-    """A suspect for readers: its likeliest functions by their names."""
+    """Describes a suspect file with the names of its likeliest functions."""
     names = {
         min([node.lineno, *(one.lineno for one in node.decorator_list)]): node.name
         for node in nodes_of(solution.with_entry(suspect.file).text)

@@ -1,9 +1,8 @@
-"""Which of several candidates of a round is taken.
+"""Chooses one of several programs of an iteration.
 
-Those that pass come before those that do not, then the one that passes more, then the one whose
-answers most others give too: independent programs that agree are rarely wrong alike. Of those that
-are left the smallest change is taken. Several that pass are put to further calls; where they answer
-otherwise, the call that tells them apart is the question for a person.
+The order is: passing programs first, then those that pass more tests, then those whose results most
+others share (independent programs are rarely wrong in the same way), then the smallest change.
+Passing programs are also compared on further calls. If they differ, a person can be asked.
 """
 
 from __future__ import annotations
@@ -22,40 +21,43 @@ from agent.verify.examples import plain_values
 from agent.verify.examples.probing import ProbeAnswer, answers
 
 MAX_CALLS, MAX_CALLS_S = 24, 10.0
-"""Calls beyond the tests' that programs which all pass are put to, and seconds for all of them."""
+"""Limit of further calls on which passing programs are compared, and the seconds for them all."""
 
 Answers = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Winner:
-    """The candidate that is taken, and those that pass too and answer otherwise."""
+    """The chosen candidate, and passing ones that behave differently."""
 
     chosen: Try
     others: Alternatives | None = None
     votes: int = 1
-    """How many candidates that pass answer as it does, itself among them."""
+    """The number of passing candidates with the same results, itself included."""
 
 
-async def held(
+async def best_of(
     ctx: Context, tries: Sequence[Try], base: Solution, tests: Sequence[TestCase],
     further: Sequence[str] = (),
 ) -> Winner:
-    """The best of a round; there is one at least. `further` are texts of tests after which calls
-    are made too."""
+    """Chooses one of at least one candidate of an iteration.
+
+    Args:
+        further: Additional texts of tests from which calls are derived.
+    """
     passing = [one for one in tries if _passes(one)]
     if len(passing) < 2 or ctx.task.project is not None or len(base.files) > 1:
         return winner(tries, base, (), {})
     calls = _calls(passing[0], [*(test.code for test in tests), *further])
-    answers_of = {}
+    results = {}
     until = time.monotonic() + min(MAX_CALLS_S, ctx.seconds_left / 4)
     for number, one in enumerate(tries):
         if _passes(one) and one.solution is not None:
             given = await answers(
                 one.solution, calls, ctx.task, ctx.sandbox, wall_s=ctx.test_s, until=until
             )
-            answers_of[number] = tuple(map(_in_words, given))
-    return winner(tries, base, calls, answers_of)
+            results[number] = tuple(map(_in_words, given))
+    return winner(tries, base, calls, results)
 
 
 def _calls(one: Try, tests: Sequence[str]) -> tuple[str, ...]:
@@ -77,11 +79,11 @@ def _in_words(answer: ProbeAnswer) -> str:
 
 
 def winner(
-    tries: Sequence[Try], base: Solution, calls: tuple[str, ...], answers_of: dict[int, Answers]
+    tries: Sequence[Try], base: Solution, calls: tuple[str, ...], results: dict[int, Answers]
 ) -> Winner:
-    """The best by reports, and by what passing ones answered to `calls`, by their place; pure."""
+    """Chooses a candidate by the reports, and by the `results` of `calls` of passing ones; pure."""
     given = {
-        number: (_of_tests(one.report), answers_of.get(number, ()))
+        number: (_test_results(one.report), results.get(number, ()))
         for number, one in enumerate(tries) if one.solution is not None
     }
     agreeing = Counter(given.values())
@@ -99,12 +101,12 @@ def winner(
     chosen = ranked[0]
     behaviours: dict[Answers, int] = {}
     for number in ranked:
-        if number in answers_of:
-            behaviours.setdefault(answers_of[number], number)
+        if number in results:
+            behaviours.setdefault(results[number], number)
     votes = sum(
         given[one] == given.get(chosen) and _passes(tries[one]) for one in given
     ) if _passes(tries[chosen]) else 1
-    if chosen not in answers_of or len(behaviours) < 2:
+    if chosen not in results or len(behaviours) < 2:
         return Winner(tries[chosen], votes=votes)
     return Winner(tries[chosen], Alternatives(calls=calls, behaviours=tuple(
         Alternative(solution=one, note=one.note, confirmed=True, answers=given_)
@@ -117,8 +119,8 @@ def _passes(one: Try) -> bool:
     return one.report is not None and one.report.passed
 
 
-def _of_tests(report: Report | None) -> tuple[tuple[str, str], ...]:
-    """What a program gave for each call of the tests that tells it."""
+def _test_results(report: Report | None) -> tuple[tuple[str, str], ...]:
+    """The calls of the tests and their results, as far as the report states them."""
     if report is None:
         return ()
     return tuple(sorted((one.call, one.got) for one in report.verdicts if one.call and one.got))

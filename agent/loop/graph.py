@@ -27,7 +27,7 @@ from agent.core.events import Step, StepFinished, StepStarted, Waiting
 from agent.core.sqlite import PATIENCE_S, make_shrinking
 from agent.core.state import State, Suite
 from agent.iteration.context import Context
-from agent.iteration.iterations import side_by_side
+from agent.iteration.iterations import parallel_repairs
 from agent.loop.steps.critique import critique
 from agent.loop.steps.diagnose import diagnose
 from agent.loop.steps.execute import arbitrate, execute
@@ -120,7 +120,7 @@ def next_iteration(state: State, runtime: Runtime[Context]) -> str | list[Send]:
         case "search":
             return "repair"
         case "tournament":
-            count = side_by_side(runtime.context)
+            count = parallel_repairs(runtime.context)
             return [Send("attempt", {**state, "place": place}) for place in range(count)]
         case _:
             return "attempt"

@@ -1,10 +1,9 @@
-"""Gathers what proof above E1 rests on: rivals, changed inputs, mutants of the repaired lines,
-re-runs.
+"""Gathers the evidence for proof levels above E1: competing patches, changed inputs, mutants of the
+repaired lines, and re-runs.
 
-Whatever is seen here comes from processes that hold the program alone, or from the judge. Each
-part is only looked at where the one before has shown what it can: most repairs that are not
-proven cost a few calls. A budget of seconds may cut it short, which is reported;
-it does not cut the search for competing patches.
+The evidence comes from processes that run only the program, or from the judge. A check is skipped
+if an earlier one already limits the proof, so most unproven repairs cost only a few calls. A time
+budget may cut the checks, which is reported; it does not cut the search for competing patches.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dataclasses import replace
 
 from agent.core.domain import Evidence, Solution
 from agent.core.trees import parse
-from agent.proof.uniqueness import Judge, ProofCase, ProofEvidence, rivalry
+from agent.proof.uniqueness import Judge, ProofCase, ProofEvidence, find_competing
 from agent.search.ranking.competing import raised_exceptions
 from agent.search.variants.inputs import probes, sequences
 from agent.search.variants.mutants import Mutant, mutants, repaired_lines, surrounding_lines
@@ -33,67 +32,64 @@ from agent.verify.subject import Seeds
 
 ENOUGH_PROBES = 100
 ENOUGH_MUTANTS = 5
-"""Where the repaired lines have fewer, the function around them is mutated."""
-CALL_S = 0.25
-"""A changed input that takes longer, and many times longer than a test, counts as endless."""
-MUTANT_S = 0.5
-"""A test that takes a mutant longer, and many times longer than it took the repair, fails."""
+"""If the repaired lines have fewer mutants, the function around them is mutated."""
+CALL_S, MUTANT_S = 0.25, 0.5
+"""The least time limits for a changed input, and for a test of a mutant."""
 SLOWER = 20.0
+"""These limits as a multiple of the slowest test, if that is more."""
 COMPETING_S = 60.0
-"""How long rivals are looked for where nothing else says how long a run may take."""
+"""Time limit for finding competing patches if the run has none."""
 OVERTIME_S = 0.25
-"""How long what has begun may go on after the budget."""
-SIDE_BY_SIDE = 3
-"""Mutants before the judge at once."""
+"""How long running checks may continue after the budget."""
+PARALLEL_MUTANTS = 3
 _OTHER = OTHER_HASHES[1]
 RERUNS = (Seeds(0, 1), Seeds(_OTHER, 2), Seeds(_OTHER, 3), Seeds(_OTHER, 4), Seeds(_OTHER, 5))
-"""Five seeds of `random`, and one other hash seed, which the confirmation may have used too: its
-interpreter takes longer to start than all five take together."""
+"""Five seeds of `random`, and only one other hash seed: each needs its own interpreter, which takes
+longer to start than all five runs. The confirmation may have started it already."""
 
 
 async def gather_evidence(
     case: ProofCase, judge: Judge, budget_s: float, left_s: float = COMPETING_S
 ) -> ProofEvidence:
-    """The evidence there is within the budget; what E3 does not have, E4 does not look for.
+    """Gathers the evidence for a repair; checks for E4 are skipped if E3 is not reached.
 
-    Rivals are looked for to the end, as far as the run's `left_s` seconds go, and the budget
-    begins when that is done.
+    Args:
+        budget_s: Seconds for all checks after the search for competing patches.
+        left_s: The run's remaining seconds, which also limit that search.
     """
-    begun = time.monotonic()
-    found = await rivalry(case, judge, begun + budget_s, left_s)
-    left_s -= time.monotonic() - begun
+    start = time.monotonic()
+    found = await find_competing(case, judge, start + budget_s, left_s)
+    left_s -= time.monotonic() - start
     budget_s = min(budget_s, max(left_s, 0.0))
     try:
         async with asyncio.timeout(budget_s + OVERTIME_S):
-            return replace(found, evidence=await _gathered(case, found.evidence, budget_s))
+            return replace(found, evidence=await _gather(case, found.evidence, budget_s))
     except TimeoutError:
-        unsettled = "the look at changed inputs and slips did not come to an end"
-        return replace(
-            found, evidence=found.evidence.model_copy(update={"inconclusive": unsettled})
-        )
+        unfinished = {"inconclusive": "the checks of changed inputs and mutants were not completed"}
+        return replace(found, evidence=found.evidence.model_copy(update=unfinished))
 
 
-async def _gathered(case: ProofCase, seen: Evidence, budget_s: float) -> Evidence:
+async def _gather(case: ProofCase, seen: Evidence, budget_s: float) -> Evidence:
     until = time.monotonic() + budget_s
-    found = await _probed(case, seen, until)
-    if holds_at_e1(found):
+    found = await _probe(case, seen, until)
+    if is_limited_to_e1(found):
         return found
     if not reaches_e3(found):
-        return await _mutated(case, found, until)
-    judged, rerun = await asyncio.gather(_mutated(case, found, until), _rerun(case, until))
+        return await _test_mutants(case, found, until)
+    judged, rerun = await asyncio.gather(_test_mutants(case, found, until), _rerun(case, until))
     return judged.model_copy(update={
         "reruns": rerun.reruns, "disagreeing": rerun.disagreeing, "cut": judged.cut or rerun.cut,
     })
 
 
-def holds_at_e1(seen: Evidence) -> bool:
-    """Whether something else is known to fit, or one side of a changed condition to be open."""
+def is_limited_to_e1(seen: Evidence) -> bool:
+    """Whether another patch fits, or the tests cover only one branch of a changed condition."""
     return bool(seen.others or seen.uncovered)
 
 
 def reaches_e3(seen: Evidence) -> bool:
-    """Whether changed inputs, and what else fits the tests, let a repair be called E3."""
-    refuted = seen.new_failures or seen.inconsistent or seen.doubts or holds_at_e1(seen)
+    """Whether the evidence from changed inputs and competing patches is enough for E3."""
+    refuted = seen.new_failures or seen.inconsistent or seen.doubts or is_limited_to_e1(seen)
     return seen.probes >= ENOUGH_PROBES and not refuted and not seen.inconclusive
 
 
@@ -101,20 +97,20 @@ async def _ask(
     case: ProofCase, solution: Solution, called: Sequence[str], until: float
 ) -> tuple[ProbeAnswer, ...]:
     return await answers(
-        solution, called, case.task, case.sandbox, wall_s=patience(case, CALL_S), until=until
+        solution, called, case.task, case.sandbox, wall_s=time_limit_s(case, CALL_S), until=until
     )
 
 
-def patience(case: ProofCase, least_s: float) -> float:
-    """Seconds for one run of the program: a long one takes a while to be loaded alone."""
+def time_limit_s(case: ProofCase, least_s: float) -> float:
+    """The time limit for one run of the program, relative to its slowest test."""
     slowest = max((verdict.wall_s for verdict in case.report.verdicts), default=0.0)
     return min(case.test_s, max(least_s, SLOWER * slowest))
 
 
-def _own(case: ProofCase) -> list[ExampleCall]:
-    """What the tests themselves ask: calls, and what they do with an object."""
-    asked = (example_call(test) for test in case.tests)
-    found = [one for one in asked if one is not None and not one.exception]
+def _test_calls(case: ProofCase) -> list[ExampleCall]:
+    """The calls of the tests, including sequences of calls on an object."""
+    examples = (example_call(test) for test in case.tests)
+    found = [one for one in examples if one is not None and not one.exception]
     names = frozenset(case.names)
     for test in case.tests:
         try:
@@ -129,64 +125,61 @@ def _own(case: ProofCase) -> list[ExampleCall]:
     return found
 
 
-async def _probed(case: ProofCase, known_of: Evidence, until: float) -> Evidence:
-    """Changed inputs put to the repair; to the program as it came, those on which it fails, or on
-    which that program may have refused to answer.
+async def _probe(case: ProofCase, known: Evidence, until: float) -> Evidence:
+    """Runs the repair on changed inputs, and the first program on those where it may differ: where
+    the repair fails, or all if the first program raises exceptions on purpose.
 
-    Among them are the tests' own calls: a program that answers these otherwise than before the
-    judge depends on chance or on what it was asked before, and its other answers say nothing.
+    The calls of the tests are mixed in. If their results differ from those before the judge, the
+    program depends on chance or on earlier calls.
     """
     called = case.changed_inputs
     if len(called) < ENOUGH_PROBES:
-        return known_of.model_copy(update={"probes": len(called)})
-    tests = _own(case)
+        return known.model_copy(update={"probes": len(called)})
+    tests = _test_calls(case)
     mixed = [*called, *(one.call for one in tests)]
-    # Shuffled over all processes and over the time of each, in the same way every time.
+    # Shuffled over the processes and within each, always in the same order.
     order = random.Random(0).sample(range(len(mixed)), len(mixed))
     replies = await _ask(case, case.repaired, [mixed[place] for place in order], until)
     seen = dict(zip(order, replies, strict=True))
     refusals = raised_exceptions(case.base.text)
-    asked_again = [
-        place for place in range(len(called)) if seen[place].failed or refusals
-    ]
-    again = [called[place] for place in asked_again]
+    compared = [place for place in range(len(called)) if seen[place].failed or refusals]
+    again = [called[place] for place in compared]
     own = [one.call for one in tests if refusals]
     replied = await _ask(case, case.base, [*again, *own], until) if again else ()
-    before = dict(zip(asked_again, replied, strict=False))
-    # What was refused wrongly in a test may have been refused wrongly elsewhere.
-    unfair = case.raised in refusals or any(
-        one.words in refusals for one in replied[len(again) :]
-    )
+    before = dict(zip(compared, replied, strict=False))
+    # If the first program wrongly rejects a call of a test, it may wrongly reject other calls too.
+    of_tests = replied[len(again) :]
+    is_wrong = case.raised in refusals or any(one.words in refusals for one in of_tests)
     new = [
-        called[place] for place in asked_again
-        # A program that cannot be loaded shows nothing: each failure counts as new.
+        called[place] for place in compared
+        # If the first program cannot be loaded, each failure counts as new.
         if seen[place].failed and before[place].kind in ("value", "untold", "unloaded")
     ]
     accepted = [
-        f"`{called[place]}` was refused before and is accepted now" for place in asked_again
+        f"`{called[place]}` was rejected before and is accepted now" for place in compared
         if seen[place].kind == "value" and before[place].kind == "raised"
-        and before[place].words in refusals and not unfair
+        and before[place].words in refusals and not is_wrong
     ]
     unasked = {
         place for place in range(len(called))
         if "unasked" in (seen[place].kind, before.get(place, seen[place]).kind)
     }
-    wavering = [
+    inconsistent = [
         one.call for place, one in enumerate(tests, start=len(called))
         if not _agrees(one, seen[place])
     ]
-    return known_of.model_copy(update={
+    return known.model_copy(update={
         "probes": len(called) - len(new) - len(unasked), "new_failures": tuple(new),
-        "inconsistent": tuple(dict.fromkeys(wavering)),
+        "inconsistent": tuple(dict.fromkeys(inconsistent)),
         "doubts": tuple(accepted[:1]),
-        "inconclusive": known_of.inconclusive or (
-            "" if time.monotonic() < until else "the changed inputs were not all tried"
+        "inconclusive": known.inconclusive or (
+            "" if time.monotonic() < until else "not all changed inputs were tried"
         ),
     })
 
 
 def _agrees(test: ExampleCall, answer: ProbeAnswer) -> bool:
-    """Whether a test's call was answered as the test expects; true if that is unknown."""
+    """Whether a test's call gives the expected result; true if that is unknown."""
     if answer.kind in ("untold", "unasked"):
         return True
     if answer.kind != "value" or plain_values.parts(answer.wire) != test.parts:
@@ -197,14 +190,14 @@ def _agrees(test: ExampleCall, answer: ProbeAnswer) -> bool:
         return False
 
 
-async def _mutated(case: ProofCase, seen: Evidence, until: float) -> Evidence:
-    """Mutants of the repaired lines before the judge; equivalent ones are left out."""
-    made, around = _made(case)
-    seats = asyncio.Semaphore(SIDE_BY_SIDE)
-    wall_s = patience(case, MUTANT_S)
+async def _test_mutants(case: ProofCase, seen: Evidence, until: float) -> Evidence:
+    """Runs the tests on mutants of the repaired lines; equivalent mutants do not count."""
+    made, around = _make_mutants(case)
+    limit = asyncio.Semaphore(PARALLEL_MUTANTS)
+    wall_s = time_limit_s(case, MUTANT_S)
 
     async def is_killed(mutant: Mutant) -> bool | None:
-        async with seats:
+        async with limit:
             if time.monotonic() >= until:
                 return None
             report = await check(
@@ -227,15 +220,13 @@ async def _mutated(case: ProofCase, seen: Evidence, until: float) -> Evidence:
     return seen.model_copy(update={
         "mutants": killed + len(differing), "killed": killed, "equivalent": len(alike),
         "survivors": tuple(one.note for one in differing), "around": around,
-        "cut": "the slips put in were not all judged" if late else "",
+        "cut": "not all mutants were judged" if late else "",
     })
 
 
-def _made(case: ProofCase) -> tuple[tuple[Mutant, ...], bool]:
-    """The mutants, and whether they are of the whole function around the repaired lines.
-
-    One that is the program as it came is none: that tests notice it is what the repair is for.
-    """
+def _make_mutants(case: ProofCase) -> tuple[tuple[Mutant, ...], bool]:
+    """The mutants without the first program, and whether they are of the whole function around the
+    repaired lines."""
     before, after = case.base.text, case.repaired.text
     lines = repaired_lines(before, after)
     around = False
@@ -250,7 +241,7 @@ def _mutant(case: ProofCase, mutant: Mutant) -> Solution:
 
 
 def _alike(own: Sequence[ProbeAnswer], other: Sequence[ProbeAnswer]) -> bool:
-    """Whether all answers are known and the same."""
+    """Whether all results are known and the same."""
     return all(
         a.kind not in ("untold", "unasked") and (a.kind, a.words) == (b.kind, b.words)
         for a, b in zip(own, other, strict=True)
@@ -258,14 +249,14 @@ def _alike(own: Sequence[ProbeAnswer], other: Sequence[ProbeAnswer]) -> bool:
 
 
 async def _rerun(case: ProofCase, until: float) -> Evidence:
-    """The tests again and again, with other seeds each time."""
+    """Runs the tests again with different seeds."""
     known = {verdict.name: verdict.status for verdict in case.report.trusted}
     differing: dict[str, None] = {}
     for count, seeds in enumerate(RERUNS):
         if time.monotonic() >= until:
             return Evidence(
                 reruns=count, disagreeing=tuple(differing),
-                cut="the tests were not run again as often as it takes",
+                cut=f"the tests were run again only {count} of {len(RERUNS)} times",
             )
         report = await check(
             case.repaired, case.tests, case.task, case.sandbox, wall_s=case.test_s, seeds=seeds,

@@ -1,8 +1,8 @@
-"""Whether a repair is the only one that fits: the rivals the search came upon, those that stand
-around the repair, and the conditions that no test watches.
+"""Checks whether a repair is the only one that fits the tests.
 
-Siblings are screened to the end, not until a clock: how many there are is bounded, and so is each
-by its steps. What screening calls a rival counts once the judge has passed it.
+Other fitting patches come from the search and from variants of the repair. Changed conditions are
+checked for branches that no test covers. Variants are pre-checked without a time limit, because
+their number and the steps of each are limited. They count once the judge has passed them.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from sandbox.sandbox import Sandbox
 
 MAX_OTHERS = 3
 MAX_JUDGED = 9
-"""Siblings of behaviours of their own that are put before the judge."""
+"""Limit of judged variants, one for each different behaviour."""
 
 Judge = Callable[[Solution], Awaitable[Report]]
 
 
 @dataclass(frozen=True)
 class ProofCase:
-    """A repair, and all that it is proven by."""
+    """A repair, and everything that is needed to prove it."""
 
     base: Solution
     repaired: Solution
     report: Report
     tests: tuple[TestCase, ...]
-    """All that may forbid success, held-out ones too."""
+    """All deciding tests, including held-out ones."""
     others: Alternatives | None
-    """Other repairs that may fit these tests as well."""
+    """Other repairs that may fit these tests."""
     task: Task
     sandbox: Sandbox
     test_s: float
     raised: str = ""
-    """The exception by which the program as it came failed a test."""
+    """The exception with which the first program failed a test."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the tests of the repaired program can call; none where it does not parse."""
+        """The functions that tests of the repaired program can call; none if it does not parse."""
         try:
             return Program(self.repaired.text).functions
         except (SyntaxError, ValueError, RecursionError):
@@ -61,7 +61,7 @@ class ProofCase:
 
     @property
     def changed_inputs(self) -> tuple[str, ...]:
-        """Calls beyond the tests': with changed and recombined arguments."""
+        """The calls of the tests with changed and recombined arguments."""
         return tuple(dict.fromkeys((
             *probes(self.names, self.codes, counting=True),
             *recombined_calls(self.repaired.text, self.names, self.codes),
@@ -70,32 +70,38 @@ class ProofCase:
 
 @dataclass(frozen=True)
 class ProofEvidence:
-    """The evidence, and the repair with its rivals where they were found around it."""
+    """The evidence, and the repair with its competing variants if there are any."""
 
     evidence: Evidence
     rivals: Alternatives | None = None
 
 
-async def rivalry(case: ProofCase, judge: Judge, until: float, left_s: float) -> ProofEvidence:
-    """Looks for rivals: those that are known until a moment of the monotonic clock, then around
-    the repair. Only a run whose `left_s` seconds are over cuts that short."""
-    known = await _known(case, judge, until)
+async def find_competing(
+    case: ProofCase, judge: Judge, until: float, left_s: float
+) -> ProofEvidence:
+    """Judges the other repairs of the search, and then the variants of the repair.
+
+    Args:
+        until: The monotonic time at which judging the other repairs ends.
+        left_s: The time limit for the variants.
+    """
+    known = await _judge_others(case, judge, until)
     if known.others or known.inconclusive:
         return ProofEvidence(known)
     try:
         async with asyncio.timeout(left_s):
-            found = await _around(case, judge)
+            found = await _judge_variants(case, judge)
             evidence = found.evidence.model_copy(update={"refuted": known.refuted})
             return replace(found, evidence=evidence)
     except TimeoutError:
-        unsettled = "what else might stand in its place was not all tried"
-        return ProofEvidence(known.model_copy(update={"inconclusive": unsettled}))
+        unfinished = {"inconclusive": "not all variants of the repair were tried"}
+        return ProofEvidence(known.model_copy(update=unfinished))
 
 
-async def _known(case: ProofCase, judge: Judge, until: float) -> Evidence:
-    """How many other repairs of the search fit all tests, and how many the held-out ones refute.
-    Without time to judge them, those count that passed the tests shown."""
-    others, refuted, left = 0, 0, ""
+async def _judge_others(case: ProofCase, judge: Judge, until: float) -> Evidence:
+    """Counts the other repairs of the search that fit all tests and those that do not. If there is
+    no time to judge them, those that pass the visible tests count."""
+    others, refuted, inconclusive = 0, 0, ""
     for one in case.others.behaviours if case.others is not None else ():
         if others == MAX_OTHERS:
             break
@@ -106,24 +112,22 @@ async def _known(case: ProofCase, judge: Judge, until: float) -> Evidence:
             others, refuted = others + fits, refuted + (not fits)
         else:
             others += one.confirmed
-            left = "other repairs were not all judged by all tests"
-    return Evidence(others=others, refuted=refuted, inconclusive=left)
+            inconclusive = "not all other repairs were judged with all tests"
+    return Evidence(others=others, refuted=refuted, inconclusive=inconclusive)
 
 
-async def _around(case: ProofCase, judge: Judge) -> ProofEvidence:
+async def _judge_variants(case: ProofCase, judge: Judge) -> ProofEvidence:
     near = siblings(case.base.text, case.repaired.text)
     conditions = changed_conditions(case.base.text, case.repaired.text)
     sides = [(one.condition, text) for one in conditions for text in (one.always, one.never)]
-    calls = (
-        *case.changed_inputs, *observing_calls(case.repaired.text, case.names, case.codes),
-    )
+    calls = (*case.changed_inputs, *observing_calls(case.repaired.text, case.names, case.codes))
     texts = (*near.texts, *(text for _, text in sides))
     if not texts:
         return ProofEvidence(Evidence())
     found = await fitting(case.repaired, texts, calls, case.tests, case.task, case.sandbox)
-    rivals = await _confirmed(case, judge, near.texts, found)
+    rivals = await _competing(case, judge, near.texts, found)
     first = len(near.texts)
-    unwatched = [
+    uncovered = [
         condition for place, (condition, text) in enumerate(sides, start=first)
         if place in found.places and (await judge(_other(case, text))).passed
     ]
@@ -133,16 +137,16 @@ async def _around(case: ProofCase, judge: Judge) -> ProofEvidence:
         alternatives = Alternatives(calls=found.calls, behaviours=(own, *rivals))
     return ProofEvidence(Evidence(
         others=len(rivals), variants_tried=len(near.texts),
-        uncovered=tuple(dict.fromkeys(unwatched)),
-        inconclusive=f"{near.cut} of the repair's siblings were not tried" if near.cut else "",
+        uncovered=tuple(dict.fromkeys(uncovered)),
+        inconclusive=f"{near.cut} variants of the repair were not tried" if near.cut else "",
     ), alternatives)
 
 
-async def _confirmed(
+async def _competing(
     case: ProofCase, judge: Judge, texts: Sequence[str], found: Fitting
 ) -> tuple[Alternative, ...]:
-    """A rival for each behaviour that is another than the repair's, nearest first; the judge has
-    passed it."""
+    """A variant for each behaviour that differs from the repair's and passes the judge, the
+    smallest change first."""
     behaviours: dict[tuple[str, ...], str] = {}
     for place, answers in zip(found.places, found.answers, strict=True):
         if place < len(texts) and answers and found.own and differs(
@@ -162,6 +166,4 @@ async def _confirmed(
 
 
 def _other(case: ProofCase, text: str) -> Solution:
-    return case.base.with_text(
-        text, origin="search", note=edit_in_words(case.base.text, text)
-    )
+    return case.base.with_text(text, origin="search", note=edit_in_words(case.base.text, text))

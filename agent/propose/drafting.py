@@ -14,7 +14,7 @@ from agent.core.state import Try
 from agent.core.trees import parse
 from agent.iteration.context import Context
 from agent.iteration.strategies import Attempt
-from agent.iteration.tournament import Winner, held
+from agent.iteration.tournament import Winner, best_of
 from agent.proof.confidence import of_a_draft
 from agent.propose.rewriting import WARM, around
 from agent.propose.roles import SMALL_GENERATOR, ask_generator, program_for
@@ -70,7 +70,8 @@ async def compared(
         found = await ctx.judge(other, tests)
         left = min(left, FURTHER) if found.passed else left
         tries.append(Try(solution=other, report=found, candidates=1))
-        best = await held(ctx, tries, first, tests, [_with_full_stops(one.code) for one in tests])
+        further = [_with_full_stops(one.code) for one in tests]
+        best = await best_of(ctx, tries, first, tests, further)
         report = best.chosen.report or report
     solution = best.chosen.solution or first
     if not report.passed:

@@ -12,7 +12,7 @@ from agent.core.state import Try
 from agent.core.trees import tree_of
 from agent.iteration.context import Context
 from agent.iteration.iterations import fingerprint, is_small
-from agent.iteration.strategies import Attempt, searched_near, specified_by
+from agent.iteration.strategies import Attempt, search_near, specified_by
 from agent.proof.confidence import of_a_draft
 from agent.propose.branching import ALTERNATIVES, branches
 from agent.propose.roles import (
@@ -221,7 +221,7 @@ async def around(
         return None, 0
     if ctx.task.project is None and not specified_by(attempt.tests):
         return None, 0
-    return await searched_near(attempt, ctx, candidate, report)
+    return await search_near(attempt, ctx, candidate, report)
 
 
 async def _judged(attempt: Attempt, ctx: Context, candidate: Solution) -> tuple[str, Report | None]:

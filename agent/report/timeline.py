@@ -169,7 +169,7 @@ def _label(columns: tuple[Column, ...], iteration: int, origin: str) -> str:
     """Names a column by its iteration, with a letter if the iteration has several."""
     if not columns:
         return "draft" if origin in ("draft", "model") else "before"
-    name = f"try {iteration}" if iteration else "memory" if origin == "memory" else "start"
+    name = f"iteration {iteration}" if iteration else "memory" if origin == "memory" else "start"
     others = sum(one.label.startswith(name) for one in columns if one.iteration == iteration)
     return f"{name}{ascii_lowercase[min(others, 25)] if others else ''}"
 

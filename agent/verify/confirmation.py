@@ -96,10 +96,7 @@ def _is_view(node: ast.expr) -> bool:
 
 
 def _failing(report: Report) -> dict[str, Verdict]:
-    return {
-        one.name: one for one in report.verdicts
-        if one.status not in ("passed", "timeout")
-    }
+    return {one.name: one for one in report.verdicts if one.status not in ("passed", "timeout")}
 
 
 def _flaky(verdict: Verdict) -> dict[str, object]:

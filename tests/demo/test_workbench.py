@@ -106,7 +106,7 @@ async def test_a_program_without_a_test_is_healthy_as_far_as_that_goes(tmp_path:
 
 def test_of_a_program_that_the_log_does_not_hold_no_text_is_claimed() -> None:
     first = Column("before", 0, Report(solution="s"), program("x = 1\n"))
-    lost = Result(columns=(first, Column("try 1", 1, Report(solution="t"), parent=0)))
+    lost = Result(columns=(first, Column("iteration 1", 1, Report(solution="t"), parent=0)))
     same = replace(lost.columns[1], solution=first.solution)
     notes = [changes(one).count('class="note"') for one in (lost, Result(columns=(first, same)))]
     assert notes == [1, 2]
@@ -115,7 +115,7 @@ def test_of_a_program_that_the_log_does_not_hold_no_text_is_claimed() -> None:
 def test_the_smallest_failing_test_of_several_programs_says_of_which() -> None:
     failing = Report(solution="s", verdicts=(verdict(),))
     one = Result(outcome="unresolved", columns=(Column("before", 0, failing),), report=failing)
-    two = replace(one, columns=(*one.columns, Column("try 1", 1, Report(solution="t"))))
+    two = replace(one, columns=(*one.columns, Column("iteration 1", 1, Report(solution="t"))))
     assert ["“before”" in smallest(result) for result in (one, two)] == [False, True]
 
 

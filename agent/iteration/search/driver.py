@@ -1,9 +1,9 @@
-"""Drives the search for a repair: its questions go to the tests, its winners to the judge.
+"""Drives the search for a repair: runs the tests on candidates and judges those that pass.
 
-Each suspect file has a search of its own; a program of one file has one. They take turns: the one
-goes on that has worked least for how likely the fault lies in its file. Once something passes every
-test, the files that are as suspect are searched a little longer for rivals; then the judge sees
-what was offered, the likeliest first, and the first that it confirms counts.
+Each suspect file has its own search, and the searches take turns: the next is the one that has
+spent the least time relative to the suspicion of its file. Once a candidate passes every test,
+files of similar suspicion are searched a little longer for competing patches. Then the judge tests
+the offered candidates, the most likely first, until it confirms one.
 """
 
 from __future__ import annotations
@@ -48,41 +48,39 @@ from agent.search.wording import edit_in_words
 
 PROGRESS_S = 0.2
 WALL_TIMES = 8.0
-"""How much longer than its processor seconds a search may take: on two processors with a dozen
-other programs it takes less."""
+"""Wall-clock limit of a search, as a multiple of its processor seconds."""
 MAX_VERIFIED = 8
-"""Winners that are put before the judge at a time."""
+"""Candidates that are judged at a time."""
 COMPETING_SHARE, COMPETING_S = 0.3, 1.0
-"""How much longer other files are searched once something passes: a share of the work so far, and
-at least so many processor seconds."""
+"""How much longer other files are searched once a candidate passes: a share of the work so far,
+and at least this many processor seconds."""
 COMPETING_JUDGED_S = 15.0
-"""The seconds in which the judging of a rival is begun."""
+"""Seconds after which no further competing patch is judged."""
 AS_SUSPECT = 0.5
-"""Of the suspicion of the file that has something: whose file has less is not waited for."""
+"""A file is searched on only if it has this share of the suspicion of one with a candidate."""
 LEAST_SUSPICION = 0.05
 BEGINNING_S = 0.5
-"""What it takes about to watch the tests run one file's lines."""
+"""Typical seconds to trace the tests on one file."""
 
 Values = tuple[tuple[str, str], ...]
 Verify = Callable[[Solution], Awaitable[Report]]
 Progress = Callable[[Searched], object]
-"""Hears how far a search has come."""
 
 
 class TimeIsOver(Exception):
-    """The outer limit of a search came while it waited for an answer."""
+    """A search reached its wall-clock limit while it waited for a result."""
 
 
 class NothingToSearch(Exception):
-    """The tests give a search nothing to go by; the message says why."""
+    """The tests do not fail in a way that a search can use; the message says why."""
 
 
 @dataclass
 class SearchLimits:
-    """What a search may take.
+    """The limits of a search.
 
-    `budget_s` are processor seconds, of the jailed processes and of the listing of edits: who else
-    uses the machine makes a search slower and cuts it no earlier. `wall_s` is an outer limit.
+    `budget_s` counts processor seconds of the jailed processes and of generating edits, so a busy
+    machine makes a search slower but does not cut it earlier. `wall_s` is the wall-clock limit.
     """
 
     budget_s: float
@@ -95,12 +93,12 @@ class SearchLimits:
 
     @property
     def left_s(self) -> float:
-        """Seconds until the outer limit."""
+        """Seconds until the wall-clock limit."""
         return self.end - time.monotonic()
 
     @asynccontextmanager
     async def bounding(self) -> AsyncIterator[None]:
-        """Ends what is done inside by a `TimeIsOver` at the outer limit."""
+        """Raises `TimeIsOver` in its body at the wall-clock limit."""
         try:
             async with asyncio.timeout(self.left_s) as clock:
                 yield
@@ -115,21 +113,21 @@ class SearchLimits:
 
 
 class Runner(Protocol):
-    """Runs the tests on other texts of the files of a program; what it says is no verdict."""
+    """Runs the tests on changed files of a program; its results are pre-checks, not verdicts."""
 
     beyond: int
-    """Candidates of a file that are still tried after its first that passes every test."""
+    """Candidates of a file that are still tried after the first that passes every test."""
     chunk: int
-    """Candidates that are asked about at once."""
+    """Candidates for each call of `screen`."""
     facts: Facts
 
     @property
     def files(self) -> Mapping[str, str]:
-        """The texts under repair."""
+        """The text of each file under repair."""
 
     @property
     def suspects(self) -> Sequence[Suspect]:
-        """The files in which the fault may lie, the likeliest first."""
+        """The files that may contain the fault, the most likely first."""
 
     async def trace(self, file: str, text: str) -> Trace: ...
 
@@ -142,36 +140,35 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search came to; `solution` has passed the judge."""
+    """The result of a search; `solution` is confirmed by the judge."""
 
     solution: Solution | None
     candidates: int
     partial: Solution | None = None
-    """The best that passes more tests than the base, but not all."""
+    """The candidate that passes the most tests, if more than the base and not all."""
     alternatives: Alternatives | None = None
-    """Behaviours that pass every test too; `None` where there is no other."""
+    """The behaviours that pass every test, if there are several."""
     cut_after: float | None = None
-    """Processor seconds after which the limits cut the search; `None` where it came to its end."""
+    """Processor seconds after which the limits cut the search; `None` if it was completed."""
     work_s: float = 0.0
-    """Processor seconds it took, without the judge's."""
+    """Processor seconds spent, without judging."""
     suspects: tuple[Suspect, ...] = ()
-    """The files that were searched, the likeliest first."""
+    """The searched files, the most likely first."""
     first_s: float = 0.0
     """Seconds until the first candidate was tried."""
     problem: str = ""
     """Why nothing could be searched."""
     moments: Mapping[str, tuple[int | None, Values]] = field(default_factory=dict)
-    """For each file looked at, its last line on the way to the first failure, and what was held
-    there."""
+    """For each traced file, its last line before the first failure and the values there."""
 
 
 async def search_repair(
     opening: AbstractAsyncContextManager[Runner], base: Solution, limits: SearchLimits, *,
     progress: Progress, verify: Verify,
 ) -> SearchResult:
-    """Searches until a candidate passes the judge, the limits are reached, or nothing is left.
+    """Searches until the judge confirms a candidate, a limit is reached, or none is left.
 
-    `opening` gives what runs the tests. After the limits only the best found is still judged.
+    After a limit, only the best candidates found so far are still judged.
     """
     try:
         async with opening as runner:
@@ -184,7 +181,7 @@ async def search_repair(
 
 @dataclass
 class _FileSearch:
-    """One file's search on its way."""
+    """The state of one file's search."""
 
     suspect: Suspect
     steps: Generator[Question, Answer, Findings]
@@ -192,23 +189,23 @@ class _FileSearch:
     findings: Findings = field(default_factory=Findings)
     spent_s: float = 0.0
     is_answered: bool = True
-    """The search has not gone on yet from its last answer."""
+    """`answer` is ready to be sent to `steps`."""
     done: bool = False
     is_close: bool = False
-    """Something passes every test that it was screened by, and was not offered yet."""
+    """A candidate passes every screened test and was not offered yet."""
     waits: bool = False
-    """It has offered something, and goes on only if none of that is confirmed."""
+    """It offered candidates, and continues only if the judge confirms none of them."""
 
     @property
     def turn(self) -> tuple[bool, float]:
-        """Who has least goes on; one that would have to begin is counted as having begun."""
+        """The sort key for the next turn: the least time spent relative to the suspicion."""
         share = max(LEAST_SUSPICION, self.suspect.suspicion) ** 2
         return not self.is_close, (self.spent_s or BEGINNING_S) / share
 
 
 @dataclass
 class _Search:
-    """All files' searches, what they are driven with, and what came of them."""
+    """The searches of all files."""
 
     runner: Runner
     base: Solution
@@ -217,35 +214,33 @@ class _Search:
     verify: Verify
     started: float = field(default_factory=time.monotonic)
     searches: list[_FileSearch] = field(default_factory=list)
-    left: bool = False
-    """The search was cancelled."""
+    stopped: bool = False
     tried: int = 0
     first_s: float = 0.0
     progress_at: float = 0.0
     plausible_shown: bool = False
-    """Whether a candidate that passes every test was reported."""
     cut_after: float | None = None
     judged: set[tuple[str, str]] = field(default_factory=set)
-    """Files and texts that the judge has seen."""
+    """Files and texts that were judged."""
     found: tuple[Solution, Alternatives | None] | None = None
     moments: dict[str, tuple[int | None, Values]] = field(default_factory=dict)
     pool: list[tuple[float, _FileSearch, Candidate]] = field(default_factory=list)
-    """What was offered and waits for rivals: how unlikely it is, its file, itself."""
+    """Offered candidates that are not judged yet: their weight (less is more likely), file, and the
+    candidate."""
     most_suspect: float = 0.0
-    """The suspicion of the likeliest file that has offered something."""
+    """The highest suspicion of a file with an offered candidate."""
     until_s: float = 0.0
-    """The work at which rivals are waited for no longer."""
+    """Processor seconds at which the search for competing patches ends."""
     went_beyond: bool = False
-    """The judge was asked once more when the time was over."""
+    """The judge was called once after the wall-clock limit."""
 
     def over(self) -> bool:
-        """Whether no more is to be tried."""
-        return self.left or self.found is not None or self.limits.spent
+        return self.stopped or self.found is not None or self.limits.spent
 
     async def run(self) -> SearchResult:
         for suspect in self.runner.suspects:
             text = self.runner.files[suspect.file]
-            protected = await asyncio.to_thread(_own_asserts, text)
+            protected = await asyncio.to_thread(_module_asserts, text)
             self.searches.append(_FileSearch(suspect, search(
                 text, replace(self.runner.facts, protected=protected), Budget(
                     candidates=self.limits.max_candidates, over=self.over,
@@ -255,65 +250,62 @@ class _Search:
         try:
             await self._take_turns()
         finally:
-            self.left = True  # the thread that lists edits sees it, and stops
-        # More time helps only where candidates are left, and not their own cap ended the search.
+            self.stopped = True  # the thread that generates edits checks it
+        # The search was cut if candidates are left and their number was not the limit.
         if self.found is None and self.tried < self.limits.max_candidates and not all(
             one.done for one in self.searches
         ):
             self.cut_after = round(self.limits.work.spent_s, 3)
         for one in self.searches:
-            # The time ran out between finding and offering: what was found is still verified.
+            # The time ran out before these candidates were offered; they are still judged.
             if self.found is None and one.is_close:
                 if one.is_answered:
-                    await asyncio.to_thread(_advanced, one, self.limits.work)
-                self._offered(one)
+                    await asyncio.to_thread(_advance, one, self.limits.work)
+                self._add_offers(one)
         if self.found is None and self.pool:
-            await self._settle()
+            await self._judge_offers()
         self._show_progress(last=True)
         solution, alternatives = self.found or (None, None)
         partials = [
-            (one.findings.partial, one) for one in self.searches if one.findings.partial is not None
+            (one, one.findings.partial) for one in self.searches if one.findings.partial is not None
         ]
-        partial = max(partials, key=lambda it: (it[0].passed, -it[0].cost), default=None)
+        partial = max(partials, key=lambda it: (it[1].passed, -it[1].cost), default=None)
         return SearchResult(
-            solution, self.tried,
-            None if partial is None else self._solution(partial[1], partial[0]),
+            solution, self.tried, None if partial is None else self._solution(*partial),
             alternatives, self.cut_after, self.limits.work.spent_s, tuple(self.runner.suspects),
             self.first_s, moments=self.moments,
         )
 
     async def _take_turns(self) -> None:
         while not self.over():
-            waiting = [one for one in self.searches if not one.done and self._goes_on(one)]
+            waiting = [one for one in self.searches if not one.done and self._may_continue(one)]
             if waiting:
                 try:
                     await self._step(min(waiting, key=lambda one: one.turn))
                 except TimeIsOver:
                     return
             elif self.pool:
-                await self._settle()
+                await self._judge_offers()
             else:
                 return
 
-    def _goes_on(self, one: _FileSearch) -> bool:
-        """Whether a search still has its turns: all have until one offers something, or as many
-        were tried as may be."""
+    def _may_continue(self, one: _FileSearch) -> bool:
+        """Whether a search gets further turns. Every search does until one offers a candidate or
+        the limit of candidates is reached."""
         if self.tried >= self.limits.max_candidates:
             return one.is_close
         if not self.pool:
             return True
         near = one.suspect.suspicion >= AS_SUSPECT * self.most_suspect
-        return one.is_close or (
-            near and not one.waits and self.limits.work.spent_s < self.until_s
-        )
+        return one.is_close or (near and not one.waits and self.limits.work.spent_s < self.until_s)
 
     async def _step(self, one: _FileSearch) -> None:
         work = self.limits.work
         before_s = work.spent_s
-        question = await asyncio.to_thread(_advanced, one, work)
-        one.done = question is None and not self.over()  # what is over ends before its last stage
+        question = await asyncio.to_thread(_advance, one, work)
+        one.done = question is None and not self.over()  # a search that is cut is not done
         self._show_progress()
-        # What is offered is judged in the time kept for it.
+        # Offers are accepted after the limits too: judging has time of its own.
         if question is not None and (isinstance(question, Offer) or not self.over()):
             one.answer, one.is_answered = await self._answered(one, question), True
         one.spent_s += work.spent_s - before_s
@@ -326,7 +318,7 @@ class _Search:
                 async with self.limits.bounding():
                     seen = await self.runner.trace(file, text)
                 if text == base:
-                    self._keep_moment(file, seen)
+                    self._save_moment(file, seen)
                 return seen
             case Probe(texts=texts, calls=calls):
                 async with self.limits.bounding():
@@ -342,11 +334,11 @@ class _Search:
                 return answers
             case Offer():
                 one.is_close = False
-                self._offered(one)
+                self._add_offers(one)
                 return False
 
-    def _offered(self, one: _FileSearch) -> None:
-        """Keeps the best candidates of a file for the judge."""
+    def _add_offers(self, one: _FileSearch) -> None:
+        """Adds the best candidates of a file to those that will be judged."""
         work_s = self.limits.work.spent_s
         if not self.pool:
             self.until_s = work_s + max(COMPETING_S, COMPETING_SHARE * work_s)
@@ -362,8 +354,8 @@ class _Search:
             if (file, candidate.text) not in self.judged
         ]
 
-    async def _settle(self) -> None:
-        """Asks the judge about what was offered, the likeliest first."""
+    async def _judge_offers(self) -> None:
+        """Judges the offered candidates, the most likely first, until one is confirmed."""
         pool = sorted(self.pool, key=lambda it: (it[0], it[1].suspect.file, it[2].text))
         self.pool = []
         for place, (_, one, candidate) in enumerate(pool[:MAX_VERIFIED]):
@@ -372,16 +364,14 @@ class _Search:
             self.judged.add((one.suspect.file, candidate.text))
             solution = self._solution(one, candidate)
             if (await self.verify(solution)).passed:
-                rest = [
-                    self._solution(other, further) for _, other, further in pool[place + 1 :]
-                ]
+                rest = [self._solution(at, further) for _, at, further in pool[place + 1 :]]
                 self.found = solution, await self._alternatives(one, candidate, solution, rest)
                 return
         for one in self.searches:
             one.waits = False
 
     def _may_judge(self) -> bool:
-        """Whether there is time for the judge: it may be asked once beyond the limit."""
+        """Whether there is time to judge a candidate; once, it is allowed after the limit."""
         if self.limits.left_s >= 0:
             return True
         is_first, self.went_beyond = not self.went_beyond, True
@@ -390,9 +380,11 @@ class _Search:
     async def _alternatives(
         self, one: _FileSearch, chosen: Candidate, solution: Solution, rest: Sequence[Solution]
     ) -> Alternatives | None:
-        """Other behaviours that pass the tests as far as is known, each with its likeliest
-        repair; the judge has confirmed as many as a person is shown, time allowing. Where no call
-        was made that could tell them apart, only those count that it has confirmed."""
+        """The behaviours that pass the tests, each with its most likely repair.
+
+        As many as a person is shown are judged, time allowing. If no calls were made that could
+        distinguish them, only confirmed ones are returned.
+        """
         until = time.monotonic() + min(COMPETING_JUDGED_S, max(0.0, self.limits.left_s))
         calls = one.findings.calls
         own = Alternative(solution=solution, note=solution.note, confirmed=True)
@@ -421,8 +413,8 @@ class _Search:
             note=f"{note} ({file})" if len(self.runner.files) > 1 else note,
         )
 
-    def _keep_moment(self, file: str, seen: Trace) -> None:
-        """What the first test that fails in a file held where it did."""
+    def _save_moment(self, file: str, seen: Trace) -> None:
+        """Saves the line and values of the first test that fails in a file."""
         failing = [one for one in seen.tests if not one.passed]
         for one in sorted(failing, key=lambda one: one.line is None):
             if one.line is not None or one.values:
@@ -437,11 +429,10 @@ class _Search:
         total = max((one.total for one in seen), default=0)
         if not last and (not total or (now - self.progress_at < PROGRESS_S and not is_first)):
             return
-        self.progress_at = now
-        self.plausible_shown = bool(plausible)
-        best = max([0, *(
+        self.progress_at, self.plausible_shown = now, bool(plausible)
+        best = max((
             max(one.base_passed, one.partial.passed if one.partial else 0) for one in seen
-        )])
+        ), default=0)
         self.progress(Searched(
             candidates=self.tried, plausible=plausible,
             best_passed=total if plausible else best, total=total,
@@ -452,8 +443,11 @@ class _Search:
 async def confirmed_alternatives(
     every: Alternatives, verify: Verify, is_over: Callable[[], bool]
 ) -> Alternatives:
-    """The behaviours without those that the judge refutes; as many are put before it as a person
-    is shown, until it is over. The others stay as they are."""
+    """Removes behaviours that the judge refutes.
+
+    Judges until as many are confirmed as a person is shown, or `is_over` returns true; the
+    remaining ones are returned unjudged.
+    """
     settled: list[Alternative] = []
     waiting = [*every.behaviours]
     while waiting and len(settled) < MAX_COMPETING and not is_over():
@@ -465,9 +459,11 @@ async def confirmed_alternatives(
     return every.model_copy(update={"behaviours": (*settled, *waiting)})
 
 
-def _advanced(one: _FileSearch, work: ProcessorTime) -> Question | None:
-    """The search's next question, if it has one; what it has found is kept. It thinks in a thread
-    of its own, since listing thousands of edits would hold up everyone else."""
+def _advance(one: _FileSearch, work: ProcessorTime) -> Question | None:
+    """Advances a search to its next question and saves its findings so far.
+
+    Runs in a thread, because generating thousands of edits would block the event loop.
+    """
     began = time.thread_time()
     one.is_answered = False
     try:
@@ -481,7 +477,7 @@ def _advanced(one: _FileSearch, work: ProcessorTime) -> Question | None:
         work.spent_s += time.thread_time() - began
 
 
-def _own_asserts(text: str) -> tuple[tuple[int, int], ...]:
+def _module_asserts(text: str) -> tuple[tuple[int, int], ...]:
     """Lines of asserts at module level: they are tests and are never edited."""
     if not compiles(text):
         return ()

@@ -1,9 +1,7 @@
-"""What a search of one file runs its candidates with, and what a run has seen of them.
+"""Runs the candidates of a single-file program, and caches results for later searches of a run.
 
-The diagnosis watches each test once; a search of the same program under the same tests begins with
-what it saw. A repair that a held-out test refutes sends the search back to its start with one test
-more. It asks the same questions again; whatever passed no test that the base fails is no nearer to
-a repair with one test more, and need not be run.
+A search reuses the traces of the diagnosis. When a held-out test refutes a repair, the search
+starts again with one more test; candidates that passed no test are not run again.
 """
 
 from __future__ import annotations
@@ -24,37 +22,35 @@ from agent.search.values import Budget, Facts, Mode, Probed, Screen, Screened, T
 from sandbox.sandbox import Sandbox
 
 MOST = 100_000
-"""Candidates that are remembered, some hundred bytes each."""
+"""Limit of cached candidates, which take some hundred bytes each."""
 
 
 @dataclass
 class SearchCache:
-    """How candidates of one program failed; empty at the start of a run, and no more than time
-    is lost where a run is taken up without it."""
+    """How candidates of one program failed. It is not saved, so it is empty in a resumed run."""
 
     _base: str = ""
     _tests: tuple[TestCase, ...] = ()
     _failed: dict[bytes, tuple[Mode, Screened]] = field(default_factory=dict)
-    _watched: tuple[str, tuple[TestCase, ...], Trace] | None = None
+    _traced: tuple[str, tuple[TestCase, ...], Trace] | None = None
 
     def begin(self, base: Solution, tests: Sequence[TestCase]) -> None:
-        """Keeps what is known where the tests are those of before and more, else forgets it."""
+        """Clears the cache unless the base is the same and tests were only added."""
         if base.id != self._base or (*tests,)[: len(self._tests)] != self._tests:
             self._failed.clear()
         self._base, self._tests = base.id, (*tests,)
 
-    def watched(self, program: Solution, tests: Sequence[TestCase], seen: Trace) -> None:
-        """Keeps what one run of each test showed."""
-        self._watched = program.id, tuple(tests), seen
+    def save_trace(self, program: Solution, tests: Sequence[TestCase], seen: Trace) -> None:
+        self._traced = program.id, tuple(tests), seen
 
     def trace_of(self, program: Solution, tests: Sequence[TestCase]) -> Trace | None:
-        """What was seen of just these tests of just this program, if it was the last watched."""
-        if self._watched is None or self._watched[:2] != (program.id, tuple(tests)):
+        """The saved trace, if it is of this program and exactly these tests."""
+        if self._traced is None or self._traced[:2] != (program.id, tuple(tests)):
             return None
-        return self._watched[2]
+        return self._traced[2]
 
     def known(self, text: str, mode: Mode) -> Screened | None:
-        """How a candidate failed before; `None` where it must be run."""
+        """How a candidate failed before; `None` if it must be run."""
         before, screened = self._failed.get(_key(text), ("early", None))
         if screened is None or (before == "early" and mode != "early"):
             return None
@@ -62,8 +58,8 @@ class SearchCache:
         return replace(screened, passed=(*screened.passed, *(None for _ in range(fresh))))
 
     def note(self, text: str, mode: Mode, screened: Screened) -> None:
-        """Remembers a candidate that failed of itself and passed nothing: more steps may change
-        the other ends, and what passed some test may be part of a repair."""
+        """Caches a candidate that failed and passed no test. Others are not cached: more time may
+        change how they end, and a candidate that passes a test may be part of a repair."""
         hopeless = screened.ended in ("failed", "syntax", "endless") and not any(screened.passed)
         if hopeless and len(self._failed) < MOST:
             self._failed[_key(text)] = mode, screened
@@ -75,7 +71,7 @@ def _key(text: str) -> bytes:
 
 @dataclass
 class FileRunner:
-    """Tests and texts of a program's entry file in processes that both share; see `Runner`."""
+    """Runs tests and changed texts of a program's entry file in shared processes; see `Runner`."""
 
     task: Task
     base: Solution
@@ -85,7 +81,7 @@ class FileRunner:
     known: SearchCache
     screener: Screener
     seen: Trace | None
-    """What each test of the base does, where that compiles."""
+    """The trace of the base, if it compiles."""
     beyond: int = Budget.beyond
     chunk: int = Budget.chunk
 
@@ -110,7 +106,7 @@ class FileRunner:
         results = [self.known.known(text, question.mode) for text in question.candidates]
         fresh = [place for place, result in enumerate(results) if result is None]
         texts = [question.candidates[place] for place in fresh]
-        # What was screened until the time was over still counts.
+        # Results from before the wall-clock limit are kept.
         with suppress(TimeIsOver):
             async with self.limits.bounding(), aclosing(
                 self.screener.screen(texts, mode=question.mode, patience=question.patience)
@@ -129,12 +125,17 @@ async def file_runner(
     task: Task, base: Solution, tests: Sequence[TestCase], report: Report, sandbox: Sandbox,
     limits: SearchLimits, *, known: SearchCache | None = None, together: bool = False,
 ) -> AsyncIterator[FileRunner]:
-    """Runs candidates of a program's entry file. One that does not compile is screened against the
-    same tests as any other. `known` is what an earlier search of the run has seen; some tests
-    may be known to fail `together` with others alone.
+    """Opens a runner for the candidates of a program's entry file.
 
-    Tests that the judge saw pass and that cannot pass where candidates are screened, for they start
-    processes or take long, are left to the judge. Raises a `TimeIsOver` where that is so.
+    Tests that pass before the judge but not in the pre-check, because they start processes or take
+    long, are left to the judge.
+
+    Args:
+        known: Results of earlier searches of the run.
+        together: Some tests are known to fail only together with others.
+
+    Raises:
+        TimeIsOver: The wall-clock limit was reached.
     """
     tests, report = by_case(tests, report)
     known = known or SearchCache()
@@ -162,13 +163,12 @@ async def file_runner(
             if len(fit) == len(tests):
                 break
             await stack.aclose()
-            limits.work.spent_s = 0.0  # what the others took is not the search's
+            limits.work.spent_s = 0.0  # the removed tests' time does not count
             tests = fit
         yield FileRunner(task, base, tests, sandbox, limits, known, screener, seen)
 
 
 def _is_passed(test: TestCase, base: Solution, report: Report) -> bool:
-    """Whether the judge saw the program that is repaired pass a test; after a repair that did
-    not stand, the report is that one's."""
+    """Whether `base` passes a test; after a refuted repair, `report` is of another program."""
     verdicts = [one for one in report.verdicts if one.test == test.name]
     return report.solution == base.id and bool(verdicts) and all(one.passed for one in verdicts)

@@ -1,12 +1,13 @@
-"""What a search in a project runs its candidates with: its suite, kept in a jail, or its command.
+"""Runs the candidates of a project with its test suite, kept in a jail, or with its test command.
 
-Of a large suite, candidates are screened by the failing tests and by those that enter the same
-functions; which files are suspect follows from what both ran.
+Candidates are screened with the failing tests and with passing tests that run the same functions.
+The coverage of both decides which files are suspect.
 """
 
 from __future__ import annotations
 
 import ast
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -42,19 +43,19 @@ from agent.verify.project.suite_run import project_files
 from sandbox.sandbox import Sandbox
 
 MAX_FAILING, MAX_PASSING = 12, 25
-"""Tests by which candidates are screened: failing ones, and those that run the same functions."""
+"""How many failing and passing tests candidates are screened with."""
 MAX_FILES = 6
 BEYOND = 400
-"""Candidates that are still tried in its file after the first that passes every test."""
+"""Candidates of a file that are still tried after the first that passes every test."""
 LEAST_FAILING, FAILING_S = 3, 0.1
-"""Of many failing tests, which often fail alike, no more than take so long in all."""
+"""Failing tests for screening: at least this many, and more while they take less time in all."""
 PASSING_S = 0.3
-"""Passing tests that take longer in all are left to the judge."""
-LOOKED_AT, LOOKED_S = 60, 1.0
-"""So many passing tests at a time are run where the suite is kept, until all take so long."""
+"""Total time of the passing tests for screening; the others are left to the judge."""
+BASELINE_TESTS, BASELINE_S = 60, 1.0
+"""Passing tests that are run at a time for a baseline, until all take this long."""
 COVERED_S = 0.5
-"""Of the passing tests the quickest are asked what they run, until they take so long in all: being
-watched they take several times that."""
+"""Total time of the passing tests whose coverage is measured, the fastest first. With coverage
+they take several times as long."""
 
 
 @asynccontextmanager
@@ -62,16 +63,22 @@ async def suite_runner(
     task: Task, project: Project, base: Solution, failing: Sequence[str], sandbox: Sandbox,
     limits: SearchLimits,
 ) -> AsyncIterator[SuiteRunner]:
-    """Runs candidates of a project's files. `failing` are the node ids to go by. Raises a
-    `NothingToSearch` where these do not fail here."""
+    """Opens a runner for the candidates of a project's files.
+
+    Args:
+        failing: Node ids of the tests to repair.
+
+    Raises:
+        NothingToSearch: These tests do not fail in the kept suite.
+    """
     if project.command:
         kept = CommandSuite(project_files(task, base), project, task.sites, sandbox, limits.end)
         kept.work = limits.work
         row = await kept.collect()
         if row.passed:
-            raise NothingToSearch("the command ends well when it is run once more")
+            raise NothingToSearch("the command succeeds when it is run again")
         limits.max_candidates = min(limits.max_candidates, MAX_TRIED)
-        yield await SuiteRunner(kept, project, {0: row}, [0]).looked()
+        yield await SuiteRunner(kept, project, {0: row}, [0]).prepared()
         return
     async with open_suite(project_files(task, base), project, task.sites, sandbox) as suite:
         wanted = {*failing}
@@ -82,48 +89,49 @@ async def suite_runner(
         suite.until, suite.work = limits.end, limits.work
         rows = await suite.baseline(numbers)
         waiting = _others(suite.nodes, numbers)
-        while waiting and sum(row.cpu_s for row in rows.values() if row.passed) < LOOKED_S:
-            rows |= await suite.baseline(waiting[:LOOKED_AT])
-            del waiting[:LOOKED_AT]
-        quiet = [number for number in numbers if number in rows and rows[number].passed]
-        beside = await _beside_others(suite, quiet, rows) if quiet else []
-        going_by = [number for number in numbers if number in rows and not rows[number].passed]
+        while waiting and sum(row.cpu_s for row in rows.values() if row.passed) < BASELINE_S:
+            rows |= await suite.baseline(waiting[:BASELINE_TESTS])
+            del waiting[:BASELINE_TESTS]
+        passing = [number for number in numbers if number in rows and rows[number].passed]
+        polluting = await _polluting_tests(suite, passing, rows) if passing else []
+        still_failing = [number for number in numbers if number in rows and not rows[number].passed]
         if not any(number in rows for number in numbers):
-            raise NothingToSearch(
-                "the failing tests came to no end where the suite is kept, within "
-                f"{limits.wall_s:.3g} s"
-            )
-        if not going_by:
-            raise NothingToSearch("the tests pass when they are run once more")
-        yield await SuiteRunner(suite, project, rows, going_by, beside).looked()
+            limit = f"{limits.wall_s:.3g} s"
+            raise NothingToSearch(f"the failing tests did not finish in the kept suite in {limit}")
+        if not still_failing:
+            raise NothingToSearch("the tests pass when they are run again")
+        yield await SuiteRunner(suite, project, rows, still_failing, polluting).prepared()
 
 
-async def _beside_others(
-    suite: CollectedSuite, quiet: Sequence[int], rows: dict[int, TestRow]
+async def _polluting_tests(
+    suite: CollectedSuite, passing: Sequence[int], rows: dict[int, TestRow]
 ) -> list[int]:
-    """Tests beside which some of the failing ones fail that pass without them; how these do there
-    is written into the rows."""
+    """Finds the tests that make some of the `passing` ones fail when they run before them.
+
+    Updates `rows` with the results of these tests when they run together.
+    """
 
     async def fails(before: Sequence[int], number: int) -> bool:
         found = await suite.baseline([*before, number])
         return number in found and not found[number].passed
 
-    beside: set[int] = set()
-    together = await suite.baseline(range(max(quiet) + 1))
-    for number in quiet:
+    polluting: set[int] = set()
+    together = await suite.baseline(range(max(passing) + 1))
+    for number in passing:
         if number not in together or together[number].passed:
             continue
-        if not (beside and await fails(sorted(one for one in beside if one < number), number)):
-            beside |= {*await polluters(
+        before = sorted(one for one in polluting if one < number)
+        if not (polluting and await fails(before, number)):
+            polluting |= {*await polluters(
                 range(number), lambda before, at=number: fails(before, at)  # type: ignore[misc]
             )}
-    order = sorted({*beside, *quiet})
-    rows |= {**together, **(await suite.baseline(order) if beside else {})}
-    return sorted(beside)
+    order = sorted({*polluting, *passing})
+    rows |= {**together, **(await suite.baseline(order) if polluting else {})}
+    return sorted(polluting)
 
 
 def _others(nodes: Sequence[str], numbers: Sequence[int]) -> list[int]:
-    """All other tests, those first that stand in a file with one of these."""
+    """All other tests, those in the same files first."""
     files = {nodes[number].partition("::")[0] for number in numbers}
     others = {*range(len(nodes))} - {*numbers}
     return sorted(others, key=lambda one: (nodes[one].partition("::")[0] not in files, one))
@@ -131,31 +139,32 @@ def _others(nodes: Sequence[str], numbers: Sequence[int]) -> list[int]:
 
 @dataclass
 class SuiteRunner:
-    """Some tests of a suite on other texts of the files that they run; see `Runner`."""
+    """Runs some tests of a suite on changed texts of the files that they cover; see `Runner`."""
 
     suite: CollectedSuite | CommandSuite
     project: Project
     rows: dict[int, TestRow]
     failing: Sequence[int]
-    beside: Sequence[int] = ()
-    """Tests beside which failing ones fail: all that screen then run in their order."""
+    polluting: Sequence[int] = ()
+    """Tests that make failing ones fail; with any, all screened tests run in suite order."""
     suspects: Sequence[Suspect] = ()
     facts: Facts = field(default_factory=Facts)
     beyond: int = BEYOND
     chunk: int = CHUNK
     screened_by: list[int] = field(default_factory=list)
-    """The failing tests among those by which candidates are screened."""
+    """The failing tests that candidates are screened with."""
     order: list[int] = field(default_factory=list)
-    asked: list[frozenset[str]] = field(default_factory=list)
-    """Names that each of these tests reads itself."""
-    named: dict[str, dict[str, ast.stmt]] = field(default_factory=dict)
-    """The functions of files of tests."""
+    """All tests that candidates are screened with."""
+    read_names: list[frozenset[str]] = field(default_factory=list)
+    """The names that each test of `order` reads."""
+    functions: dict[str, dict[str, ast.stmt]] = field(default_factory=dict)
+    """The functions of each test file, by name."""
 
     def __post_init__(self) -> None:
         self.files = self.suite.files
 
-    async def looked(self) -> SuiteRunner:
-        """The same, once it is known which files to search, and by which tests."""
+    async def prepared(self) -> SuiteRunner:
+        """Measures coverage, and returns this runner with its tests and suspect files chosen."""
         editable = {*self.project.editable} & self.suite.loaded
         files = {self._file_of(number) for number in self.failing}
         passing = self._within(COVERED_S, sorted(
@@ -166,24 +175,24 @@ class SuiteRunner:
             self.failing, key=lambda one: (self.rows[one].cpu_s, one)
         ), LEAST_FAILING)
         failing = self.screened_by = [one for one in self.failing if one in quick][:MAX_FAILING]
-        if self.beside:
-            # What they take belongs to a failing run.
+        if self.polluting:
+            # A failing run includes the tests that make it fail.
             run = await self.suite.coverage(
-                sorted({*self.beside, *failing, *passing}), sorted(editable), lines=False
+                sorted({*self.polluting, *failing, *passing}), sorted(editable), lines=False
             )
-            taken = [run[one] for one in self.beside if one in run]
-            seen = {one: _joined([*taken, run[one]]) for one in failing if one in run}
-            healthy = {one: row for one, row in run.items() if one not in seen}
+            before = [run[one] for one in self.polluting if one in run]
+            failing_runs = {one: _joined([*before, run[one]]) for one in failing if one in run}
+            passing_runs = {one: row for one, row in run.items() if one not in failing_runs}
         else:
-            seen = await self.suite.coverage(failing, sorted(editable), lines=False)
-            healthy = await self.suite.coverage(passing, sorted(editable), lines=False)
-        self.order = [*failing, *self._near([*seen.values()], healthy)]
-        if self.beside:
-            self.order = sorted({*self.order, *self.beside})
-        self.asked = [self._asked(self.suite.nodes[number]) for number in self.order]
+            failing_runs = await self.suite.coverage(failing, sorted(editable), lines=False)
+            passing_runs = await self.suite.coverage(passing, sorted(editable), lines=False)
+        self.order = [*failing, *self._near([*failing_runs.values()], passing_runs)]
+        if self.polluting:
+            self.order = sorted({*self.order, *self.polluting})
+        self.read_names = [self._read(self.suite.nodes[number]) for number in self.order]
         failed, passed = (
-            [SeenTest(one, self._asked(self.suite.nodes[at])) for at, one in some.items()]
-            for some in (seen, healthy)
+            [SeenTest(one, self._read(self.suite.nodes[at])) for at, one in some.items()]
+            for some in (failing_runs, passing_runs)
         )
         found = suspects(self.suite.files, editable, failed, passed)
         self.suspects = lately(found, self.suite.files, dict(self.project.changed))[:MAX_FILES]
@@ -200,14 +209,14 @@ class SuiteRunner:
     async def trace(self, file: str, text: str) -> Trace:
         changed = None if text == self.files[file] else text
         seen = await self.suite.trace(file, self.order, changed)
-        # The lines of those beside which a test fails are its own too.
+        # A failing test covers the lines of the tests that make it fail, too.
         lines = frozenset[int]().union(
-            *(seen.tests[self.order.index(one)].covered for one in self.beside)
+            *(seen.tests[self.order.index(one)].covered for one in self.polluting)
         )
-        seen = replace(seen, together=bool(self.beside), tests=tuple(
+        seen = replace(seen, together=bool(self.polluting), tests=tuple(
             one if one.passed else replace(one, covered=one.covered | lines) for one in seen.tests
         ))
-        return with_top(text, seen, self.asked)
+        return with_top(text, seen, self.read_names)
 
     async def probe(self, file: str, texts: Sequence[str], calls: Sequence[str]) -> Probed:
         return Probed(tuple(None for _ in texts))
@@ -219,15 +228,14 @@ class SuiteRunner:
         return await self.suite.screen(
             file, question.candidates, self.order, len(self.screened_by), question.mode,
             min(MAX_S, max(LEAST_S, FACTOR * slowest_s)),
-            together=self.screened_by if self.beside else (),
+            together=self.screened_by if self.polluting else (),
         )
 
     def _file_of(self, number: int) -> str:
         return self.suite.nodes[number].partition("::")[0]
 
     def _within(self, most_s: float, numbers: Iterable[int], least: int = 1) -> list[int]:
-        """The first of some tests, without those that would take them beyond so long in all; so
-        many at least."""
+        """Selects tests in order while they take at most `most_s` in all, and at least `least`."""
         found: list[int] = []
         spent_s = 0.0
         for number in numbers:
@@ -238,7 +246,7 @@ class SuiteRunner:
         return found
 
     def _near(self, failing: Sequence[Coverage], passing: dict[int, Coverage]) -> list[int]:
-        """Passing tests that enter most of the functions that the failing ones enter."""
+        """Passing tests, those first that run the most functions which failing tests run too."""
         entered = {place for one in failing for place in _entered(one)}
         near = sorted(
             (-len(entered & _entered(one)), number) for number, one in passing.items()
@@ -247,21 +255,19 @@ class SuiteRunner:
         return self._within(PASSING_S, (number for _, number in near), 0)[:MAX_PASSING]
 
     def _test(self, node: str) -> ast.stmt | None:
-        """The function of a test, if its file has it."""
         path, _, name = node.partition("::")
-        if path not in self.named:
-            self.named[path] = named_statements(self.suite.files.get(path, ""))
-        return self.named[path].get(name.partition("[")[0])
+        if path not in self.functions:
+            self.functions[path] = named_statements(self.suite.files.get(path, ""))
+        return self.functions[path].get(name.partition("[")[0])
 
     def _code(self, node: str) -> str:
-        """The text of a test."""
         if isinstance(self.suite, CommandSuite):
             return self.suite.code
         found = self._test(node)
         return ast.unparse(found) if found is not None else "pass"
 
-    def _asked(self, node: str) -> frozenset[str]:
-        """Names that a test reads itself."""
+    def _read(self, node: str) -> frozenset[str]:
+        """The names that a test reads."""
         if isinstance(self.suite, CommandSuite):
             return names_read(nodes_of(self.suite.code))
         found = self._test(node)
@@ -269,14 +275,11 @@ class SuiteRunner:
 
 
 def _joined(runs: Sequence[Coverage]) -> Coverage:
-    """What several tests ran, as one."""
-    functions: dict[str, dict[int, int]] = {}
+    functions: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for one in runs:
         for file, calls in one.functions.items():
-            known = functions.setdefault(file, {})
-            for line, count in calls.items():
-                known[line] = known.get(line, 0) + count
-    return Coverage(functions)
+            functions[file].update(calls)
+    return Coverage(dict(functions))
 
 
 def _entered(one: Coverage) -> set[tuple[str, int]]:

@@ -9,7 +9,7 @@ from agent.core.domain import Report, RunOutcome, Solution, TestCase
 from agent.core.events import Critiqued
 from agent.core.state import State, Suite
 from agent.iteration.context import Context
-from agent.iteration.strategies import say_enough
+from agent.iteration.strategies import has_enough_examples
 from agent.loop.steps.specify import announce, derived_test, is_tested
 from agent.propose.arbitration import is_quoted
 from agent.propose.roles import CRITIC, Critique, Objection, ask_if_it_answers
@@ -28,7 +28,7 @@ async def critique(state: State, ctx: Context) -> State:
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
     # With few tests, the critic also compares the program with the task's text.
-    is_thin = bool(ctx.task.text) and not say_enough(suite.oracle)
+    is_thin = bool(ctx.task.text) and not has_enough_examples(suite.oracle)
     free = (ctx.free(state) and not is_thin) or not ctx.settings.enable_critic
     update: State = {"reviewed": state["solution_id"], "objection": ""}
     try:
@@ -89,7 +89,7 @@ def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> Sta
     ))
     announce(ctx, fresh)
     note = f"A reviewer of a program that was tried says: {answer.note}"
-    iterations = ctx.rounds(state).with_note(note)
+    iterations = ctx.iterations(state).with_note(note)
     grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
     return {
         "suite_id": ctx.store.put(grown), "rounds_id": ctx.store.put(iterations),

@@ -11,7 +11,7 @@ from agent.core.state import State, Suite, is_repaired
 from agent.iteration.context import Context
 from agent.iteration.escalation import UNSURE
 from agent.iteration.flakiness import RUNS, together_words
-from agent.iteration.iterations import by_diagnosis, first_or_next
+from agent.iteration.iterations import approach_after_diagnosis, begin_iterations
 from agent.iteration.strategies import is_guess
 from agent.memory import FailureKey, MemoryFault, failure_description
 from agent.propose.exploration import allowed_calls, debugger_tools, investigate
@@ -53,7 +53,7 @@ async def diagnose(state: State, ctx: Context) -> State:
             solution, tests, ctx.task, ctx.sandbox, hanging=hanging(tests, case_report),
             report=case_report, together=bool(suite.together),
         )
-        ctx.screenings.watched(solution, tests, traces)
+        ctx.screenings.save_trace(solution, tests, traces)
         lines = await asyncio.to_thread(suspicious_lines, traces, solution.text)
         found = found.model_copy(update={"suspicious_lines": lines})
     if found.fixable and failing & {*suite.together}:
@@ -73,9 +73,9 @@ async def diagnose(state: State, ctx: Context) -> State:
     if not found.fixable:
         return update | {"outcome": "not_fixable", "reason": found.cause}
     if "approach" not in state or state.get("taken"):
-        return update | first_or_next({**state, **update}, ctx)
+        return update | begin_iterations({**state, **update}, ctx)
     if found.suggests or (state["approach"] == "minimal" and found.confidence < UNSURE):
-        update["approach"] = by_diagnosis({**state, **update}, ctx)
+        update["approach"] = approach_after_diagnosis({**state, **update}, ctx)
     return update
 
 

@@ -11,11 +11,11 @@ from langgraph.types import interrupt
 from agent.core.domain import Alternatives, CompetingPatches, Solution, TestCase, counted
 from agent.core.events import Ambiguous, Notice, fold_attempts
 from agent.core.settings import GENERATOR
-from agent.core.state import Iteration, State, Suite, is_repaired
+from agent.core.state import State, Suite, is_repaired
 from agent.iteration.context import Context, propose
 from agent.iteration.doubtful_patch import second_opinion
 from agent.iteration.escalation import NoMore
-from agent.iteration.iterations import STOPPED, begun, go_on, may_ask
+from agent.iteration.iterations import STOPPED, choose_approach, may_ask, started
 from agent.iteration.search.driver import confirmed_alternatives
 from agent.log.best import best_of
 from agent.loop.steps.specify import announce
@@ -96,7 +96,7 @@ async def help_(state: State, ctx: Context) -> State:
         return update | {"outcome": None, "stopped": None} if accepted else update
     if not answer.hint.strip() or ctx.plan.of(GENERATOR) is None:
         return {"asked_person": True, "asking": False}
-    iterations = ctx.rounds(state).with_note(f"A person says: {answer.hint.strip()}")
+    iterations = ctx.iterations(state).with_note(f"A person says: {answer.hint.strip()}")
     return {
         "rounds_id": ctx.store.put(iterations), "approach": "rewrite", "paid": True,
         "asking": False, "outcome": None, "stopped": None, "escalated": True, "taken": False,
@@ -141,7 +141,7 @@ def _unhinted(state: State, ctx: Context) -> str:
         return NO_READER
     if not may_ask(ctx):
         return "no time is left for a model to use it"
-    following = go_on(state, ctx, ctx.rounds(state))
+    following = choose_approach(state, ctx, ctx.iterations(state))
     return STOPPED.get(following.why, "") if isinstance(following, NoMore) else ""
 
 
@@ -155,16 +155,15 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
             "reason": f"{reason}; {why}" if why else reason,
         }
     base = ctx.store.get(state["base_id"], Solution)
-    iterations = ctx.rounds(state).with_note(
+    iterations = ctx.iterations(state).with_note(
         f"{solution.diff(base)}\nA person has rejected this, and says: {hint.strip()}"
     )
-    last = iterations.all[-1] if iterations.all else Iteration(approach="search")
-    following = go_on(state, ctx, iterations)
+    following = choose_approach(state, ctx, iterations)
     if isinstance(following, NoMore) or following == "search":
         following = "rewrite"  # a search cannot use a hint
     first = ctx.first_report
     suite = ctx.store.get(state["suite_id"], Suite)
-    return begun(state, ctx, following, last) | {
+    return started(state, ctx, following, iterations.last) | {
         "rounds_id": ctx.store.put(iterations), "solution_id": state["base_id"], "escalated": True,
         "report_id": state["report_id"] if first is None else ctx.store.put(suite.ruled(first)),
         "taken": False, "asking": False, "edited": False, "rivals_id": "",

@@ -26,7 +26,7 @@ from agent.proof.proving import (
     ENOUGH_PROBES,
     RERUNS,
     gather_evidence,
-    holds_at_e1,
+    is_limited_to_e1,
     reaches_e3,
 )
 from agent.proof.uniqueness import ProofCase, ProofEvidence
@@ -151,7 +151,7 @@ def _ending_words(report: Report) -> str:
 
 def with_evidence(proof: Proof, evidence: Evidence, budget_s: float) -> Proof:
     """Raises or lowers a proof of level E2 by further evidence."""
-    if holds_at_e1(evidence):
+    if is_limited_to_e1(evidence):
         return proof.but(_reason_for_e1(evidence), at_most="E1", evidence=evidence)
     if not reaches_e3(evidence):
         return proof.but(_lacking_for_e3(evidence, budget_s), evidence=evidence)
@@ -287,7 +287,7 @@ def _agreed(state: State, ctx: Context, solution: Solution) -> bool:
 
 def _read(state: State, ctx: Context, base: Solution) -> str:
     """All texts that the model had read when it wrote the repair."""
-    notes = ctx.rounds(state).notes
+    notes = ctx.iterations(state).notes
     return "\n".join([*(file.text for file in base.files), ctx.task.text, *notes])
 
 

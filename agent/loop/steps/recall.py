@@ -23,10 +23,10 @@ from agent.iteration.context import Context
 from agent.iteration.flakiness import (
     changed_by_tests,
     crash_is_flaky,
+    flaky_tests,
     flaky_words,
     passing_words,
     together_words,
-    unsteady,
 )
 from agent.iteration.remembered_fix import apply_recalled_fix, with_competing
 from agent.loop.steps.specify import announce
@@ -91,7 +91,7 @@ async def recall(state: State, ctx: Context) -> State:
         ctx.emit(Notice(level="warning", text=f"{words}."))
     if not tests and await crash_is_flaky(ctx, base, report):
         return update | _flaky_end(ctx, "The crash is flaky: other runs end without it")
-    found_again = await unsteady(ctx, base, tests, report)
+    found_again = await flaky_tests(ctx, base, tests, report)
     if found_again.together:
         words = together_words(found_again.together)
         leaks = await changed_by_tests(ctx, base, tests, found_again.together)

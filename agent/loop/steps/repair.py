@@ -9,7 +9,7 @@ from agent.core.events import CodeWritten, Judged, Notice
 from agent.core.settings import GENERATOR
 from agent.core.state import Iterations, State, Suite, Try
 from agent.iteration.context import Context
-from agent.iteration.iterations import attempt_of, is_small, least_s, may_ask
+from agent.iteration.iterations import attempt_of, is_small, may_ask, verdict_reserve_s
 from agent.iteration.strategies import by_search
 from agent.propose.drafting import compared
 from agent.propose.rewriting import attempt_repair
@@ -40,10 +40,11 @@ async def repair(state: State, ctx: Context) -> State:
 
 async def attempt(state: State, ctx: Context) -> State:
     """Asks the generator for one repair and judges it."""
-    iterations = ctx.rounds(state)
+    iterations = ctx.iterations(state)
     place = state.get("place", 0)
     if may_ask(ctx):
-        bound = ctx.seconds_left - least_s(ctx) if state["approach"] == "tournament" else None
+        is_tournament = state["approach"] == "tournament"
+        bound = ctx.seconds_left - verdict_reserve_s(ctx) if is_tournament else None
         found = await _bounded(state, ctx, iterations, place, bound)
     else:
         found = Try(fault="no time was left to ask the generator", candidates=0)

@@ -12,17 +12,17 @@ from agent.iteration.confirmed_tests import with_doubts
 from agent.iteration.context import Context, propose
 from agent.iteration.escalation import NoMore
 from agent.iteration.iterations import (
-    begun,
-    counted,
+    choose_approach,
     fingerprint,
-    go_on,
     may_ask,
+    out_of_time,
+    recorded,
     signature,
+    started,
     stopped,
-    time_is_over,
 )
 from agent.iteration.remembered_fix import RecalledFix, apply_recalled_fix
-from agent.iteration.tournament import held
+from agent.iteration.tournament import best_of
 from agent.propose.predictions import predicted
 from agent.search.ranking.question import question
 
@@ -46,11 +46,11 @@ async def _after_search(state: State, ctx: Context) -> State:
         if others is not None:
             solution, others = await predicted(ctx, suite, solution, others)
         program = await in_thread(fingerprint, solution)
-        return counted(state, ctx, Iteration(approach="search", program=program)) | (
+        return recorded(state, ctx, Iteration(approach="search", program=program)) | (
             _taken(state, ctx, solution, others)
         )
     if _out_of_time(ctx):
-        return time_is_over(ctx)
+        return out_of_time(ctx)
     return _next(state, ctx, Iteration(approach="search", feedback=state.get("reason", "")))
 
 
@@ -65,12 +65,12 @@ async def _after_attempts(state: State, ctx: Context) -> State:
     if not tries and capped:
         return {"outcome": "budget", "reason": capped}
     if not tries:
-        return time_is_over(ctx)
+        return out_of_time(ctx)
     base = ctx.store.get(state["base_id"], Solution)
     tried = sum(one.candidates for one in tries)
     state = {**state, "candidates": state.get("candidates", 0) + tried}
     suite = ctx.store.get(state["suite_id"], Suite)
-    best = await held(ctx, tries, base, suite.oracle)
+    best = await best_of(ctx, tries, base, suite.oracle)
     faults = [one for one in tries if one.is_models_fault]
     if len(faults) == len(tries):
         return _next(state, ctx, Iteration(
@@ -100,7 +100,7 @@ async def _after_attempts(state: State, ctx: Context) -> State:
         solution, others = chosen.solution, best.others
         if others is not None:
             solution, others = await predicted(ctx, suite, solution, others)
-        update = counted(state, ctx, found) | _taken(state, ctx, solution, others)
+        update = recorded(state, ctx, found) | _taken(state, ctx, solution, others)
     else:
         _report_fault(ctx, chosen)
         update = _next(state, ctx, found, chosen)
@@ -136,7 +136,7 @@ def _taken(state: State, ctx: Context, solution: Solution, others: Alternatives 
 def _next(
     state: State, ctx: Context, found: Iteration, chosen: Try | None = None, *, fault: str = ""
 ) -> State:
-    update = counted(state, ctx, found)
+    update = recorded(state, ctx, found)
     if fault:
         return update | {
             "outcome": "model_failed", "stopped": "model",
@@ -153,10 +153,10 @@ def _next(
                 "report_id": ctx.store.put(chosen.report),
             }
     iterations = ctx.store.get(update["rounds_id"], Iterations)
-    following = go_on(state, ctx, iterations)
+    following = choose_approach(state, ctx, iterations)
     if isinstance(following, NoMore):
         return update | stopped(ctx, following.why, found)
-    return update | begun(state, ctx, following, found)
+    return update | started(state, ctx, following, found)
 
 
 def _nearer(chosen: Try, before: Report, ctx: Context) -> bool:

@@ -33,7 +33,7 @@ REASONS: dict[str, str] = {
     "lines": "the program is short",
     "functions": "the tests see little of so many functions",
     HELD_OUT: "no test that the repair did not see failed before and passes now",
-    KILLED: "the tests do not notice slips in the repaired lines",
+    KILLED: "the tests do not detect mutants of the repaired lines",
 }
 """What to say where a feature lowers the estimate most."""
 FITTED = tuple(REASONS)

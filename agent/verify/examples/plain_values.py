@@ -119,9 +119,7 @@ class _Encoder:
         self._items += items
         self._text += text
         if self._items > MAX_ITEMS or self._text > MAX_TEXT:
-            raise Unplain(
-                f"a value has more than {MAX_ITEMS:,} items, or {MAX_TEXT:,} characters"
-            )
+            raise Unplain(f"a value has more than {MAX_ITEMS:,} items, or {MAX_TEXT:,} characters")
 
 
 def decode(wire: Wire) -> Object:

@@ -74,9 +74,7 @@ async def answers(
     return tuple(one for batch in found for one in batch)
 
 
-async def _answer_batch(
-    subject: Subject, called: Sequence[str], until: float
-) -> list[ProbeAnswer]:
+async def _answer_batch(subject: Subject, called: Sequence[str], until: float) -> list[ProbeAnswer]:
     """The answers of one process, restarted after a call that ends it."""
     found: list[ProbeAnswer] = []
     calls = [(call, _roots(call)) for call in called]

@@ -114,9 +114,7 @@ def _holds_of(output: str, code: str) -> bool:
     return True
 
 
-async def _answers(
-    group: Group, calls: Sequence[ExampleCall]
-) -> list[Mapping[str, object] | None]:
+async def _answers(group: Group, calls: Sequence[ExampleCall]) -> list[Mapping[str, object] | None]:
     """A row for each call, `None` after several time-outs; restarts a process that ended."""
     rows: list[Mapping[str, object] | None] = []
     late = 0
@@ -253,9 +251,7 @@ class _PlainReader:
         self._passed: set[str] = set()
         """Names of objects that were passed to a call, which may have changed them."""
 
-    def read(
-        self, body: Sequence[ast.stmt], rows: Sequence[Mapping[str, ast.expr]]
-    ) -> Repeat:
+    def read(self, body: Sequence[ast.stmt], rows: Sequence[Mapping[str, ast.expr]]) -> Repeat:
         for row in rows:
             self._values, self._passed = {**self._names.literals, **row}, set()
             for node in body:

@@ -69,9 +69,7 @@ def run_suite(jail: Any, arguments: Sequence[str], *plugins: Any) -> int:
 class PytestSession:
     """A plugin that selects the wanted tests, and saves pytest's reports."""
 
-    def __init__(
-        self, folder: str, is_wanted: Callable[[str], bool] = lambda node: True
-    ) -> None:
+    def __init__(self, folder: str, is_wanted: Callable[[str], bool] = lambda node: True) -> None:
         self._folder = os.path.join(folder, "")
         self._is_wanted = is_wanted
         self._reports: list[Any] = []
@@ -117,9 +115,7 @@ _LEFT_OUT: tuple[tuple[str, Any, str], ...] = (
 class SuiteSession(PytestSession):
     """A plugin for a project's suite; `left_out` are ignored options of the project."""
 
-    def __init__(
-        self, folder: str, is_wanted: Callable[[str], bool] = lambda node: True
-    ) -> None:
+    def __init__(self, folder: str, is_wanted: Callable[[str], bool] = lambda node: True) -> None:
         super().__init__(folder, is_wanted)
         self.left_out: list[str] = []
 

@@ -135,9 +135,7 @@ def _places(output: str, files: Collection[str]) -> tuple[SourcePlace, ...]:
     return tuple(found)
 
 
-def _watched(
-    ran: Json,
-) -> tuple[dict[str, dict[int, int]], dict[str, frozenset[int]]]:
+def _watched(ran: Json) -> tuple[dict[str, dict[int, int]], dict[str, frozenset[int]]]:
     functions: dict[str, dict[int, int]] = {}
     lines: dict[str, frozenset[int]] = {}
     for row in ran if isinstance(ran, list) else []:

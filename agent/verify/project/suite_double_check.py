@@ -98,9 +98,7 @@ def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
     if not wanted:
         return tuple(one.name for one in passing)
     files = {node.partition("::")[0] for node in wanted}
-    passing.sort(key=lambda one: (
-        one.name not in wanted, one.name.partition("::")[0] not in files
-    ))
+    passing.sort(key=lambda one: (one.name not in wanted, one.name.partition("::")[0] not in files))
     found: list[str] = []
     left_s = MAX_ADDITIONAL_S
     for one in passing:

@@ -138,9 +138,7 @@ async def judge_files(
     firsts = {path: module for path, _, module in reversed(pairs)}
     judged = {path for path, _, _ in pairs[:MAX_PAIRS]}
     for path in by_file.keys() - judged:
-        why = (
-            f"only {MAX_PAIRS} files are" if path in firsts else "it imports no editable module"
-        )
+        why = f"only {MAX_PAIRS} files are" if path in firsts else "it imports no editable module"
         found.unjudged |= dict.fromkeys(by_file[path], NOT_ALONE.format(why))
 
     async def judge_pair(path: str, root: str, module: str) -> None:
@@ -196,9 +194,7 @@ async def _judge_file(group: Group, base: Subject, judge: Judge, found: FileJudg
             found.denied[node] = "; ".join(fresh)
 
 
-def _imported(
-    text: str, files: Mapping[str, str], project: Project
-) -> Iterator[tuple[str, str]]:
+def _imported(text: str, files: Mapping[str, str], project: Project) -> Iterator[tuple[str, str]]:
     names = imports(text)
     for path in project.editable:
         for root in project.import_roots:

@@ -302,9 +302,7 @@ async def suite_job(
 ) -> Job:
     """A job that runs one of our programs over a project's files, with `more` in its payload."""
     job = replace(
-        jail_modules.base_suite_job(
-            (*sites, *project.readable), project.python, project.loopback
-        ),
+        jail_modules.base_suite_job((*sites, *project.readable), project.python, project.loopback),
         program=jail_modules.program(program),
         payload={
             "roots": [*project.import_roots], "args": [*project.arguments],

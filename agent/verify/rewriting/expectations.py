@@ -420,9 +420,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _within_text(self, left: ast.expr, right: ast.expr, at: ast.stmt) -> list[ast.expr]:
         number = self._add(at, "in")
-        return [
-            self._expected(left, number), self._call("within", ast.Constant(number), right),
-        ]
+        return [self._expected(left, number), self._call("within", ast.Constant(number), right)]
 
     def _sides(
         self, left: ast.expr, right: ast.expr, at: ast.stmt, asks: str, place: int = 1,
@@ -503,9 +501,7 @@ class _Rewriter(ast.NodeTransformer):
     def _subject(self, number: int, node: ast.expr) -> ast.expr:
         return self._call("subject", node, ast.Constant(number))
 
-    def _add(
-        self, at: ast.stmt, asks: str, expected_first: bool = False, place: int = 1,
-    ) -> int:
+    def _add(self, at: ast.stmt, asks: str, expected_first: bool = False, place: int = 1) -> int:
         self._checks.append(Check(
             self._path, at.lineno, asks, expected_first, place, may_fail=self._may_fail
         ))
@@ -521,9 +517,7 @@ class _Rewriter(ast.NodeTransformer):
         after = ast.Assign(
             [ast.Name(swapped, ast.Store())], self._call("back", ast.Constant(number))
         )
-        return [
-            ast.copy_location(one, node) for one in (before, ast.Try([node], [], [], [after]))
-        ]
+        return [ast.copy_location(one, node) for one in (before, ast.Try([node], [], [], [after]))]
 
     def _part(self, attr: str) -> ast.expr:
         return ast.Name(f"{self._name}_{attr}", ast.Load())
@@ -570,9 +564,7 @@ def _names_of(node: _Function, nodes: list[ast.AST]) -> _FunctionNames:
         one for one in nodes
         if isinstance(one, _Function | ast.Lambda | ast.ClassDef | ast.GeneratorExp)
     )
-    captured = {
-        name.id for one in inner for name in ast.walk(one) if isinstance(name, ast.Name)
-    }
+    captured = {name.id for one in inner for name in ast.walk(one) if isinstance(name, ast.Name)}
     bound = _bound_once(node, nodes)
     return _FunctionNames(
         frozenset(own - others), frozenset(captured),

@@ -1,4 +1,4 @@
-"""What a run's surroundings say of a repair that passes."""
+"""A repair that adds a tamper indicator is not believed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_repair_that_brings_a_forgers_means_has_not_passed(origin: str) -> Non
     assert not report.passed
 
 
-def test_an_honest_repair_and_what_was_brought_keep_their_report() -> None:
+def test_an_honest_repair_and_the_submitted_program_keep_their_report() -> None:
     honest = BASE.with_text("def f(n):\n    return n + 1\n", origin="search")
     submitted = Solution(files=(File(path="f.py", text=FORGER),), entry="f.py")
 

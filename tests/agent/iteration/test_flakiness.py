@@ -1,4 +1,4 @@
-"""Failures that come and go cost no search, and a repair must pass flaky tests in every run."""
+"""Flaky failures are not searched for, and a repair must pass flaky tests in every run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from agent.core.domain import Report, Verdict
 from agent.core.events import Judged, Notice, Searched
 from agent.iteration.context import Context
-from agent.iteration.flakiness import OTHER_CHANCE, OTHER_ORDER, again_with, with_reruns
+from agent.iteration.flakiness import OTHER_CHANCE, OTHER_ORDER, rerun_seeds, with_reruns
 from agent.target.task import from_page
 from sandbox import open_sandbox
 from tests.agent.runs import healed, last
@@ -20,7 +20,7 @@ COIN = "import random\n\ndef toss():\n    return random.random() < 0.5\n"
 ADD = "\n\ndef add(a, b):\n    return a - b\n"
 
 
-async def test_a_failure_that_is_not_there_in_every_run_costs_no_search(tmp_path: Path) -> None:
+async def test_a_flaky_failure_is_not_searched_for(tmp_path: Path) -> None:
     log = await healed(tmp_path, COIN, "assert toss()")
     end = last(log)
 
@@ -67,7 +67,7 @@ async def test_a_flaky_test_passes_where_it_passes_in_every_run(code: str, passe
     assert (report.passed, bool(report.verdicts[0].message)) == (passed, not passed)
 
 
-async def test_a_crash_that_comes_and_goes_cannot_be_fixed(tmp_path: Path) -> None:
+async def test_a_flaky_crash_is_not_fixable(tmp_path: Path) -> None:
     code = "import random\n\nif random.random() > 0.5:\n    raise ValueError('unlucky')\n"
     assert last(await healed(tmp_path, code, "")).outcome == "not_fixable"
 
@@ -81,4 +81,4 @@ async def test_a_crash_that_comes_and_goes_cannot_be_fixed(tmp_path: Path) -> No
 def test_another_hash_seed_is_asked_for_where_hashes_can_matter(code: str, seeds: object) -> None:
     task = from_page(code, "assert f(2) == 3").task
     assert task.solution is not None
-    assert again_with(task.solution, task.tests) == seeds
+    assert rerun_seeds(task.solution, task.tests) == seeds

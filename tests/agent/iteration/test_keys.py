@@ -1,4 +1,4 @@
-"""Whose key a run uses, and that no key is found anywhere when it is over."""
+"""Runs use the key of their visitor, and no key is left anywhere afterwards."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAME = "ANTHROPIC_API_KEY"
 
 
 def keys_seen(model: Claude) -> list[str]:
-    """The keys of the requests, in their order."""
+    """The keys of the requests, in order."""
     return [one.headers["authorization"].removeprefix("Bearer ") for one in model.server.seen]
 
 
@@ -58,7 +58,7 @@ async def test_visitors_pay_with_their_own_keys_side_by_side(tmp_path: Path) -> 
     assert sorted(keys_seen(model)) == sorted([ANNS, BOBS] * 4)
 
 
-async def test_a_run_whose_key_is_gone_waits_for_it_and_goes_on(tmp_path: Path) -> None:
+async def test_a_run_without_its_key_waits_for_it_and_continues(tmp_path: Path) -> None:
     async with (
         claude(debugger=stalls) as model,
         open_session(model.settings(tmp_path, host_keys=False)) as session,
@@ -76,7 +76,7 @@ async def test_a_run_whose_key_is_gone_waits_for_it_and_goes_on(tmp_path: Path) 
         assert asked.needs == "key"
         assert NAME in asked.question
 
-        session.models.add_key(BOB, NAME, BOBS)  # of no use to the run of another
+        session.models.add_key(BOB, NAME, BOBS)  # not used for the run of another visitor
         assert await session.answer(run, asked.interrupt, {}) is True
         again = (await followed(session, run)).waiting
         assert again is not None
@@ -91,7 +91,7 @@ async def test_a_run_whose_key_is_gone_waits_for_it_and_goes_on(tmp_path: Path) 
     assert set(keys_seen(model)) == {ANNS}
 
 
-async def test_who_waits_for_a_key_may_end_the_run(tmp_path: Path) -> None:
+async def test_a_run_that_waits_for_a_key_can_be_ended(tmp_path: Path) -> None:
     async with claude(debugger=stalls) as model:
         async with open_session(model.settings(tmp_path, host_keys=False)) as session:
             session.models.add_key(ANN, NAME, ANNS)
@@ -105,11 +105,8 @@ async def test_who_waits_for_a_key_may_end_the_run(tmp_path: Path) -> None:
             assert fold(session.log(run)).outcome == "cancelled"
 
 
-# The hunt.
-
-
 def spellings(key: str) -> Iterator[bytes]:
-    """How a key may stand in a file: as it is, or as its middle in other clothes."""
+    """A key as it may be written to a file: plain, or encoded."""
     raw = key.encode()
     yield raw
     yield quote_from_bytes(raw, safe="").encode()
@@ -124,7 +121,7 @@ def spellings(key: str) -> Iterator[bytes]:
 
 
 class Hunt:
-    """Everything that could hold a key, by where it was found."""
+    """Searches texts for keys."""
 
     def __init__(self) -> None:
         self.texts: list[tuple[str, bytes]] = []
@@ -151,8 +148,7 @@ class Hunt:
         ]
 
 
-def test_the_hunt_finds_a_key_in_every_dress() -> None:
-    """The test below could not fail otherwise."""
+def test_the_hunt_finds_a_key_in_every_encoding() -> None:
     for way in spellings(ANNS):
         hunt = Hunt()
         hunt.add("here", b"x" + way + b"y")
@@ -165,7 +161,7 @@ def test_the_hunt_finds_a_key_in_every_dress() -> None:
 
 @contextmanager
 def all_logs(hunt: Hunt) -> Iterator[None]:
-    """Every logger says all it can, into a handler that is there before the session."""
+    """Captures all logs at the debug level, with a handler older than the session."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(name)s %(message)s %(args)s"))
@@ -186,7 +182,7 @@ def all_logs(hunt: Hunt) -> Iterator[None]:
 
 
 def echoes(status: int) -> Callable[[Exchange], object]:
-    """A server that says the key it was sent in its error."""
+    """A server whose error repeats the key of the request."""
 
     async def handle(exchange: Exchange) -> None:
         sent = exchange.request.headers["authorization"]
@@ -202,7 +198,7 @@ def echoes(status: int) -> Callable[[Exchange], object]:
 
 
 def echoes_amid(exchange: Exchange) -> object:
-    """The same in an error event amid a stream."""
+    """The same in an error event within a stream."""
     key = exchange.request.headers["authorization"].removeprefix("Bearer ")
     wrong = anthropic.error("api_error", f"failed for {key}")
     return anthropic.answers([*anthropic.opening(["half "]), wrong])(exchange)
@@ -260,14 +256,14 @@ async def test_no_key_is_found_anywhere_after_runs_that_end_in_every_way(
                     session.models.logs, session.models._given, session._shared.bus, vars(session),
                 ):
                     hunt.add(type(thing).__name__, f"{thing!r} {thing!s}")
-                _told(session, runs, hunt)
-            # The keys are gone with the session: the run that was cut off waits for its own.
+                _add_runs(session, runs, hunt)
+            # Keys are not saved, so the interrupted run waits for its key.
             async with open_session(settings) as session:
                 await session.recover()
                 result = await followed(session, runs["waiting"])
                 assert result.waiting is not None
                 assert result.waiting.needs == "key"
-                _told(session, runs, hunt)
+                _add_runs(session, runs, hunt)
                 hunt.folder(tmp_path)
             hunt.folder(tmp_path)
         assert set(keys_seen(model)) == {ANNS, BOBS}
@@ -280,8 +276,8 @@ async def test_no_key_is_found_anywhere_after_runs_that_end_in_every_way(
     assert hunt.found(ANNS, BOBS, KEY) == []
 
 
-def _told(session: Session, runs: dict[str, str], hunt: Hunt) -> None:
-    """What the runs tell, and what the memory gives away."""
+def _add_runs(session: Session, runs: dict[str, str], hunt: Hunt) -> None:
+    """Adds the logs, documents and options of runs to the hunt."""
     for way, run in runs.items():
         log = session.log(run)
         hunt.add(f"{way}: events", to_jsonl(log))

@@ -1,4 +1,4 @@
-"""Which way to a repair comes next."""
+"""The choice of the next approach."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOW = RunSituation(
 
 
 def failed(*ways: Approach) -> list[Iteration]:
-    """Rounds that each brought a program of its own, and came no nearer."""
+    """Iterations with different programs and failures, and no progress."""
     return [
         Iteration(approach=way, program=f"p{number}", signature=f"s{number}")
         for number, way in enumerate(ways)
@@ -27,9 +27,9 @@ def failed(*ways: Approach) -> list[Iteration]:
     (["search"], None, "minimal"),
     (["search"], "rewrite", "rewrite"),
     (["search"], "fresh", "fresh"),
-    (["search"], "search", "minimal"),  # which has been tried
-    (["search", "rewrite"], "rewrite", "fresh"),  # and so has this
-    (["search", "rewrite"], "minimal", "fresh"),  # nobody climbs down
+    (["search"], "search", "minimal"),  # already tried
+    (["search", "rewrite"], "rewrite", "fresh"),  # already tried
+    (["search", "rewrite"], "minimal", "fresh"),  # only upward
     (["search", "minimal"], "tournament", "tournament"),
 ])
 def test_a_way_that_the_debugger_suggests_is_gone_upward(
@@ -38,7 +38,7 @@ def test_a_way_that_the_debugger_suggests_is_gone_upward(
     assert next_approach(failed(*rounds), replace(NOW, suggested=suggested)) == follows
 
 
-def test_a_guess_and_a_way_that_is_not_open_lead_nowhere() -> None:
+def test_an_unsure_or_unavailable_suggestion_is_ignored() -> None:
     guess = replace(NOW, suggested="fresh", confidence=UNSURE / 2)
     assert next_approach(failed("search"), guess) == "tournament"
     alone = replace(NOW, suggested="tournament", parallel=1)
@@ -47,13 +47,13 @@ def test_a_guess_and_a_way_that_is_not_open_lead_nowhere() -> None:
     assert next_approach([], words) == "minimal"
 
 
-def test_what_was_suggested_is_no_way_past_the_end() -> None:
+def test_a_suggestion_does_not_exceed_the_limit_of_iterations() -> None:
     assert next_approach(failed("search"), replace(NOW, suggested="rewrite", most=1)) == NoMore(
         "iterations"
     )
 
 
-def test_what_a_suggestion_has_passed_over_is_tried_before_there_is_nothing_left() -> None:
+def test_approaches_that_a_suggestion_skipped_are_tried_at_the_end() -> None:
     tried = ["search", "fresh"]
     while isinstance(way := next_approach(failed(*tried), replace(NOW, suggested="fresh")), str):
         tried.append(way)

@@ -1,4 +1,4 @@
-"""Plans, keys and providers of a session, without any of its runs."""
+"""Plans, keys and providers of a session."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def models(opened: list[Connection] | None = None, **env: str) -> Models:
     return Models(Settings.from_env(env), opener)
 
 
-def test_a_visitor_is_known_by_a_hash_and_the_owner_by_none() -> None:
+def test_a_visitor_is_identified_by_a_hash_and_the_owner_by_none() -> None:
     assert visitor_of("") == ""
     assert "anna" not in ANNA
     assert ANNA != BEN
 
 
-def test_visitors_use_their_own_keys_and_the_hosts_only_where_those_serve() -> None:
+def test_visitors_use_their_own_keys_and_those_of_the_host_only_if_allowed() -> None:
     for host_keys, expected in ((True, ("ANTHROPIC_API_KEY", "GROQ_API_KEY")),
                                 (False, ("GROQ_API_KEY",))):
         settings = Settings.from_env({"ANTHROPIC_API_KEY": "host"}, host_keys=host_keys)
@@ -44,7 +44,7 @@ def test_visitors_use_their_own_keys_and_the_hosts_only_where_those_serve() -> N
         assert "ANTHROPIC_API_KEY" in found.available_keys(OWNER)
 
 
-def test_the_address_of_a_server_that_is_named_by_the_provider_reaches_it() -> None:
+def test_the_base_url_reaches_a_provider_that_is_named_explicitly() -> None:
     opened: list[Connection] = []
     found = models(
         opened, LLM_PROVIDER="llama-server", OPENAI_BASE_URL="http://127.0.0.1:9/v1",
@@ -67,7 +67,7 @@ def test_what_cannot_be_a_key_is_refused_without_being_repeated(text: str) -> No
         models().add_key(ANNA, "PATH", "x")
 
 
-def test_the_keys_of_the_visitor_who_came_longest_ago_are_forgotten_first() -> None:
+def test_the_oldest_keys_are_removed_first() -> None:
     held = Models(Settings.from_env({}), most_visitors=4)
     for visitor in (OWNER, "one", "two", "three", "one", "the last"):
         held.add_key(visitor, "GROQ_API_KEY", f"key-of-{visitor}".replace(" ", "-"))
@@ -79,7 +79,7 @@ def test_the_keys_of_the_visitor_who_came_longest_ago_are_forgotten_first() -> N
     assert held.available_keys("one") == ()
 
 
-def test_breakers_of_visitors_do_not_pile_up() -> None:
+def test_the_number_of_breakers_is_limited() -> None:
     held = models()
     choices = [Choice("critic", "anthropic", f"model-{n}", "") for n in range(MAX_BREAKERS + 5)]
     for choice in choices:
@@ -90,7 +90,7 @@ def test_breakers_of_visitors_do_not_pile_up() -> None:
     assert len(held._breakers) == MAX_BREAKERS
 
 
-def test_a_key_that_is_gone_is_named() -> None:
+def test_a_missing_key_is_named() -> None:
     found = models()
     found.add_key(ANNA, "ANTHROPIC_API_KEY", "hers")
     plan = found.plan(ANNA)
@@ -101,7 +101,7 @@ def test_a_key_that_is_gone_is_named() -> None:
         found.provider(plan.choices[0], ANNA)
 
 
-def test_a_runs_plan_is_kept_as_it_was() -> None:
+def test_a_plan_survives_serialization() -> None:
     class Kept(Value):
         plan: ModelPlan
 
@@ -109,7 +109,7 @@ def test_a_runs_plan_is_kept_as_it_was() -> None:
     assert Kept.from_json(Kept(plan=plan).to_json()).plan == plan
 
 
-def test_a_plan_without_a_generator_says_what_that_means() -> None:
+def test_a_plan_without_a_generator_has_a_note() -> None:
     (note,) = models(LLM_ROLES="debugger=ollama/a").plan().notes
     assert "generator" in note
 
@@ -130,7 +130,7 @@ async def test_only_a_model_of_this_process_is_warmed() -> None:
     assert [one.model for one in opened] == ["tiny"]
 
 
-def test_every_role_that_is_asked_has_its_place_in_a_plan() -> None:
+def test_every_role_with_a_form_is_in_the_plan() -> None:
     assert sorted(ROLES) == sorted([GENERATOR, *(role.name for role in FORMS)])
 
 

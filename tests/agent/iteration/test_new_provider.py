@@ -1,4 +1,4 @@
-"""A provider is one file and one row: what both come to is seen in every place."""
+"""A provider is defined by one file and one row of the table."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 async def test_it_heals_a_run(tmp_path: Path) -> None:
-    result, told = await healed(settings(tmp_path, ENV))
+    result, log = await healed(settings(tmp_path, ENV))
     assert (result.outcome, result.provider, result.code) == ("healed", "tiny", SOLVED)
-    assert {one.provider for one in told if one.kind == "model_called"} == {"tiny"}
+    assert {one.provider for one in log if one.kind == "model_called"} == {"tiny"}
     assert result.cost_usd == 0.0
 
 
-def test_it_is_seen_in_the_tables_of_settings_and_providers() -> None:
+def test_it_is_listed_in_the_tables_of_settings_and_providers() -> None:
     assert "| `TINY_MODEL` | | `tiny-1` | the tiny model |" in settings_table()
     assert "# How merry it is.\nTINY_MOOD=5\n" in example()
     assert '| `tiny` | `pip install -e ".[tiny]"` | `TINY_API_KEY` | tiny-1 |' in providers_table()
@@ -39,7 +39,7 @@ def test_it_is_seen_in_the_tables_of_settings_and_providers() -> None:
     assert keyed(public=True)["tiny"] == "TINY_API_KEY"
 
 
-def test_what_is_set_of_it_is_read_in_its_type_and_reaches_it() -> None:
+def test_its_settings_are_validated_and_passed_to_it() -> None:
     models = Models(Settings.from_env(ENV))
     provider = models._open(models._connection(models.plan().choices[0], ""))
     assert isinstance(provider, Tiny)

@@ -1,4 +1,4 @@
-"""The search in a project: what it tells on its way, and where it ends."""
+"""The search in a project."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sandbox.sandbox import Batch, open_sandbox
 from tests.agent.search.project.small_project import FAILING, PROJECT, base, scripts, task
 
 
-async def searched(told: list[Searched], wall_s: float) -> SearchResult:
+async def searched(seen: list[Searched], wall_s: float) -> SearchResult:
     sandbox = open_sandbox()
 
     async def verify(solution: Solution) -> Report:
@@ -38,21 +38,21 @@ async def searched(told: list[Searched], wall_s: float) -> SearchResult:
     limits = SearchLimits(20.0, wall_s, 5_000)
     return await search_repair(
         suite_runner(task(), PROJECT, base(), [*FAILING], sandbox, limits), base(), limits,
-        progress=told.append, verify=verify,
+        progress=seen.append, verify=verify,
     )
 
 
-async def test_what_is_told_on_the_way_is_what_was_seen() -> None:
-    told: list[Searched] = []
-    found = await searched(told, 160.0)
+async def test_progress_reports_agree_with_the_result() -> None:
+    seen: list[Searched] = []
+    found = await searched(seen, 160.0)
     assert found.solution is not None and found.solution.entry == "src/till/money.py"
     assert found.suspects[0].file == "src/till/money.py"
-    assert told[-1].plausible >= 1
-    assert told[-1].best_passed == told[-1].total
-    assert told[0].best_passed < told[0].total
+    assert seen[-1].plausible >= 1
+    assert seen[-1].best_passed == seen[-1].total
+    assert seen[0].best_passed < seen[0].total
 
 
-async def test_the_outer_limit_covers_the_first_look() -> None:
+async def test_the_wall_clock_limit_covers_the_baseline() -> None:
     found = await searched([], 0.0)
     assert (found.solution, found.candidates, bool(found.problem)) == (None, 0, True)
 
@@ -81,9 +81,9 @@ def test_rest():
 """
 
 
-async def test_what_mends_a_part_is_kept_as_no_fix_with_what_was_held_where_it_failed() -> None:
+async def test_a_partial_repair_is_returned_with_the_values_at_the_failure() -> None:
     money, tests = "src/till/money.py", "tests/test_money.py"
-    told: list[Searched] = []
+    seen: list[Searched] = []
 
     async def verify(solution: Solution) -> Report:
         raise AssertionError("nothing passes every test")
@@ -93,11 +93,9 @@ async def test_what_mends_a_part_is_kept_as_no_fix_with_what_was_held_where_it_f
         task(**{money: SHARES, tests: TESTS}), PROJECT, shares,
         [f"{tests}::test_nobody", f"{tests}::test_rest"], open_sandbox(), limits,
     )
-    found = await search_repair(
-        opening, shares, limits, progress=told.append, verify=verify,
-    )
+    found = await search_repair(opening, shares, limits, progress=seen.append, verify=verify)
     assert found.solution is None and found.partial is not None
-    assert (told[-1].best_passed, told[-1].total) == (2, 3)
+    assert (seen[-1].best_passed, seen[-1].total) == (2, 3)
     assert "people" in found.partial.note and found.partial.text != SHARES
     assert found.moments == {money: (6, (("amount", "7"), ("people", "0")))}
 
@@ -138,32 +136,28 @@ def test_places():
 """
 
 
-async def test_a_test_that_fails_beside_another_alone_is_screened_beside_it() -> None:
+async def test_a_test_that_fails_only_after_another_is_screened_after_it() -> None:
     money, tests = "src/till/money.py", "tests/test_money.py"
     sandbox, files = open_sandbox(), task(**{money: KEPT, tests: BESIDE})
 
     async def verify(solution: Solution) -> Report:
-        return await check(
-            solution, scripts([f"{tests}::test_places"]), files, sandbox
-        )
+        return await check(solution, scripts([f"{tests}::test_places"]), files, sandbox)
 
     limits, kept = SearchLimits(20.0, 160.0, 5_000), base().with_file(money, KEPT)
-    told: list[Searched] = []
+    seen: list[Searched] = []
     opening = suite_runner(files, PROJECT, kept, [f"{tests}::test_places"], sandbox, limits)
-    found = await search_repair(opening, kept, limits, progress=told.append, verify=verify)
-    # The function that leaves the state is not one that the failing test enters.
+    found = await search_repair(opening, kept, limits, progress=seen.append, verify=verify)
+    # The failing test does not run the function that changes the state.
     assert found.suspects[0].file == money
-    assert found.candidates > 0 and told[-1].total >= 2
+    assert found.candidates > 0 and seen[-1].total >= 2
     assert found.solution is not None
 
 
 TEXT = "def f(a, b):\n    return a - b\n"
 
 
-def driven(
-    refused: str = "", files: Sequence[str] = ("a.py", "b.py")
-) -> tuple[_Search, list[str]]:
-    """A search in two files of the same text, whose judge refuses one text."""
+def driven(refused: str = "", files: Sequence[str] = ("a.py", "b.py")) -> tuple[_Search, list[str]]:
+    """A search in files of the same text whose judge rejects the text `refused`, and its notes."""
     asked: list[str] = []
     base = Solution(files=tuple(File(path=path, text=TEXT) for path in files), entry=files[0])
 
@@ -174,13 +168,12 @@ def driven(
         verdict = Verdict(name="t", test="t", origin="user", status=status)
         return Report(solution=solution.id, verdicts=(verdict,))
 
-    # Nothing is run here.
     runner = cast(Runner, SimpleNamespace(
         files=dict.fromkeys(files, TEXT), facts=Facts(), beyond=400, chunk=60,
         suspects=[Suspect(path, 1.0, {}) for path in files],
     ))
     limits = SearchLimits(10.0, 600.0, 100)
-    return _Search(runner, base, limits, lambda told: None, verify), asked
+    return _Search(runner, base, limits, lambda event: None, verify), asked
 
 
 def candidate(value: str, cost: float) -> Candidate:
@@ -189,23 +182,21 @@ def candidate(value: str, cost: float) -> Candidate:
 
 def searching(file: str, suspicion: float, *plausible: Candidate) -> _FileSearch:
     steps = search(TEXT, Facts(), Budget())
-    return _FileSearch(
-        Suspect(file, suspicion, {}), steps, findings=Findings(plausible=plausible)
-    )
+    return _FileSearch(Suspect(file, suspicion, {}), steps, findings=Findings(plausible=plausible))
 
 
-async def test_the_likeliest_of_all_files_is_judged_first_and_the_others_are_rivals() -> None:
+async def test_the_likeliest_candidate_is_judged_first_and_others_compete() -> None:
     likely, far = candidate("a + b", 2.0), candidate("b - a", 2.1)
     unlikely_file = candidate("a * b", 1.0)
     driver, asked = driven(refused=likely.text)
     first = searching("a.py", 1.0, likely, far)
     second = searching("b.py", 0.5, unlikely_file)
     driver.searches = [first, second]
-    driver._offered(first)
-    assert not driver._goes_on(first)
-    assert driver._goes_on(second) and driver.found is None and not asked
-    driver._offered(second)
-    await driver._settle()
+    driver._add_offers(first)
+    assert not driver._may_continue(first)
+    assert driver._may_continue(second) and driver.found is None and not asked
+    driver._add_offers(second)
+    await driver._judge_offers()
     assert driver.found is not None and driver.found[0].with_entry("a.py").text == far.text
     assert asked == ["a + b (a.py)", "b - a (a.py)", "a * b (b.py)"]
     assert driver.found[1] is not None
@@ -214,33 +205,33 @@ async def test_the_likeliest_of_all_files_is_judged_first_and_the_others_are_riv
 
 async def test_a_candidate_cut_off_by_the_time_limit_gets_an_estimate() -> None:
     driver, _ = driven(refused="")
-    driver._offered(searching("a.py", 1.0, candidate("a + b", 2.0)))
-    await driver._settle()
+    driver._add_offers(searching("a.py", 1.0, candidate("a + b", 2.0)))
+    await driver._judge_offers()
     assert driver.found is not None
     estimate = driver.found[0].estimate
     assert estimate is not None and "patches" in estimate.features
 
 
-async def test_what_is_refused_sets_all_searches_going_again() -> None:
+async def test_all_searches_continue_after_the_judge_rejects_the_offers() -> None:
     only = candidate("a + b", 2.0)
     driver, _ = driven(refused=only.text)
     first, second = searching("a.py", 1.0, only), searching("b.py", 0.1)
     driver.searches = [first, second]
-    driver._offered(first)
-    assert not driver._goes_on(first) and not driver._goes_on(second)
-    await driver._settle()
+    driver._add_offers(first)
+    assert not driver._may_continue(first) and not driver._may_continue(second)
+    await driver._judge_offers()
     assert driver.found is None
-    assert driver._goes_on(first) and driver._goes_on(second)
-    driver._offered(first)
+    assert driver._may_continue(first) and driver._may_continue(second)
+    driver._add_offers(first)
     assert driver.pool == []
 
 
-def test_passing_tests_beside_the_failing_ones_are_looked_at_first() -> None:
+def test_passing_tests_in_the_files_of_failing_ones_come_first() -> None:
     nodes = ["a.py::test_a", "b.py::test_a", "a.py::test_b", "b.py::test_b", "c.py::test_a"]
     assert _others(nodes, [3]) == [1, 0, 2, 4]
 
 
-def test_the_judge_is_asked_once_beyond_the_limit() -> None:
+def test_the_judge_is_called_once_after_the_limit() -> None:
     driver, _ = driven()
     driver.limits.end = 0.0
     assert [driver._may_judge() for _ in range(3)] == [True, False, False]
@@ -249,11 +240,11 @@ def test_the_judge_is_asked_once_beyond_the_limit() -> None:
 
 
 def kept(rows: dict[int, TestRow]) -> SuiteRunner:
-    """A suite that nobody asks anything."""
+    """A runner whose suite is never run."""
     return SuiteRunner(CollectedSuite(cast(Batch, None), {}), PROJECT, rows, [*rows])
 
 
-def test_the_quickest_of_many_failing_tests_are_gone_by() -> None:
+def test_the_fastest_failing_tests_are_chosen() -> None:
     rows = {
         number: TestRow(str(number), False, cpu_s)
         for number, cpu_s in enumerate([0.5, 0.04, 0.3, 0.05, 0.2])
@@ -264,7 +255,7 @@ def test_the_quickest_of_many_failing_tests_are_gone_by() -> None:
     assert suite._within(0.1, quickest, 3) == [1, 3, 4]
 
 
-def test_a_slow_test_keeps_no_other_from_being_gone_by() -> None:
+def test_a_slow_test_does_not_exclude_a_fast_one() -> None:
     rows = {number: TestRow(str(number), True, cpu_s) for number, cpu_s in enumerate([9.0, 0.1])}
     entered = Coverage({"a.py": {1: 1, 5: 1}})
     beside = kept(rows)._near([entered], {0: entered, 1: Coverage({"a.py": {5: 1}})})
@@ -293,7 +284,7 @@ async def test_time_cut_a_search_only_where_candidates_are_left(
     assert (found.cut_after is not None) == is_cut
 
 
-def test_an_unlikely_file_is_begun_once_the_likely_one_took_its_share() -> None:
+def test_an_unlikely_file_is_searched_once_the_likely_one_has_used_its_share() -> None:
     likely, unlikely = searching("a.py", 1.0), searching("b.py", 0.5)
     assert likely.turn < unlikely.turn
     likely.spent_s = 1.9

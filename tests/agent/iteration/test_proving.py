@@ -1,4 +1,4 @@
-"""The evidence above E2, gathered from real programs in the real jail."""
+"""The evidence for E3 and E4, gathered from real programs in a real jail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.proof.proving import gather_evidence, patience, reaches_e3
+from agent.proof.proving import gather_evidence, reaches_e3, time_limit_s
 from agent.proof.uniqueness import ProofCase
 from agent.verify.confirmation import OTHER_HASHES
 from agent.verify.judge import FIRST_SEEDS, Seeds, check
@@ -41,12 +41,12 @@ async def evidence(
     base: str, repaired: str, given: dict[str, str] | tuple[TestCase, ...], *,
     others: tuple[str, ...] = (), seconds: float = 120.0, raised: str = "",
 ) -> Evidence:
-    """What is gathered of a repair by tests, or by calls and their values."""
+    """The evidence for a repair with tests, or with calls and their values."""
     tests = examples(given) if isinstance(given, dict) else given
     sandbox, task = open_sandbox(), Task()
 
     async def judge(one: Solution) -> Report:
-        # What the confirmation would find before is no matter here.
+        # Without the confirmation, which is tested elsewhere.
         known = {(one.id, test.name) for test in tests}
         return await check(one, tests, task, sandbox, confirmed=known)
 
@@ -61,15 +61,14 @@ async def evidence(
     return (await gather_evidence(case, judge, seconds)).evidence
 
 
-async def test_tests_that_notice_every_slip_prove_all_there_is() -> None:
+async def test_tests_that_detect_every_mutant_prove_e4() -> None:
     seen = await evidence(BASE, REPAIRED, GOOD_TESTS)
     assert (seen.probes >= 100, seen.new_failures, seen.others, seen.cut) == (True, (), 0, "")
     assert (seen.killed, seen.survivors, seen.disagreeing) == (seen.mutants, (), ())
     assert (seen.mutants >= 4, seen.reruns) == (True, 5)
 
 
-async def test_a_mutant_that_no_test_notices_is_named() -> None:
-    """What surrounds a repair may be unwatched where the repair itself is not."""
+async def test_a_mutant_that_no_test_detects_is_named() -> None:
     base = "def late(days):\n    if days < 0:\n        return -1\n    return days - 1\n"
     weak = await evidence(
         base, base.replace("days - 1", "days"),
@@ -80,7 +79,7 @@ async def test_a_mutant_that_no_test_notices_is_named() -> None:
     assert weak.killed < weak.mutants
 
 
-async def test_a_mutant_that_behaves_as_the_repair_does_counts_neither_way() -> None:
+async def test_an_equivalent_mutant_does_not_count() -> None:
     base = "def low(items):\n    return max(items)\n"
     repaired = (
         "def low(items):\n    best = items[0]\n    for one in items:\n        if one < best:\n"
@@ -96,7 +95,7 @@ async def test_a_mutant_that_behaves_as_the_repair_does_counts_neither_way() -> 
 @pytest.mark.parametrize(("base", "end"), [
     (BASE, "    return 0 if days else 1 // days\n"),
     (BASE, "    while days == 0:\n        pass\n    return 0\n"),
-    # A program that never could be loaded excuses no exception.
+    # If the first program cannot be loaded, each exception is new.
     (BASE.replace("def late(days):", "def late(days:"), "    return 0 if days else 1 // days\n"),
 ], ids=["an exception", "an endless loop", "not loaded before"])
 async def test_a_failure_on_an_input_that_gave_a_value_is_new(base: str, end: str) -> None:
@@ -105,16 +104,16 @@ async def test_a_failure_on_an_input_that_gave_a_value_is_new(base: str, end: st
     assert (reaches_e3(seen), seen.mutants, seen.reruns) == (False, 0, 0)
 
 
-async def test_an_exception_that_was_there_before_is_not_new() -> None:
+async def test_an_exception_that_the_first_program_raises_too_is_not_new() -> None:
     guard = "    if days == 0:\n        raise ValueError(days)\n"
     base, repaired = (text.replace(":\n", f":\n{guard}", 1) for text in (BASE, REPAIRED))
     seen = await evidence(base, repaired, GOOD_TESTS)
     assert (seen.new_failures, reaches_e3(seen)) == ((), True)
 
 
-async def test_a_program_that_knows_it_is_probed_gains_nothing() -> None:
-    """It behaves for as many calls as it has tests, and then gives what looks harmless: without
-    the tests' own calls among the probes each mutant of it would seem equivalent."""
+async def test_a_program_that_recognises_probes_is_inconsistent() -> None:
+    """It answers as many calls as there are tests, and then returns 0. Without the calls of the
+    tests among the probes, each of its mutants would seem equivalent."""
     sly = (
         "import sys\n\n\ndef late(days):\n    sys.calls = getattr(sys, 'calls', 0) + 1\n"
         "    if sys.calls > 4:\n        return 0\n"
@@ -124,20 +123,20 @@ async def test_a_program_that_knows_it_is_probed_gains_nothing() -> None:
     assert not reaches_e3(seen)
 
 
-async def test_another_repair_that_fits_all_tests_leaves_the_question_open() -> None:
+async def test_another_repair_that_fits_all_tests_prevents_e3() -> None:
     other = REPAIRED.replace("return 0", "return 0 if days > -5 else None")
     refuted = BASE
     seen = await evidence(BASE, REPAIRED, GOOD_TESTS, others=(refuted, REPAIRED, other))
     assert (seen.others, reaches_e3(seen)) == (1, False)
 
 
-async def test_a_sibling_of_the_repair_that_fits_all_tests_is_a_rival() -> None:
+async def test_a_variant_of_the_repair_that_fits_all_tests_competes() -> None:
     thin = {"late(2)": "0", "late(20)": "20", "late(30)": "30", "late(40)": "40"}
     seen = await evidence(BASE, REPAIRED, thin)
-    assert (seen.others, seen.siblings > 10, reaches_e3(seen)) == (3, True, False)
+    assert (seen.others, seen.variants_tried > 10, reaches_e3(seen)) == (3, True, False)
 
 
-async def test_a_condition_of_which_no_test_takes_one_side_is_named() -> None:
+async def test_a_condition_with_an_uncovered_branch_is_named() -> None:
     base = "def root(n):\n    if n > 0:\n        raise ValueError('n')\n    return n ** 0.5\n"
     seen = await evidence(
         base, base.replace("> 0", "== 0"),
@@ -147,7 +146,7 @@ async def test_a_condition_of_which_no_test_takes_one_side_is_named() -> None:
     assert not reaches_e3(seen)
 
 
-async def test_what_was_refused_is_expected_to_be_but_by_who_refused_a_test_wrongly() -> None:
+async def test_accepting_a_rejected_input_is_a_doubt_unless_a_test_was_rejected_wrongly() -> None:
     base = (
         "class Purse:\n    def __init__(self, held):\n        self.held = held\n\n"
         "    def take(self, some):\n        if some >= self.held:\n"
@@ -165,7 +164,7 @@ async def test_what_was_refused_is_expected_to_be_but_by_who_refused_a_test_wron
     assert (await evidence(base, repaired, tests, raised="ValueError")).doubts == ()
 
 
-async def test_a_flaky_repair_is_told_by_its_re_runs() -> None:
+async def test_re_runs_detect_a_flaky_repair() -> None:
     known = await judged("def f():\n    return hash('a')\n")
     flaky = f"return days if days != 15 or hash('a') == {known} else 0"
     base, repaired = (text.replace("return days", flaky) for text in (BASE, REPAIRED))
@@ -173,7 +172,7 @@ async def test_a_flaky_repair_is_told_by_its_re_runs() -> None:
     assert (seen.reruns, seen.disagreeing) == (5, ("late(15)",))
 
 
-async def test_hashes_are_ordered_in_two_ways_by_the_re_runs() -> None:
+async def test_re_runs_use_another_hash_seed() -> None:
     other = await judged("def f():\n    return hash('a')\n", Seeds(hash=OTHER_HASHES[1]))
     flaky = f"return days if hash('a') != {other} else 0"
     base, repaired = (text.replace("return days", flaky) for text in (BASE, REPAIRED))
@@ -182,15 +181,14 @@ async def test_hashes_are_ordered_in_two_ways_by_the_re_runs() -> None:
 
 
 async def judged(text: str, seeds: Seeds = FIRST_SEEDS) -> str:
-    """What `f()` of a program gives before the judge."""
+    """The value of `f()` before the judge."""
     report = await check(
         solution(text), examples({"f()": "None"}), Task(), open_sandbox(), seeds=seeds
     )
     return report.verdicts[0].got
 
 
-async def test_chance_is_another_in_each_re_run() -> None:
-    """It passes with the random numbers that every process before the judge begins with."""
+async def test_re_runs_use_other_random_seeds() -> None:
     first = await judged("import random\n\n\ndef f():\n    return random.random()\n")
     lucky = (
         "import random\n\n\ndef late(days):\n"
@@ -205,17 +203,15 @@ async def test_chance_is_another_in_each_re_run() -> None:
     assert [verdict.passed for verdict in again.verdicts] == [False, True]
 
 
-async def test_the_program_as_it_came_is_no_mutant() -> None:
-    """That tests notice it is what the repair is for: it must not count as noticed again."""
+async def test_the_first_program_is_not_a_mutant() -> None:
     base = "def on(day, was=True):\n    was = False\n    return day if was else None\n"
     repaired = base.replace("was = False", "was = True")
     given = {"on(1)": "1", "on(2)": "2", "on(3)": "3", "on(4, False)": "4"}
     seen = await evidence(base, repaired, given)
-    # Dropped, turned round, forgotten twice; another default changes nothing.
     assert (seen.around, seen.mutants, seen.killed, seen.equivalent) == (True, 4, 4, 1)
 
 
-async def test_a_repair_that_only_takes_lines_away_is_mutated_around_them() -> None:
+async def test_a_repair_that_only_removes_lines_is_mutated_around_them() -> None:
     base = BASE.replace("    return 0\n", "    days = 0\n    return days\n").replace(
         "    if", "    days = days + 1\n    if"
     )
@@ -231,7 +227,7 @@ async def test_tests_without_literal_calls_give_no_changed_inputs() -> None:
     assert not reaches_e3(seen)
 
 
-async def test_what_there_was_no_time_for_is_said() -> None:
+async def test_a_check_without_time_is_reported() -> None:
     seen = await evidence(BASE, REPAIRED, GOOD_TESTS, seconds=0.0)
     assert seen.inconclusive and not reaches_e3(seen)
 
@@ -257,13 +253,13 @@ TILL_TESTS = tuple(
 )
 
 
-async def test_an_object_that_keeps_state_is_probed_by_what_the_tests_do_with_it() -> None:
+async def test_an_object_with_state_is_probed_with_the_call_sequences_of_the_tests() -> None:
     seen = await evidence(TILL, TILL.replace(" - 1", ""), TILL_TESTS)
     assert (seen.probes >= 100, seen.new_failures, seen.inconsistent) == (True, (), ())
     assert reaches_e3(seen)
 
 
-async def test_what_fails_anew_with_an_object_in_another_state_is_seen() -> None:
+async def test_a_new_failure_with_another_state_of_an_object_is_found() -> None:
     repaired = TILL.replace("sum(self.coins) - 1", "{3: 3, 7: 7, 12: 12, 22: 22}[sum(self.coins)]")
     seen = await evidence(TILL, repaired, TILL_TESTS)
     assert seen.new_failures
@@ -271,7 +267,7 @@ async def test_what_fails_anew_with_an_object_in_another_state_is_seen() -> None
     assert not reaches_e3(seen)
 
 
-def test_a_program_that_takes_long_to_load_is_given_time_for_each_input() -> None:
+def test_the_time_limit_of_an_input_follows_the_slowest_test() -> None:
     def case(wall_s: float) -> ProofCase:
         verdict = Verdict(
             name="t", test="t", origin="user", status="passed", integrity="isolated", wall_s=wall_s,
@@ -282,4 +278,4 @@ def test_a_program_that_takes_long_to_load_is_given_time_for_each_input() -> Non
             sandbox=open_sandbox(), test_s=5.0,
         )
 
-    assert [patience(case(wall_s), 0.25) for wall_s in (0.001, 0.1, 1.0)] == [0.25, 2.0, 5.0]
+    assert [time_limit_s(case(wall_s), 0.25) for wall_s in (0.001, 0.1, 1.0)] == [0.25, 2.0, 5.0]

@@ -1,4 +1,4 @@
-"""Real broken programs are healed in the real jail, and winners are judged by someone else."""
+"""The search repairs broken programs in a real jail; the judge is a double."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ async def search(
     text: str, *tests: str | Script, report: Report | None = None, sandbox: Any = None,
     limits: SearchLimits | None = None, known: SearchCache | None = None, **how: Any
 ) -> SearchResult:
-    """Searches for a repair that the tests let pass, with a judge that confirms every winner."""
+    """Searches for a repair that passes the tests, with a judge that confirms every candidate."""
     base = program(text)
     cases = tuple(
         Script(name=f"t{n}", origin="user", code=test) if isinstance(test, str) else test
@@ -49,7 +49,7 @@ async def search(
 
 
 async def heal(text: str, *tests: str | Script, **how: Any) -> SearchResult:
-    """The same, where the last that is told of it must be what it came to."""
+    """Like `search`; also asserts that the last progress report agrees with the result."""
     seen: list[Searched] = []
     result = await search(text, *tests, progress=seen.append, **how)
     assert seen[-1].candidates == result.candidates
@@ -96,7 +96,7 @@ def test_spans(given, wanted):
 """
 
 
-async def test_two_slips_that_cases_of_one_test_tell_apart_are_mended_one_after_the_other() -> None:
+async def test_two_mistakes_are_repaired_one_after_the_other_by_the_cases_of_one_test() -> None:
     broken = TOUCHING.format(key=1, less="<")
     report = Report(solution=program(broken).id, verdicts=tuple(
         Verdict(name=f"test_spans[given{n}-wanted{n}]", test="t", origin="user", status=status)
@@ -142,7 +142,7 @@ async def test_a_deliberate_raise_is_not_silenced() -> None:
     assert (result.solution, result.candidates) == (None, 0)
 
 
-async def test_a_winner_the_judge_rejects_is_not_the_result() -> None:
+async def test_a_candidate_that_the_judge_rejects_is_not_the_result() -> None:
     judged: list[str] = []
 
     async def second(solution: Solution) -> Report:
@@ -156,7 +156,7 @@ async def test_a_winner_the_judge_rejects_is_not_the_result() -> None:
     assert result.solution.text == judged[1] != judged[0]
 
 
-async def test_a_second_search_under_more_tests_runs_no_candidate_that_failed_before() -> None:
+async def test_a_second_search_with_more_tests_runs_no_candidate_that_failed_before() -> None:
     first = ["assert plus(2, 2) == 4"]
     more = [*first, "assert plus(2, 3) == 5"]
     sandbox = Counting(open_sandbox())
@@ -176,7 +176,7 @@ async def test_a_second_search_under_more_tests_runs_no_candidate_that_failed_be
     assert of_the_second < min(of_the_first, of_a_fresh_one)
 
 
-async def test_a_search_cut_by_its_budget_says_so_and_still_judges_what_it_found(
+async def test_a_search_that_is_cut_by_its_budget_reports_it_and_judges_its_candidates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shown: list[Searched] = []
@@ -194,11 +194,10 @@ async def test_a_search_cut_by_its_budget_says_so_and_still_judges_what_it_found
     assert found.solution is not None
     assert found.solution.text == REPAIRED
     estimate = found.solution.estimate
-    # Without one it would count as a model's, of which few are tried.
     assert estimate is not None and "tried before" in estimate.features
 
 
-async def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_budget() -> None:
+async def test_a_silent_sandbox_does_not_delay_a_search_beyond_its_limit() -> None:
     began = time.monotonic()
 
     found = await search(
@@ -211,7 +210,7 @@ async def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_budget(
     assert time.monotonic() - began < SILENT_S / 2
 
 
-async def test_a_judge_that_times_out_by_itself_is_no_end_of_the_search() -> None:
+async def test_a_timeout_of_the_judge_is_not_taken_for_the_limit_of_the_search() -> None:
     async def verify(solution: Solution) -> Report:
         raise TimeoutError("a fault of the judge")
 
@@ -219,7 +218,7 @@ async def test_a_judge_that_times_out_by_itself_is_no_end_of_the_search() -> Non
         await search(PLUS, "assert plus(2, 3) == 5", verify=verify)
 
 
-async def test_a_search_goes_on_for_its_processor_seconds_however_slowly_they_pass(
+async def test_a_slow_machine_does_not_cut_a_search_before_its_processor_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     began = time.monotonic()
@@ -234,7 +233,7 @@ async def test_a_search_goes_on_for_its_processor_seconds_however_slowly_they_pa
     assert found.solution is not None and found.cut_after is None
 
 
-async def test_what_the_jailed_processes_work_is_counted() -> None:
+async def test_processor_seconds_of_jailed_processes_count() -> None:
     found = await search(
         PLUS, "assert plus(2, 3) == 'never'", sandbox=Counting(open_sandbox(), claims_s=3.0),
         limits=SearchLimits(0.1, 240.0, 6000),
@@ -248,8 +247,7 @@ SILENT_S = 60.0
 
 
 class Counting:
-    """A sandbox whose batches count the candidates they are sent, or never answer, or claim to
-    have worked for so many seconds."""
+    """A sandbox whose batches count candidates, never answer (`silent`), or report `claims_s`."""
 
     def __init__(self, inner: Sandbox, silent: bool = False, claims_s: float = 0.0) -> None:
         self.inner = inner
@@ -279,15 +277,13 @@ class Counting:
             yield number, reply
 
 
-async def test_a_search_begins_with_what_the_diagnosis_has_watched(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_search_reuses_the_trace_of_the_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
     base, test = program(PLUS), Script(name="t", origin="user", code="assert plus(2, 2) == 4")
     known = SearchCache()
-    known.watched(base, [test], await trace(base, [test], Task(solution=base), open_sandbox()))
+    known.save_trace(base, [test], await trace(base, [test], Task(solution=base), open_sandbox()))
 
     async def never(*watched: object, **how: object) -> None:
-        raise AssertionError("the program was watched again")
+        raise AssertionError("the program was traced again")
 
     monkeypatch.setattr(file_runner, "trace", never)
     found = await search(PLUS, test, known=known)
@@ -300,7 +296,7 @@ def named(name: str, passed: bool) -> Verdict:
     return verdict("passed" if passed else "failed", name)
 
 
-async def test_a_test_that_cannot_be_screened_is_left_to_the_judge() -> None:
+async def test_a_test_that_cannot_pass_in_the_precheck_is_left_to_the_judge() -> None:
     source = "def double(n):\n    return n + n + 1\n"
     starts = (
         "import subprocess, sys\n"
@@ -315,7 +311,7 @@ async def test_a_test_that_cannot_be_screened_is_left_to_the_judge() -> None:
     assert "return n + n\n" in result.solution.text
 
 
-async def test_the_report_of_a_refuted_repair_leaves_out_no_test() -> None:
+async def test_the_report_of_a_refuted_repair_excludes_no_test_from_the_precheck() -> None:
     judged: list[str] = []
 
     async def verify(solution: Solution) -> Report:

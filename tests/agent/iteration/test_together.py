@@ -1,4 +1,4 @@
-"""Tests that fail beside others alone: whose state it is, and what heals it."""
+"""Tests that fail only together with others: whether state of the program is the cause."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_what_is_kept_from_one_test_to_the_next_is_a_bug(
     assert last(log).outcome == "healed"
     assert healing in fold(log).code
     assert of_kind(log, "notice") and len(of_kind(log, "diagnosed")) == 1
-    # The test that was held out might be the one that it takes.
+    # No test is held out, since the failing one may need it.
     assert last(log).proof == "E1"
 
 
@@ -115,9 +115,7 @@ async def test_what_a_test_leaves_in_its_own_file_changes_no_program(
     assert (end.outcome, end.candidates, "`test_a`" in end.reason) == ("not_fixable", 0, True)
 
 
-async def test_what_the_tests_share_is_no_excuse_for_a_program_that_changes_it(
-    tmp_path: Path
-) -> None:
+async def test_a_program_that_changes_state_shared_by_tests_is_healed(tmp_path: Path) -> None:
     code = "def last(words):\n    words.sort()\n    return words[-1]\n"
     tests = (
         "from program import last\n\nWORDS = ['b', 'a']\n\n"

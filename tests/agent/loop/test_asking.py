@@ -128,7 +128,7 @@ async def test_where_no_time_is_left_for_proof_rivals_hold_a_repair_at_e1(
         await asyncio.sleep(60)
         raise AssertionError("unreachable")
 
-    monkeypatch.setattr(proving, "_probed", endless)
+    monkeypatch.setattr(proving, "_probe", endless)
     async with open_session(settings(tmp_path, proof_s=proof_s)) as session:
         result = await followed(session, await session.start(task(FOUR_TESTS)))
     assert (result.outcome, result.proof) == ("healed", "E1")

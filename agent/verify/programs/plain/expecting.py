@@ -140,16 +140,12 @@ class Expecting:
             self._pairs[key] = pair
         return expected
 
-    def _others(
-        self, check: Check, build: Callable[..., Any] | None, true: list[Any]
-    ) -> list[Any]:
+    def _others(self, check: Check, build: Callable[..., Any] | None, true: list[Any]) -> list[Any]:
         if check.asks.startswith(("<", ">")):
             return [float("nan")] * 2
         found = []
         for more in (0, 11):
-            values = [
-                self._other(one, check.place + at + more) for at, one in enumerate(true)
-            ]
+            values = [self._other(one, check.place + at + more) for at, one in enumerate(true)]
             if any(type(one) in (set, frozenset) and one == other_value
                    for one, other_value in zip(true, values, strict=True)):
                 continue
@@ -324,9 +320,7 @@ class Expecting:
             self._report(number, "held")
         return getattr(builtins, raises) if raises else kind
 
-    def _raised(
-        self, number: int, error: BaseException, make_context: Callable[[], Any]
-    ) -> None:
+    def _raised(self, number: int, error: BaseException, make_context: Callable[[], Any]) -> None:
         """Reports a raised exception; a context that expects `Never` must not swallow it."""
         other_context = make_context()
         other_context.__enter__()
@@ -408,9 +402,7 @@ class Expecting:
     def _end(self, how: str) -> None:
         self._send({"ends": how, "test": self.test})
 
-    def _report(
-        self, number: int, how: str, value: Any = None, expected: Any = None
-    ) -> None:
+    def _report(self, number: int, how: str, value: Any = None, expected: Any = None) -> None:
         own, others = self._objects(value)
         self._send({
             "check": f"{self._checks[number].file}:{self._checks[number].line}", "how": how,

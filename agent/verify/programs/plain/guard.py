@@ -517,9 +517,7 @@ def _source_of(path: str) -> str:
 
 def _shows_a_traceback(frame: Any) -> bool:
     """Whether a file is only opened to show a traceback or a warning."""
-    return any(
-        os.path.basename(name) in ("traceback.py", "warnings.py") for name in _files(frame)
-    )
+    return any(os.path.basename(name) in ("traceback.py", "warnings.py") for name in _files(frame))
 
 
 def _files(frame: Any) -> Iterator[str]:

@@ -61,9 +61,7 @@ def note_control_flow(run: TestProcess) -> None:
     names["_ShouldStop"] = type(stop.__name__, (stop,), {"__module__": stop.__module__})
     _watch_constructor(run, names["_ShouldStop"])
     if "hypothesis" in run.payload["words"] and importlib.util.find_spec("hypothesis"):
-        _watch_constructor(
-            run, importlib.import_module("hypothesis.errors").UnsatisfiedAssumption
-        )
+        _watch_constructor(run, importlib.import_module("hypothesis.errors").UnsatisfiedAssumption)
     store: Any = structures.store_mark
 
     def marked(owner: Any, mark: Any, **named: Any) -> None:

@@ -181,9 +181,7 @@ class Snippets:
         self._program = EntryFile(payload, run.folder)
         # Read before the program is loaded, which could change the reader.
         modules = {*payload["names"], payload["name"], "solution"}
-        self._readings = {
-            test["name"]: _read(test["code"], modules) for test in payload["tests"]
-        }
+        self._readings = {test["name"]: _read(test["code"], modules) for test in payload["tests"]}
 
     def run(self) -> None:
         for test in self._run.payload["tests"]:

@@ -123,9 +123,7 @@ class _Reporter(SuiteSession):
             self._send({"collects": collector.nodeid})
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self._send({
-            "collected": [one.nodeid for one in session.items], "left_out": self.left_out,
-        })
+        self._send({"collected": [one.nodeid for one in session.items], "left_out": self.left_out})
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         self._reports, self._began, self._guard.starts_another = [], time.monotonic(), False

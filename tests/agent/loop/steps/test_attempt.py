@@ -28,7 +28,7 @@ async def test_an_answer_that_hangs_costs_no_answer_beside_it(
     monkeypatch.setattr(module, "attempt_of", lambda state, ctx: None)
     put: list[Try] = []
     ctx: Any = SimpleNamespace(
-        rounds=lambda state: Iterations(),
+        iterations=lambda state: Iterations(),
         seconds_left=0.25, settings=Settings(budget_s=1.0), emit=lambda event: None,
         store=SimpleNamespace(put=lambda one: put.append(one) or str(len(put))),
         plan=SimpleNamespace(of=lambda role: "a model"),

@@ -8,7 +8,7 @@ from agent.core.domain import Evidence, Proof, ProofLevel
 from agent.loop.steps.prove import with_evidence
 
 E2 = Proof(level="E2", why="4 of 4 tests pass")
-ALL = Evidence(probes=128, mutants=10, killed=8, survivors=("a slip", "another"), reruns=5)
+ALL = Evidence(probes=128, mutants=10, killed=8, survivors=("a mutant", "another"), reruns=5)
 
 
 def seen(**changes: object) -> Evidence:
@@ -18,11 +18,11 @@ def seen(**changes: object) -> Evidence:
 @pytest.mark.parametrize(("evidence", "level", "facts"), [
     (ALL, "E4", ("8 of 10", "5")),
     (seen(around=True), "E4", ("function",)),
-    (seen(killed=7), "E3", ("a slip",)),
+    (seen(killed=7), "E3", ("a mutant",)),
     (seen(mutants=0, killed=0), "E3", ()),
     (seen(disagreeing=("f(1)",)), "E3", ("f(1)",)),
     (seen(reruns=4), "E3", ()),
-    (seen(cut="the slips put in were not all judged"), "E3", ("not all judged", "2 s")),
+    (seen(cut="not all mutants were judged"), "E3", ("not all mutants", "2 s")),
     (seen(inconclusive="not all were tried"), "E2", ("not all were tried", "2 s")),
     (seen(probes=99), "E2", ("99", "100")),
     (seen(new_failures=("f(0)",)), "E2", ("`f(0)`",)),

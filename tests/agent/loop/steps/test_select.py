@@ -20,11 +20,11 @@ def test_what_is_told_of_a_failure_of_several_lines_ends_in_one() -> None:
 
 
 def test_what_was_tried_twice_is_told_once() -> None:
-    rounds = Iterations(
-        all=tuple(Iteration(approach="minimal", told=one) for one in ("a", "b", "a"))
+    iterations = Iterations(
+        all=tuple(Iteration(approach="minimal", feedback=one) for one in ("a", "b", "a"))
     )
 
-    assert rounds.told == ("a", "b")
+    assert iterations.feedback == ("a", "b")
 
 
 def test_a_programs_fingerprint_parses_no_text_that_others_have_parsed(
