@@ -69,8 +69,6 @@ _STATEFUL = (
     "setUp", "setup_", "pytest_plugins", "global ", "__dict__", "vars(", "setattr", "register",
     "warns", "Warns", "Logs", "context(",
 )
-
-
 _STATEFUL_MODULES = sys.stdlib_module_names - STATELESS
 
 
@@ -137,9 +135,8 @@ def compared(test: TestCase, row: Row) -> Verdict:
 
 
 def _doubt(evidence: RunEvidence) -> str:
-    indicators = [*evidence.indicators]
-    if unchecked(evidence.plain) and not evidence.vacuous:
-        indicators.append(message_of("no-check"))
+    is_unchecked = unchecked(evidence.plain) and not evidence.vacuous
+    indicators = [*evidence.indicators, *([message_of("no-check")] if is_unchecked else ())]
     against = f"{CONTRADICTS}: {evidence.contradicted}" if evidence.contradicted else ""
     return _joined(indicators) or against[:SHOWN]
 
@@ -155,10 +152,7 @@ def _integrity(evidence: RunEvidence) -> tuple[Integrity, str]:
 
 
 def _status(row: Row) -> Status:
-    status: Status = "error"
-    if row.get("status") in get_args(Status):
-        status = row["status"]
-    return status
+    return row["status"] if row.get("status") in get_args(Status) else "error"
 
 
 def text_in(row: Row, key: str) -> str:

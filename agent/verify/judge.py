@@ -49,17 +49,9 @@ NO_FILES = (
 
 
 async def check(
-    solution: Solution,
-    tests: Sequence[TestCase],
-    task: Task,
-    sandbox: Sandbox,
-    *,
-    run_program: bool | None = None,
-    wall_s: float = 5.0,
-    seeds: Seeds = FIRST_SEEDS,
-    first_failure: bool = False,
-    observe: bool = True,
-    asks: bool = True,
+    solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
+    run_program: bool | None = None, wall_s: float = 5.0, seeds: Seeds = FIRST_SEEDS,
+    first_failure: bool = False, observe: bool = True, asks: bool = True,
     confirmed: set[tuple[str, str]] | None = None,
 ) -> Report:
     """Judges a solution: one verdict per test, or per pytest node.
@@ -98,9 +90,8 @@ async def check(
         else:
             verdicts = await bench.verdicts(tests, "")
         if ending is not None:
-            ending = ending.model_copy(
-                update={"message": jail_modules.without_jail_paths(ending.message)}
-            )
+            message = jail_modules.without_jail_paths(ending.message)
+            ending = ending.model_copy(update={"message": message})
         return Report(
             solution=solution.id, verdicts=_unique(verdicts), ending=ending,
             wrong_file=next(iter(bench.wrong_file), ""),
@@ -208,7 +199,10 @@ class _Bench:
                 by_node.setdefault(node, []).append(name)
         for test in tests:
             node = _node(test)
-            mine = {name: rows[name] for name in by_node.get(node, ()) if _covers(test, name)}
+            mine = {
+                name: rows[name] for name in by_node.get(node, ())
+                if isinstance(test, Script) and stands_for(test.node, test.without, name)
+            }
             if not mine and (node != REST or not (rows or len(tests) > 1)):
                 mine[test.name if node == REST else node] = RunEvidence(
                     _uncollected(node, plain, self.subject.all_modules)
@@ -231,10 +225,6 @@ class _Bench:
             )
             for test, evidence in found
         ]
-
-
-def _covers(test: TestCase, name: str) -> bool:
-    return isinstance(test, Script) and stands_for(test.node, test.without, name)
 
 
 def _uncollected(node: str, plain: PlainRun, modules: Collection[str]) -> dict[str, str]:

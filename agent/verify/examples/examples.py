@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.core.domain import Example, Raises, TestCase
-from agent.core.trees import expression, literal
+from agent.core.trees import expression, is_literal, literal
 from agent.verify.examples import plain_values
 from agent.verify.examples.library import ValuesToCalls
 from agent.verify.examples.plain_values import NotPlain
-from agent.verify.rewriting.messages import first_line, is_literal, short
+from agent.verify.rewriting.messages import first_line, short
 from agent.verify.subject import Subject
 from sandbox.sandbox import Process
 from sandbox.types import Json, Outcome, SandboxError

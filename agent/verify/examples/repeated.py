@@ -29,7 +29,7 @@ MAX_CALLS = 300
 MAX_ROWS = 200
 """Rows of a parametrized test, or iterations of a loop, that are unrolled."""
 _UNITTEST = {"assertEqual": "==", "assertEquals": "==", "assertIs": "is"}
-_UNARY = {"assertTrue": "true", "assertFalse": "false", "assertIsNone": "none"}
+_UNARY = {"assertTrue": "true", "assertFalse": "false", "assertIsNone": "is"}
 _RAISES = ("pytest.raises", "raises", "self.assertRaises")
 
 
@@ -67,10 +67,10 @@ async def repeat_calls(
     explained = {key.partition("[")[0] for key in failing}
     found = {key: one for key in keys if (one := _repeat(group, key)) is not None}
     calls: list[ExampleCall] = []
-    ranges: dict[str, range] = {}
+    slices: dict[str, slice] = {}
     for key, one in found.items():
         if one.calls and len(calls) + len(one.calls) <= MAX_CALLS:
-            ranges[key] = range(len(calls), len(calls) + len(one.calls))
+            slices[key] = slice(len(calls), len(calls) + len(one.calls))
             calls += one.calls
     rows = await _answers(group, calls)
     isolated = {
@@ -78,8 +78,8 @@ async def repeat_calls(
         if group.reads_output(key) and _holds_of(group.output, group.tests[int(key)].code)
     }
     against: dict[str, str] = {}
-    for key, numbers in ranges.items():
-        own_rows = [rows[number] for number in numbers]
+    for key, own in slices.items():
+        own_rows = rows[own]
         if any(map(_contradicts, own_rows)):
             if key.partition("[")[0] in explained or not _is_order_irrelevant(group, key):
                 continue
@@ -136,8 +136,7 @@ def _contradicts(row: Mapping[str, object] | None) -> bool:
 def _is_order_irrelevant(group: Group, key: str) -> bool:
     """Whether nothing that ran before a call can affect its answer."""
     return (
-        group.keeps_to_calls(key) and not group.subject.has_conftest
-        and not any(
+        group.keeps_to_calls(key) and not group.subject.has_conftest and not any(
             keeps_state(one.text) for one in group.subject.solution.files
             if one.path.endswith(".py")
         )
@@ -315,8 +314,6 @@ class _PlainReader:
             case [left, right] if name in _UNITTEST:
                 how = _UNITTEST[name]
                 return self._add(left, right, how) or self._add(right, left, how)
-            case [value] if _UNARY[name] == "none":
-                return self._add(value, ast.Constant(None), "is")
             case [value] if name in _UNARY:
                 return self._add(value, ast.Constant(None), _UNARY[name])
         return False

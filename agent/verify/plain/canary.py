@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.core.trees import parse
+from agent.verify.rewriting.expectations import own_nodes
 
 CanaryKind = Literal["", "spoilt false", "spoilt true", "spoilt idle", "sentinel", "elsewhere"]
 """How a run differs from a plain one."""
@@ -157,13 +158,7 @@ class _BeforeReturns(ast.NodeTransformer):
 
 def _answers(node: _Function) -> bool:
     """Whether a function itself returns a value or yields, inner functions excluded."""
-    waiting: list[ast.AST] = [*node.body]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, ast.Yield | ast.YieldFrom):
-            return True
-        if isinstance(one, ast.Return) and one.value is not None:
-            return True
-        if not isinstance(one, _Function | ast.ClassDef | ast.Lambda):
-            waiting += ast.iter_child_nodes(one)
-    return False
+    return any(
+        isinstance(one, ast.Yield | ast.YieldFrom)
+        or (isinstance(one, ast.Return) and one.value is not None) for one in own_nodes(node)
+    )

@@ -121,10 +121,10 @@ async def judge_files(
         whole: The tests that are judged completely; for others only plain calls are repeated.
     """
     found = FileJudgement()
-    needs = ", ".join(what for what, has in (
-        ("its own interpreter", project.python), ("variables", project.environment),
-        ("folders outside of it", project.readable), ("the loopback network", project.loopback),
-    ) if has)
+    needs = ", ".join(what for what, has in {
+        "its own interpreter": project.python, "variables": project.environment,
+        "folders outside of it": project.readable, "the loopback network": project.loopback,
+    }.items() if has)
     if needs:
         found.unjudged |= dict.fromkeys(passing, NOT_ALONE.format(f"the project needs {needs}"))
         return found

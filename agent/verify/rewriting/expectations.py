@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.verify.rewriting.other_values import FAR, Part, is_literal, other, parts
+from agent.verify.rewriting.transform import imported_names
 
 _METHODS = {
     **dict.fromkeys((
@@ -95,9 +96,9 @@ def exchanged(text: str) -> str | None:
     found = b"".join(lines).decode()
     try:
         ast.parse(found)
+        return found
     except (SyntaxError, ValueError):
         return None
-    return found
 
 
 def instrumented_tests(text: str) -> frozenset[str]:
@@ -148,18 +149,18 @@ class _Rewriter(ast.NodeTransformer):
         self._path, self._name, self._checks = path, name, checks
         self.parts: list[Part] = []
         self.tests: list[_Function] = []
-        self._imported = _imported(tree)
+        self._imported = frozenset(imported_names(tree))
         self._bound = self._imported | {
             one.id for one in ast.walk(tree)
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
         } | {one.name for one in ast.walk(tree) if isinstance(one, _Function | ast.ClassDef)}
-        self._within = [_FunctionNames(bound=_bound_once(tree, [*_own_nodes(tree)]))]
+        self._within = [_FunctionNames(bound=_bound_once(tree, [*own_nodes(tree)]))]
         self._may_fail = False
         self._awaits = False
         """Whether an exception is expected, which operands of a check may raise."""
 
     def visit_FunctionDef(self, node: _Function) -> _Function:
-        nodes = [*_own_nodes(node)]
+        nodes = [*own_nodes(node)]
         is_outer = len(self._within) == 1
         is_test = (
             is_outer and node.name.startswith("test")
@@ -502,21 +503,16 @@ class _Rewriter(ast.NodeTransformer):
         return self._call("subject", node, ast.Constant(number))
 
     def _add(self, at: ast.stmt, asks: str, expected_first: bool = False, place: int = 1) -> int:
-        self._checks.append(Check(
-            self._path, at.lineno, asks, expected_first, place, may_fail=self._may_fail
-        ))
+        check = Check(self._path, at.lineno, asks, expected_first, place, may_fail=self._may_fail)
+        self._checks.append(check)
         return len(self._checks) - 1
 
     def _swapping(self, node: ast.stmt, number: int, swapped: str) -> ast.stmt | list[ast.stmt]:
         if not swapped:
             return node
-        variable = ast.Name(swapped, ast.Load())
-        before = ast.Assign(
-            [ast.Name(swapped, ast.Store())], self._call("swap", ast.Constant(number), variable)
-        )
-        after = ast.Assign(
-            [ast.Name(swapped, ast.Store())], self._call("back", ast.Constant(number))
-        )
+        variable, target = ast.Name(swapped, ast.Load()), [ast.Name(swapped, ast.Store())]
+        before = ast.Assign([*target], self._call("swap", ast.Constant(number), variable))
+        after = ast.Assign([*target], self._call("back", ast.Constant(number)))
         return [ast.copy_location(one, node) for one in (before, ast.Try([node], [], [], [after]))]
 
     def _part(self, attr: str) -> ast.expr:
@@ -533,15 +529,7 @@ def _shown(value: Any) -> ast.expr:
         return ast.Constant(None)
 
 
-def _imported(tree: ast.Module) -> frozenset[str]:
-    return frozenset(
-        (alias.asname or alias.name).partition(".")[0]
-        for one in ast.walk(tree) if isinstance(one, ast.Import | ast.ImportFrom)
-        for alias in one.names
-    )
-
-
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function itself, without those of inner functions."""
     waiting = [*ast.iter_child_nodes(node)]
     while waiting:
@@ -590,17 +578,16 @@ def _bound_once(around: ast.AST, own: list[ast.AST]) -> dict[str, bytes]:
     unsure: set[str] = set()
     stored: set[str] = set()
     for one in inside:
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
-            unsure |= {one.id} if id(one) not in compared else set()
-        elif isinstance(one, ast.Name):
-            unsure |= {one.id} & stored
-            stored.add(one.id)
-        elif isinstance(one, ast.Global | ast.Nonlocal):
-            unsure |= {*one.names}
-        elif isinstance(one, ast.Constant) and isinstance(one.value, str):
-            unsure.add(one.value)
-        elif isinstance(one, ast.arg):
-            unsure.add(one.arg)
+        match one:
+            case ast.Name(id=name, ctx=ast.Load()):
+                unsure |= {name} if id(one) not in compared else set()
+            case ast.Name(id=name):
+                unsure |= {name} & stored
+                stored.add(name)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                unsure |= {*names}
+            case ast.Constant(value=str(name)) | ast.arg(arg=name):
+                unsure.add(name)
     return {
         name: marshal.dumps(ast.literal_eval(value), 0) for name, value in values.items()
         if name not in unsure
@@ -630,7 +617,6 @@ def _is_number(node: ast.expr) -> bool:
 
 def _number_beside(left: ast.expr, right: ast.expr) -> bool:
     return _is_number(left) != _is_number(right)
-
 
 
 def _held(node: ast.If) -> ast.expr | None:

@@ -63,14 +63,10 @@ def names_of_tests(text: str) -> tuple[str, ...]:
 
 def _docstrings(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
     for node in nodes:
-        match node:
-            case (
-                ast.Module(body=[ast.Expr(value=ast.Constant(value=str()) as doc), *_])
-                | ast.ClassDef(body=[ast.Expr(value=ast.Constant(value=str()) as doc), *_])
-                | ast.FunctionDef(body=[ast.Expr(value=ast.Constant(value=str()) as doc), *_])
-                | ast.AsyncFunctionDef(body=[ast.Expr(value=ast.Constant(value=str()) as doc), *_])
-            ):
-                yield doc
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            match node.body:
+                case [ast.Expr(value=ast.Constant(value=str()) as doc), *_]:
+                    yield doc
 
 
 def _span(node: ast.stmt | ast.Constant, lines: list[int]) -> tuple[int, int]:

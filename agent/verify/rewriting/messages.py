@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 NO_PROGRAMS = "the jail has no program but Python"
 """Added to the failure of a test that tried to start another program."""
 
@@ -28,11 +26,3 @@ def text_of(error: BaseException) -> str:
 def named(error: BaseException) -> str:
     text, name = text_of(error), type(error).__name__
     return first_line(f"{name}: {text}" if text else name)
-
-
-def is_literal(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return False
-    return True

@@ -55,7 +55,7 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
 
 
 def free_names(tree: ast.Module) -> set[str]:
-    bound, used = set(_imports(tree)), set()
+    bound, used = set(imported_names(tree)), set()
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
@@ -158,7 +158,8 @@ def imported_from(tree: ast.Module, modules: Collection[str]) -> Iterator[str]:
                 yield alias.asname or alias.name
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
+def imported_names(tree: ast.Module) -> Iterator[str]:
+    """Names that import statements bind."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:

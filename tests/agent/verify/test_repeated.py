@@ -69,6 +69,12 @@ def test_the_plain_calls_of_a_test_of_a_file(code: str, node: str, expected: Any
     assert repeated(code, node) == expected
 
 
+def test_a_unittest_check_with_a_keyword_is_not_repeated() -> None:
+    body = "class TestA(unittest.TestCase):\n    def test_b(self):\n" \
+        "        self.assertEqual(f(1), second=2)\n"
+    assert repeated(body, "TestA::test_b") == ([], False)
+
+
 @pytest.mark.parametrize(("code", "holds"), [
     ("assert output == 'a b\\n'\nassert 'b' in output", True),
     ("assert output.strip() == 'a b'", True),

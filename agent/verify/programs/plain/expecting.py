@@ -41,8 +41,6 @@ _HOOKS = (
     "subject", "expected", "swap", "back", "asking", "called", "within", "kind", "raising",
     "calling", "reached", "passed", "over", "turn", "closed", "end",
 )
-
-
 _HERE = sys._getframe().f_code.co_filename
 
 

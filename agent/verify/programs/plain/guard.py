@@ -134,18 +134,15 @@ class Guard:
 
     def begin(self) -> None:
         self._noted.clear()
-        self._left_folder = False
-        self.starts_another = False
+        self._left_folder = self.starts_another = False
 
     def actor(self, frame: Any) -> str:
         """The owner of the innermost frame outside of libraries: "program", "tests" or ""."""
-        while frame is not None:
-            name = frame.f_code.co_filename
+        for name in _files(frame):
             if name in self.program:
                 return "program"
             if name in self.tests:
                 return "tests"
-            frame = frame.f_back
         return ""
 
     def raised(self, error: BaseException) -> bool:
@@ -167,7 +164,8 @@ class Guard:
     def watch(self) -> None:
         """Installs the audit hook, which cannot be removed."""
         handlers: dict[str, Callable[[tuple[Any, ...], Any], None]] = {
-            "open": self._open, "os.link": self._replaced, "os.rename": self._replaced,
+            "open": lambda args, caller: self._opened(args[0], caller),
+            "os.link": self._replaced, "os.rename": self._replaced,
             "object.__setattr__": self._exchanged, "exec": self._run,
             "os.system": self._started, "subprocess.Popen": self._started,
             "os.putenv": self._environment, "os.unsetenv": self._environment,
@@ -213,9 +211,6 @@ class Guard:
         elif self._left_folder:
             self.changed.discard("its folder")
 
-    def _open(self, args: tuple[Any, ...], caller: Any) -> None:
-        self._opened(args[0], caller)
-
     def _replaced(self, args: tuple[Any, ...], caller: Any) -> None:
         for path in args[:2]:
             self._opened(path, caller)
@@ -235,10 +230,9 @@ class Guard:
 
     def _is_import(self, frame: Any) -> bool:
         """Whether the program caused an import; the import of the program itself does not count."""
-        while frame is not None and frame.f_code.co_filename not in self.program:
-            if frame.f_code.co_filename.startswith("<frozen"):
-                return True
-            frame = frame.f_back
+        for name in _files(frame):
+            if name in self.program or name.startswith("<frozen"):
+                return name not in self.program
         return False
 
     def _exchanged(self, args: tuple[Any, ...], caller: Any) -> None:

@@ -6,8 +6,9 @@ import ast
 import operator
 from collections.abc import Callable
 
+from agent.core.trees import is_literal
 from agent.verify.examples.plain_values import differs
-from agent.verify.rewriting.messages import first_line, is_literal, named, short, text_of
+from agent.verify.rewriting.messages import first_line, named, short, text_of
 from agent.verify.rewriting.transform import Site
 
 TYPE_CHECKING = False
