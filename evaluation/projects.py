@@ -27,7 +27,7 @@ from agent.iteration.search.suite_runner import suite_runner
 from agent.proof.confidence import confidence
 from agent.target.errors import NotFixable
 from agent.verify.judge import check
-from agent.verify.project.suite_run import SuiteRun, gone, run_suite
+from agent.verify.project.suite_run import SuiteRun, missing_tests, run_suite
 from agent.verify.project.suite_run import project_files as files_of
 from evaluation.lines import Lines, count, for_each, positive
 from evaluation.planted import (
@@ -190,9 +190,9 @@ async def complaints(
 
 def differences(run: SuiteRun, plain: Mapping[str, str]) -> Iterator[str]:
     """Yields the tests whose outcome differs from that of plain pytest."""
-    for node in gone(plain, [*run.rows]):
+    for node in missing_tests(plain, [*run.rows]):
         yield f"not run and {plain[node]} under plain pytest: {node}"
-    for node in gone(run.rows, [*plain]):
+    for node in missing_tests(run.rows, [*plain]):
         yield f"{run.rows[node]['status']} and not run under plain pytest: {node}"
     for node, row in run.rows.items():
         if plain.get(node, row["status"]) != row["status"]:

@@ -73,7 +73,7 @@ class ProofEvidence:
     """The evidence, and the repair with its competing variants if there are any."""
 
     evidence: Evidence
-    rivals: Alternatives | None = None
+    competing: Alternatives | None = None
 
 
 async def find_competing(
@@ -125,18 +125,18 @@ async def _judge_variants(case: ProofCase, judge: Judge) -> ProofEvidence:
     if not texts:
         return ProofEvidence(Evidence())
     found = await fitting(case.repaired, texts, calls, case.tests, case.task, case.sandbox)
-    rivals = await _competing(case, judge, near.texts, found)
+    variants = await _competing(case, judge, near.texts, found)
     first = len(near.texts)
     uncovered = [
         condition for place, (condition, text) in enumerate(sides, start=first)
         if place in found.places and (await judge(_other(case, text))).passed
     ]
     alternatives = None
-    if rivals:
+    if variants:
         own = Alternative(solution=case.repaired, answers=found.own, confirmed=True)
-        alternatives = Alternatives(calls=found.calls, behaviours=(own, *rivals))
+        alternatives = Alternatives(calls=found.calls, behaviours=(own, *variants))
     return ProofEvidence(Evidence(
-        others=len(rivals), variants_tried=len(near.texts),
+        others=len(variants), variants_tried=len(near.texts),
         uncovered=tuple(dict.fromkeys(uncovered)),
         inconclusive=f"{near.cut} variants of the repair were not tried" if near.cut else "",
     ), alternatives)
@@ -153,16 +153,16 @@ async def _competing(
             found.own, answers, raised_exceptions(texts[place])
         ):
             behaviours.setdefault(answers, texts[place])
-    rivals: list[Alternative] = []
+    variants: list[Alternative] = []
     for answers, text in list(behaviours.items())[:MAX_JUDGED]:
-        if len(rivals) == MAX_OTHERS:
+        if len(variants) == MAX_OTHERS:
             break
         solution = _other(case, text)
         if (await judge(solution)).passed:
-            rivals.append(Alternative(
+            variants.append(Alternative(
                 solution=solution, note=solution.note, answers=answers, confirmed=True
             ))
-    return tuple(rivals)
+    return tuple(variants)
 
 
 def _other(case: ProofCase, text: str) -> Solution:

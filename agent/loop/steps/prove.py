@@ -239,7 +239,7 @@ async def prove(state: State, ctx: Context) -> State:
         found = await _evidence(state, ctx, report, suite, budget_s, left_s)
         evidence = found.evidence
         if proof.level == "E2":  # at E1 it counts only for the confidence
-            proof, competing = with_evidence(proof, evidence, budget_s), found.rivals
+            proof, competing = with_evidence(proof, evidence, budget_s), found.competing
     elif proof.level == "E2" and state.get("rivals_id"):
         proof = proof.but("there was no time to judge the competing patches", at_most="E1")
     chosen = bool(state.get("asked")) and not state.get("rivals_id")

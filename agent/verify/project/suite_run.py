@@ -91,11 +91,13 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
             excluded=NOT_TO_HEAL if node in project.excluded and _fails(row) else "",
             message=_message(row), wall_s=float(row.get("wall_s", 0.0)),  # type: ignore[arg-type]
         ))
-    untested = NO_TEST if project.command else "pytest collected no such test"
-    why = "; ".join(run.problems) or untested
+    why = "; ".join(run.problems) or (
+        NO_TEST if project.command else "pytest collected no such test"
+    )
     missing = {node: test for node, test in named.items() if node not in {*run.rows, REST}}
     if rest is not None:
-        missing |= dict.fromkeys(gone({*project.tests} - {*rest.without}, [*run.rows]), rest)
+        expected = {*project.tests} - {*rest.without}
+        missing |= dict.fromkeys(missing_tests(expected, [*run.rows]), rest)
         if run.problems and not missing:
             missing[rest.name] = rest
     found += [
@@ -105,7 +107,7 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
     return found
 
 
-def gone(before: Collection[str], now: Sequence[str]) -> list[str]:
+def missing_tests(before: Collection[str], now: Sequence[str]) -> list[str]:
     """Tests that ran before and are missing now.
 
     Parameter ids may change in each run, such as by the clock, so that of a parametrized function

@@ -20,7 +20,7 @@ from agent.target.failures.excluded import with_outside_failures
 from agent.verify.jail_modules import beside_pytest, pytest_site
 from agent.verify.judge import check
 from agent.verify.project import suite_run
-from agent.verify.project.suite_run import gone, run_suite, verdicts
+from agent.verify.project.suite_run import missing_tests, run_suite, verdicts
 from sandbox.sandbox import open_sandbox
 from tests.agent.search.project.small_project import (
     FAILING,
@@ -148,8 +148,8 @@ async def test_subtests_fail_their_test_and_skip_only_themselves() -> None:
 def test_a_parameter_may_be_named_otherwise_in_each_run() -> None:
     before = ["a.py::test_at[10:01]", "a.py::test_at[noon]", "a.py::test_all", "a.py::test_b[1]"]
     now = ["a.py::test_at[10:02]", "a.py::test_at[noon]", "a.py::test_every"]
-    assert gone(before, now) == ["a.py::test_all", "a.py::test_b[1]"]
-    assert gone(before, [*before, "a.py::test_b[2]"]) == []
+    assert missing_tests(before, now) == ["a.py::test_all", "a.py::test_b[1]"]
+    assert missing_tests(before, [*before, "a.py::test_b[2]"]) == []
 
 
 def test_only_one_pytest_comes_along_and_it_is_the_projects_where_it_has_one(
