@@ -61,9 +61,8 @@ def start_suite(jail: Any) -> None:
 
 
 def run_suite(jail: Any, arguments: Sequence[str], *plugins: Any) -> int:
-    return int(pytest.main(
-        [*arguments, *without(jail.files), "-q", f"--rootdir={jail.folder}"], plugins=[*plugins],
-    ))
+    options = [*without(jail.files, arguments), "-q", f"--rootdir={jail.folder}"]
+    return int(pytest.main([*arguments, *options], plugins=[*plugins]))
 
 
 class PytestSession:

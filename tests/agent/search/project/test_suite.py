@@ -95,18 +95,30 @@ async def test_what_the_jail_refuses_a_test_is_told_of_it_alone() -> None:
     assert aside == {"test_program", "test_network"}
 
 
-@pytest.mark.parametrize("named", [False, True])
-async def test_a_plugin_that_we_bring_is_loaded_only_for_who_names_it(named: bool) -> None:
+@pytest.mark.parametrize(("named", "argument"), [
+    ("", ""), ("langsmith anyio asyncio hypothesis", ""),
+    ("", "--deselect=anyio/asyncio/hypothesis/langsmith"),
+])
+async def test_slow_plugins_are_loaded_only_for_projects_that_name_them(
+    named: str, argument: str
+) -> None:
     files = {"test_loaded.py": (
-        f"import sys\n\n\ndef test_loaded():{'  # langsmith' * named}\n"
+        f"import sys\n\n\ndef test_loaded(pytestconfig):  # {named}\n"
+        "    plugins = pytestconfig.pluginmanager\n"
         "    assert any('lang' + 'smith' in one for one in sys.modules)\n"
+        "    assert plugins.has_plugin('any' + 'io') and plugins.has_plugin('async' + 'io')\n"
+        "    assert plugins.has_plugin('hypo' + 'thesispytest')\n"
     )}
-    project = Project(root="/none", name="loaded", import_roots=("",), editable=())
+    project = Project(
+        root="/none", name="loaded", import_roots=("",), editable=(),
+        arguments=(argument,) if argument else (),
+    )
+    named = named or argument
     run = await run_suite(files, project, (), open_sandbox())
     assert run.rows["test_loaded.py::test_loaded"]["status"] == ("passed" if named else "failed")
     async with open_suite(files, project, (), open_sandbox()) as kept:
         (row,) = (await kept.baseline([0])).values()
-    assert row.passed is named
+    assert row.passed is bool(named)
 
 
 SUBTESTS = """
