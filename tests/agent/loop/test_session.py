@@ -95,7 +95,7 @@ async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
         for w, h in ((2, 5), (1, 1), (3, 7))
     ) + "def test_wide():\n    for w, h, wanted in WIDE: assert area(w, h) == wanted\n"
     # No time for a proof, which screens siblings of the repair against all tests.
-    async with open_session(settings(tmp_path, proof_s=0.0), lambda: sandbox) as session:
+    async with open_session(settings(tmp_path), lambda: sandbox) as session:
         end = last(await finished(session, from_page(ONE_BUG, tests, "").task))
 
     assert (end.outcome, end.strategy) == ("healed", "search")
@@ -144,6 +144,7 @@ async def test_an_unresolved_run_says_what_it_found(session: Session) -> None:
     assert told.best.passed > judged.score[0]
 
 
+@pytest.mark.proven
 async def test_four_tests_hold_one_out_and_prove_more(session: Session) -> None:
     tests = TESTS + "\nassert area(4, 4) == 16\nassert area(5, 2) == 10"
     log = await finished(session, from_page(ONE_BUG, tests, "").task)
