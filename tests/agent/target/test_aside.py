@@ -32,7 +32,7 @@ ALL_ELSE = Script(
 )
 SOLUTION = Solution(files=(File(path="calc.py", text="x = 1\n"),), entry="calc.py")
 TASK = Task(solution=SOLUTION, tests=(ONE, OTHER, ALL_ELSE))
-JAIL = "; the jail opens no file but the program's own; the jail allows no network"
+JAIL = "; the jail opens only the program's own files; the jail allows no network"
 
 
 def seen(

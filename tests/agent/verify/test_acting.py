@@ -70,7 +70,7 @@ async def test_the_defaults_of_a_function_of_the_tests_are_not_the_programs(judg
 
     verdict = await judged(judge, program, {"test": test})
 
-    assert "exchanges the code" in verdict.doubt
+    assert "replaces the code" in verdict.doubt
 
 
 @pytest.mark.parametrize("name", SWALLOWING)
