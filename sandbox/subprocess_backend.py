@@ -272,7 +272,7 @@ class _Running(Conversation):
     def _finish(self, trouble: BaseException | None) -> None:
         self._workspaces.take_back(self._workspace, self._has_orphans)
         if trouble is not None:
-            self._settle(SandboxError(f"the folder of a job cannot be removed: {trouble}"))
+            self._settle(SandboxError(f"a job's folder cannot be removed; remove it: {trouble}"))
         else:
             self._conclude(
                 self._status, self._cpu_s, self._output[self._stdout], self._output[self._stderr]

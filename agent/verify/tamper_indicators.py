@@ -35,8 +35,7 @@ ACTING: dict[str, str] = {
     "vanished": "its base classes or hooks prevent some tests from running",
     "no-check": "the test passes without one completed check",
     "equal-to-all": "one of its objects is equal to anything",
-    "surroundings": "it passes in the test environment, but not with another user, process, limits "
-    "or folders, or with the usual files",
+    "surroundings": "it fails in other surroundings: another user, process, folder, time or limits",
     "forged-word": "the judge received a message that is not from the runner",
     "ended-early": "the process ended before all tests ran",
 }

@@ -185,7 +185,7 @@ async def test_a_dead_solution_costs_only_its_own_test(judge: Any) -> None:
     text = "import os\ndef f(x):\n    if x == 1: os._exit(7)\n    return x\n"
     report = await judge(text, {str(n): f"assert f({n}) == {n}" for n in range(3)})
     assert [v.status for v in report.verdicts] == ["passed", "error", "passed"]
-    assert report.verdicts[1].message == "the solution ended its process (exit code 7)"
+    assert report.verdicts[1].message == "the program ended its process (exit code 7)"
 
 
 async def test_a_test_that_is_broken_itself_is_an_error_with_its_line(judge: Any) -> None:

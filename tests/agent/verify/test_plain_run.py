@@ -87,8 +87,8 @@ async def test_a_test_that_ends_or_hangs_its_process_costs_only_itself(judge: An
 
     for report in (in_file, alone):
         assert [(v.status, v.message) for v in report.verdicts] == [
-            ("passed", ""), ("error", "the solution ended its process (exit code 3)"),
-            ("timeout", "no end within 0.5 s"), ("passed", ""),
+            ("passed", ""), ("error", "the program ended its process (exit code 3)"),
+            ("timeout", "did not end within 0.5 s"), ("passed", ""),
         ]
 
 
@@ -101,8 +101,8 @@ async def test_an_end_that_the_test_catches_is_still_an_end(judge: Any) -> None:
     )
 
     assert [(v.status, v.message) for v in report.verdicts] == [
-        ("error", "the solution ended its process (exit code 0)"),
-        ("timeout", "no end within 0.5 s"),
+        ("error", "the program ended its process (exit code 0)"),
+        ("timeout", "did not end within 0.5 s"),
     ]
 
 
