@@ -116,7 +116,7 @@ class Workspace:
             self._refuse_new(path)
         total = self._bytes + size - _size(self._files.get(path, ""))
         if total > MAX_BYTES:
-            raise ToolError(f"with {path} all files would have more than {MAX_BYTES} bytes")
+            raise ToolError(f"with {path}, the files together would exceed {MAX_BYTES} bytes")
         self._files[path], self._bytes = text, total
 
     def restore(self, files: Mapping[str, str]) -> None:

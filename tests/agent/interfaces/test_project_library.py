@@ -12,11 +12,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from agent import ProjectResult, SelfHealingAgent, aheal_project, heal_project
 from agent.interfaces.mcp_server import FolderTools
 from agent.interfaces.terminal.cli import app
+from agent.report.schema import document_schema
 from agent.target.errors import BadInput
 from tests.agent.interfaces.conftest import ReplayedSession, a_line_has, started
 from tests.agent.runs import printed
@@ -66,7 +68,9 @@ async def test_a_healed_project_is_told_whole_and_what_is_open_again_from_memory
     assert (result.outcome, result.root, result.failed_before) == ("healed", str(project), (FAILS,))
     assert dict(result.files)["tally.py"].endswith("return sum(values)\n")
     assert result.diff in result.markdown and "git apply heal.patch" in result.markdown
-    assert json.loads(json.dumps(result.document))["project"]["failed_before"] == [FAILS]
+    found = json.loads(json.dumps(result.document))
+    Draft202012Validator(document_schema()).validate(found)
+    assert found["project"]["failed_before"] == [FAILS]
     assert a_line_has(result.notes[1], 2, 1)
     assert {one: one.read_bytes() for one in project.iterdir()} == before
     again = heal_project(project)
