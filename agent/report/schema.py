@@ -29,24 +29,23 @@ _STRICT = ConfigDict(extra="forbid")
 
 def document_schema() -> JsonSchemaValue:
     """The schema of the document of a file or project."""
-    tests = list[_model("Test", _fields(Verdict, VERDICT_EXCLUDES), id=str)]  # type: ignore[misc]
+    tests = _list_of("Test", _fields(Verdict, VERDICT_EXCLUDES), id=str)
     best = _model("Best", {}, iteration=int | None, label=str, diff=str, files=dict[str, str],
                   tests=tests)
-    rivals = _model("Rivals", {}, call=str, behaviours=list[
-        _model("Behaviour", _fields(Behaviour, {"solution"}))  # type: ignore[misc]
-    ])
-    changed = _model("Changed", {}, file=str, line=int)
+    behaviours = _list_of("Behaviour", _fields(Behaviour, {"solution"}))
+    rivals = _model("Rivals", {}, call=str, behaviours=behaviours)
+    changed = _list_of("Changed", {}, file=str, line=int)
     commit = _model("Commit", {}, branch=str, commit=str)
     project = _model(
         "Project", {}, root=str, name=str, python=str, settings=str | None,
-        test_command=str | None, failed_before=list[str], changed=list[changed], next=list[str],
+        test_command=str | None, failed_before=list[str], changed=changed, next=list[str],
         model_question=str | None, commit=commit | None,
     )
     document = _model(
         "Result", {name: _type_of(name) for name in AS_THEY_ARE}, version=int,
         **dict.fromkeys(OR_NULL, str | None), parent=Parent | None,
         evidence=_model("Evidence", _fields(Evidence)) | None, files=dict[str, str], tests=tests,
-        refused=list[str], rulings=list[_model("Ruling", _fields(TestRuled, {"kind"}))],
+        refused=list[str], rulings=_list_of("Ruling", _fields(TestRuled, {"kind"})),
         suspects=list[SuspectFile], rivals=rivals | None, seconds=float,
         measures=_model("Measures", dict.fromkeys(MEASURES, int | bool | None)),
         metrics=dict[str, NodeMetrics], degraded=list[Degraded], project=project | None,
@@ -68,6 +67,10 @@ def _type_of(attribute: str) -> Any:
 def _model(name: str, fields: Mapping[str, Any], /, **more: Any) -> Any:
     every = {one: (kind, ...) for one, kind in {**fields, **more}.items()}
     return create_model(name, __config__=_STRICT, **every)  # type: ignore[call-overload]
+
+
+def _list_of(name: str, fields: Mapping[str, Any], /, **more: Any) -> Any:
+    return list[_model(name, fields, **more)]  # type: ignore[misc]
 
 
 def _fields(kind: type[BaseModel], without: set[str] | frozenset[str] = frozenset()) -> (
