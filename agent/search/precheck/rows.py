@@ -25,7 +25,7 @@ def candidate_rows(reply: Json) -> list[list[Json]] | None:
 
 def screened(row: list[Json], count: int) -> Screened:
     """What one candidate did, if its row can be true of so many tests."""
-    ended, passed, exception, message, line, types, near, did = row
+    ended, passed, exception, message, line, types, near, behaviour = row
     if not isinstance(passed, str) or ended not in _ENDS:
         return Screened((None,) * count, "lost", message=NO_SENSE)
     marks = tuple(_PASSED.get(mark) for mark in passed) if passed else (None,) * count
@@ -39,7 +39,7 @@ def screened(row: list[Json], count: int) -> Screened:
         line=line if isinstance(line, int) else None,
         types=tuple(str(one) for one in types) if isinstance(types, list) else (),
         near=_hundredths(near, count),
-        did=str(did),
+        behaviour=str(behaviour),
     )
 
 

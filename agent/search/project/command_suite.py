@@ -126,4 +126,4 @@ def _screened(run: CommandRun) -> Screened:
     if run.passed:
         return Screened((True,), "ok")
     late = run.status == "timeout"
-    return Screened((False,), "timeout" if late else "failed", *run.crash, did=run.message)
+    return Screened((False,), "timeout" if late else "failed", *run.crash, behaviour=run.message)
