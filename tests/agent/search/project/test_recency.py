@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.search.project.recency import UNCHANGED, changed_lines, lately
+from agent.search.project.recency import UNCHANGED, changed_first, changed_lines
 from agent.search.project.suspects import Suspect
 from agent.target.errors import BadInput
 
@@ -66,11 +66,11 @@ def test_a_commit_that_is_none_is_refused_and_no_git_tells_nothing(
 def test_functions_that_changed_come_before_others() -> None:
     files = {"m.py": TEXT, "n.py": TEXT}
     first, second = Suspect("m.py", 0.9, {4: 0.9, 8: 0.5}), Suspect("n.py", 0.8, {4: 0.8})
-    assert lately([first, second], files, {}) == [first, second]
-    assert lately([first, second], files, {"n.py": (5,)}) == [
+    assert changed_first([first, second], files, {}) == [first, second]
+    assert changed_first([first, second], files, {"n.py": (5,)}) == [
         Suspect("n.py", 0.8, {4: 0.8}),
         Suspect("m.py", 0.9 * UNCHANGED, {4: 0.9 * UNCHANGED, 8: 0.5 * UNCHANGED}),
     ]
     # Lines at the top are nobody's, and the file's own suspicion keeps for them.
-    (found,) = lately([first], files, {"m.py": (1,)})
+    (found,) = changed_first([first], files, {"m.py": (1,)})
     assert (found.suspicion, found.functions[8]) == (0.9, 0.5 * UNCHANGED)
