@@ -98,7 +98,8 @@ def _reached(one: SeenTest, reads: Mapping[str, Mapping[int, frozenset[str]]]) -
 
 def first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> int:
     """The first line of a function, including its decorators."""
-    return min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
 
 
 def fields_beside(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -195,9 +196,9 @@ def _bound(node: ast.stmt) -> Iterator[tuple[str, range]]:
         for inner in node.body:
             yield from _bound(inner)
     elif isinstance(node, ast.If | ast.Try | ast.For | ast.With):
-        for inner in ast.iter_child_nodes(node):
-            if isinstance(inner, ast.stmt):
-                yield from _bound(inner)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt):
+                yield from _bound(child)
 
 
 def with_module_level(text: str, trace: Trace, reads: Sequence[Collection[str]]) -> Trace:

@@ -50,7 +50,7 @@ from _judge.programs import trace
 told, out = json.loads(sys.argv[1]), sys.stdout
 harness = Harness(told, sys.argv[2])
 limits = CandidateLimits(100_000, 5.0, 5.0)
-print(json.dumps([trace._seen(harness, [n], limits) for n in range(3)]), file=out)
+print(json.dumps([trace._traced(harness, [n], limits) for n in range(3)]), file=out)
 """
 
 

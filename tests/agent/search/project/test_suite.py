@@ -327,7 +327,7 @@ def rows_of(said: Iterable[str], failing: int = 1) -> list[Any]:
     """What is told of two candidates where the tests, one after another, fail with these words."""
     words = iter(said)
     suite = _Suite(SimpleNamespace(folder="/nowhere", payload={}, files={}))
-    live: Any = SimpleNamespace(text="", path="a.py", take_on=lambda text: None)
+    live: Any = SimpleNamespace(text="", path="a.py", switch_to=lambda text: None)
 
     def timed(*_: Any) -> tuple[ItemRun, float, list[Any]]:
         return ItemRun(False, AssertionError(next(words))), 0.0, []
