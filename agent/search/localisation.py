@@ -143,11 +143,7 @@ class CachedIterable(Iterable[T]):
 
 
 def localized(state: SearchState, text: str, trace: Trace) -> Localized:
-    """Localises faults in a text.
-
-    Raises:
-        SyntaxError, ValueError, RecursionError: The text does not parse.
-    """
+    """Localises faults in a text; raises what `ast.parse` raises."""
     program = Program(
         text, types=trace.types, crash=crash_of(trace), moments=trace.moments,
         words=state.facts.words, beside=state.facts.beside, together=trace.together,

@@ -29,15 +29,10 @@ STEP = 1.0
 def repaired_names(
     state: SearchState, base: Candidate, trace: Trace
 ) -> Generator[Question, Answer, Candidate | None]:
-    """A text that gets further than `base`; `None` if no such edit was found.
+    """A text that gets further than `base`, which has the `trace`; `None` if none was found.
 
     A text that passes every test after several edits is recorded as plausible. After one edit it is
     left to the search, which also tries the other single edits.
-
-    Args:
-        state: Updated in place.
-        base: The text to repair.
-        trace: Its trace.
     """
     current = base
     for step in range(MAX_STEPS):

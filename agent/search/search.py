@@ -247,12 +247,7 @@ def _calls(state: SearchState, text: str) -> tuple[str, ...]:
 
 
 def quick_calls(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:
-    """The calls that end with one candidate, the quickest within `PROBE_STEPS` altogether.
-
-    Args:
-        calls: The calls of the probe.
-        pilot: The answers of that candidate alone.
-    """
+    """The calls that end with the one candidate of `pilot`, the fastest within `PROBE_STEPS`."""
     row = pilot.rows[0]
     if row is None:
         return ()

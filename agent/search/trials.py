@@ -104,13 +104,11 @@ def retry(
     that may only be slow.
 
     Args:
-        state: Updated in place.
-        attempts: For each pass over the candidates how many are retried, and the factor of their
-            steps.
+        attempts: For each pass how many candidates are retried, and the factor of their steps.
         least: The number of tests that a candidate must have passed.
         most: The number of candidates that are considered.
-        is_last: Whether to retry all of them. Otherwise their number is limited in proportion to
-            the candidates that were tried, since most are endless.
+        is_last: Whether their number is unlimited. Otherwise it is proportional to the number of
+            candidates tried, since most slow ones are endless.
     """
     slow = sorted((one for one in state.slow if one.candidate.passed >= least), key=_promise)
     slow, left = slow[:most], slow[len(slow[:most]) :]

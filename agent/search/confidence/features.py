@@ -40,12 +40,7 @@ class Situation:
 
 
 def features_of(patches: Sequence[Candidate], now: Situation) -> list[dict[str, float]]:
-    """The features of each patch.
-
-    Args:
-        patches: All patches that are known to pass; they compete with each other.
-        now: The program, its tests, and its answers to the calls that the patches were probed with.
-    """
+    """The features of each of the patches known to pass, which compete with each other."""
     shared = {"patches": math.log(len(patches)), **_size(now.program)}
     return [
         {

@@ -19,15 +19,9 @@ async def job(
     task: Task, solution: Solution, tests: Sequence[TestCase], sandbox: Sandbox, program: str,
     **more: Json,
 ) -> Job:
-    """The job that runs one of our programs with a solution and its tests.
+    """The job that runs `program`, a module of `precheck.programs`, with a solution and its tests.
 
-    Args:
-        task: The task.
-        solution: The program under test.
-        tests: Its tests.
-        sandbox: Where the job will run.
-        program: The name of a module in `precheck.programs`.
-        more: Further entries of the payload.
+    `more` has further entries of the payload.
     """
     texts = {file.path: file.text for file in (*task.support, *solution.files)}
     own = {path.partition("/")[0].removesuffix(".py") for path in texts}

@@ -8,11 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 async def polluters(
     earlier: Sequence[int], fails: Callable[[Sequence[int]], Awaitable[bool]]
 ) -> list[int]:
-    """Reduces the tests before a failing test by bisection, as far as it still fails.
+    """Reduces the tests `earlier` than a failing one by bisection, as long as it fails after them.
 
-    Args:
-        earlier: The numbers of the tests before it, after all of which it fails.
-        fails: Whether the test fails after some of them; asked about later ones first.
+    The later half is tried first.
     """
     kept = [*earlier]
     while len(kept) > 1:

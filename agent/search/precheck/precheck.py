@@ -221,10 +221,6 @@ async def screening(
     """A screener for candidates of `base`; its processes end with the context.
 
     Args:
-        task: The task.
-        base: The program under repair.
-        tests: Its tests.
-        sandbox: Where they run.
         hanging: The indices of tests that do not end with the base.
         processes: How many run side by side; by default one per core, at most two.
         work: Where processor seconds are added up.

@@ -35,10 +35,6 @@ async def trace(
     """Runs each test once under a tracer; a test that ends its process counts as failed.
 
     Args:
-        solution: The program under test.
-        tests: Its tests.
-        task: The task.
-        sandbox: Where they run.
         hanging: The indices of tests known not to end, which run for a few steps only.
         work: Where processor seconds are added up.
         report: The tests' verdicts. A test of a file that fails there but passes alone is run

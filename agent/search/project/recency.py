@@ -23,16 +23,9 @@ MAX_CHANGED = 200
 def changed_lines(
     root: Path, files: Mapping[str, str], paths: Iterable[str], since: str = ""
 ) -> dict[str, tuple[int, ...]]:
-    """The changed lines of each changed file.
+    """The lines of each file in `paths` that differ from a commit, by default the last one.
 
-    Args:
-        root: The project's folder.
-        files: The text of each file.
-        paths: The files to compare.
-        since: The commit to compare with; by default the last one.
-
-    Returns:
-        Empty if the project is not under version control.
+    Empty if the project is not under version control.
 
     Raises:
         BadInput: `since` is not a commit.
@@ -77,12 +70,9 @@ def _ignored(root: Path, new: Sequence[str]) -> set[str]:
 def changed_first(
     suspects: Sequence[Suspect], files: Mapping[str, str], changed: Mapping[str, Sequence[int]]
 ) -> list[Suspect]:
-    """Ranks suspects again, with a lower suspicion for unchanged functions.
+    """Ranks suspects with a lower suspicion for functions without `changed` lines.
 
-    Args:
-        suspects: The suspects.
-        files: The text of each file.
-        changed: The changed lines of each file; if no suspect contains any, nothing changes.
+    If no suspect has changed lines, the suspicions stay.
     """
     touched_in = {
         one.file: _touched(one, files[one.file], changed.get(one.file, ())) for one in suspects

@@ -86,7 +86,7 @@ class CollectedSuite:
         waiting = [*numbers]
         while waiting and time.monotonic() < self.until:
             rows = await self._asked(
-                {"ask": "baseline", "tests": _json(waiting), "limits": _limits(TEST_S),
+                {"ask": "baseline", "tests": [*waiting], "limits": _limits(TEST_S),
                  "wall_s": TEST_S * 12}, TEST_S * 13,
             )
             for row in rows if isinstance(rows, list) else []:
@@ -95,8 +95,8 @@ class CollectedSuite:
                         found[number] = TestRow(
                             self.nodes[number], passed and not late, cpu_s, exc, said, late
                         )
-            left = [one for one in waiting if one not in found]
-            waiting = left[1:]  # the first of them ended the process
+            # The first test without a row ended the process.
+            waiting = [one for one in waiting if one not in found][1:]
         return found
 
     async def coverage(
@@ -104,7 +104,7 @@ class CollectedSuite:
     ) -> dict[int, Coverage]:
         """The code of these files that each test runs."""
         rows = await self._asked(
-            {"ask": "coverage", "tests": _json(numbers), "files": _json(files), "lines": lines,
+            {"ask": "coverage", "tests": [*numbers], "files": [*files], "lines": lines,
              "limits": _limits(TEST_S), "wall_s": TEST_S * 6}, TEST_S * 7,
         )
         found = {}
@@ -123,7 +123,7 @@ class CollectedSuite:
         base = self.files[file]
         rows = await self._asked(
             {"ask": "watch", "file": file, "base": base,
-             "change": None if text is None else [*change(base, text)], "tests": _json(numbers),
+             "change": None if text is None else [*change(base, text)], "tests": [*numbers],
              "limits": _limits(TEST_S), "wall_s": TEST_S * 3}, TEST_S * 4,
         )
         traces = [cast(Json | LostItem, one) for one in rows] if isinstance(rows, list) else []
@@ -138,9 +138,9 @@ class CollectedSuite:
         Args:
             file: The path of the file.
             texts: Its candidate texts.
-            order: The numbers of the tests in the order in which they run.
+            order: The numbers of the tests, in their order.
             failing: How many of the first tests fail with the base.
-            mode: Which tests are run.
+            mode: Which tests are run, see `Mode`.
             cpu_s: The limit of processor seconds for one test.
             together: The tests that fail only after others, if there are any; each text then runs
                 in its own copy of the suite.
@@ -155,8 +155,8 @@ class CollectedSuite:
             chunk = texts[done : done + CHUNK]
             answer = await self._asked(
                 {"ask": "screen", "file": file, "base": base,
-                 "changes": [[*change(base, one)] for one in chunk], "order": _json(order),
-                 "failing": _json(together or order[:failing]), "together": bool(together),
+                 "changes": [[*change(base, one)] for one in chunk], "order": [*order],
+                 "failing": [*(together or order[:failing])], "together": bool(together),
                  "mode": mode, "limits": _limits(cpu_s), "slice_s": SLICE_S,
                  "wall_s": 20 * SLICE_S + 5 * cpu_s * len(order)}, 60.0 + 5 * cpu_s * len(order),
             )
@@ -192,10 +192,6 @@ async def open_suite(
         suite = CollectedSuite(batch, files)
         await suite.collect()
         yield suite
-
-
-def _json(values: Sequence[Any]) -> list[Json]:
-    return [*values]
 
 
 def _limits(cpu_s: float) -> Json:

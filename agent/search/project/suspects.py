@@ -46,14 +46,7 @@ def suspects(
     files: Mapping[str, str], editable: Collection[str], failing: Sequence[SeenTest],
     passing: Sequence[SeenTest],
 ) -> list[Suspect]:
-    """Ranks the editable files with a suspicion, the highest first.
-
-    Args:
-        files: The text of each file.
-        editable: The paths of the files that may be edited.
-        failing: The failing tests.
-        passing: Tests that pass.
-    """
+    """The `editable` files with a suspicion, the highest first; `files` has the text of each."""
     reads = {
         file: {
             first_line(node): names_read(ast.walk(node)) for node in readable_nodes(files[file])
@@ -156,10 +149,8 @@ def names_read(nodes: Iterable[ast.AST]) -> frozenset[str]:
 def strings_in_tests(codes: Sequence[str], cases: Sequence[str]) -> tuple[str, ...]:
     """Short strings in failing tests.
 
-    Args:
-        codes: The code of each test.
-        cases: The id of the failing case of each test, or an empty string. Of the strings in a
-            parametrized test's decorators, those that occur in the id are taken, or else all.
+    Of the strings in decorators, as `parametrize`, those that occur in the id of the test's failing
+    case, which is in `cases`, or else all.
     """
     found: dict[str, None] = {}
     for code, case in zip(codes, cases, strict=True):
@@ -204,10 +195,7 @@ def _bound(node: ast.stmt) -> Iterator[tuple[str, range]]:
 def with_module_level(text: str, trace: Trace, reads: Sequence[Collection[str]]) -> Trace:
     """Adds to each test's covered lines the module-level lines that bind the names it reads.
 
-    Args:
-        text: The text of the traced file.
-        trace: Its trace.
-        reads: The names that each test's own code reads.
+    `reads` has the names that each test's own code reads.
     """
     bound: dict[str, set[int]] = {}
     for statement in readable(text).body:

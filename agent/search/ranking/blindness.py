@@ -23,11 +23,6 @@ def blindness(before: str, after: str, tests: Iterable[str]) -> Blindness:
 
     A function that did not depend on them before either is blind only if it returns a constant.
 
-    Args:
-        before: The text of the program.
-        after: The patched text.
-        tests: The code of each test.
-
     Returns:
         `refused` if all asserts of that function expect the same value, if a constant is printed
         that a test expects in the output, or if, without tests, statement calls were removed;

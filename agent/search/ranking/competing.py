@@ -38,14 +38,9 @@ class Cluster:
 def clusters(candidates: Sequence[Candidate], chosen: str) -> tuple[Cluster, ...]:
     """Groups candidates by their answers; a candidate that was not probed forms its own group.
 
-    Args:
-        candidates: The plausible candidates.
-        chosen: The text of the one that is to be applied.
-
-    Returns:
-        The group of the chosen one, led by it, and those of its competing patches, ranked; empty
-        if it is not among the candidates. Much costlier candidates do not compete with it, nor do
-        those whose answers differ only by type or by an unintended exception.
+    Returns the group of the text `chosen`, led by it, and those of its competing patches, ranked;
+    nothing if it is not among the candidates. Much costlier candidates do not compete with it, nor
+    do those whose answers differ only by type or by an unintended exception.
     """
     groups: dict[tuple[str, ...] | str, list[Candidate]] = {}
     for candidate in sorted(candidates, key=lambda one: (weight(one), one.text)):
@@ -74,13 +69,8 @@ def _competing(one: Candidate, own: Candidate) -> bool:
 def differs(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) -> bool:
     """Whether another patch answers some call with an unequal value or with an intended exception.
 
-    Timeouts and calls that were not made are ignored, and so are exceptions that the other program
-    does not raise itself. Equal values of different types, as `1` and `True`, do not differ.
-
-    Args:
-        own: The repair's answers.
-        other: The answers of the other patch to the same calls.
-        raised: The exceptions that the other patch raises by `raise` or `assert`.
+    Timeouts and calls that were not made are ignored, and so are exceptions that are not among
+    those `raised` by the other patch itself. `1` and `True` do not differ.
     """
     for mine, its in zip(own, other, strict=True):
         if mine == its or "" in (mine, its) or "~" in (mine, its):
@@ -121,17 +111,10 @@ def answered_value(answer: str) -> tuple[object] | None:
 
 
 def distinguishing_call(calls: Sequence[str], behaviours: Sequence[Sequence[str]]) -> int | None:
-    """The index of the call that best distinguishes some behaviours.
+    """The index of the call that best distinguishes behaviours, given by their answers to `calls`.
 
     It separates the first behaviour from the second if any call does, then as many as possible,
-    then is short.
-
-    Args:
-        calls: The probing calls.
-        behaviours: The answers of each behaviour to these calls.
-
-    Returns:
-        `None` if a person could read no difference.
+    then is short. `None` if a person could read no difference.
     """
     if not all(behaviours):
         return None

@@ -56,15 +56,8 @@ def question(alternatives: Alternatives, base: Solution) -> CompetingPatches | N
     """The confirmed behaviours, at most three, and the best call that distinguishes them.
 
     Without calls, as in a project, the behaviours are described by their edits and there is no
-    question to ask.
-
-    Args:
-        alternatives: The chosen patch and its competing patches.
-        base: The program under repair, for the diffs.
-
-    Returns:
-        `None` if there are no two behaviours that a person could distinguish, or if the chosen
-        patch is not natural, see `confidence.model.natural`.
+    question to ask. `None` if a person could not distinguish two of them, or if the chosen patch,
+    the first, is not `natural`.
     """
     calls = alternatives.calls
     if not calls:
@@ -126,18 +119,10 @@ def choice_in_words(labels: Sequence[str], answer: Answer) -> str:
 
 
 def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
-    """The test made of an answer.
-
-    Args:
-        patches: The question.
-        answer: A label, the right value as a literal, `raises` and the name of an exception, or
-            `skip`.
-
-    Returns:
-        `None` for `skip`.
+    """The test made of an answer; `None` for `skip`.
 
     Raises:
-        BadAnswer: The answer is none of these.
+        BadAnswer: The answer is no label, no literal, and not `raises` with an exception's name.
     """
     text = answer.strip()
     if len(text) > LONGEST_ANSWER:

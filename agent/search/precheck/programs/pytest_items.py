@@ -108,13 +108,9 @@ class Items:
     def run(
         self, text: str, node: str, without: tuple[str, ...] = (), together: bool = False
     ) -> None:
-        """Runs all items of a node with the program now in `sys.modules`.
+        """Runs all items of a node, except for the cases `without`, with the current program.
 
-        Args:
-            text: The text of its file.
-            node: The node id within the file.
-            without: The ids of cases that are left out.
-            together: Whether the file was executed for this program, and shared fixtures are kept.
+        `together`: the file was executed for this program, and shared fixtures are kept.
         """
         key = (text, node, without)
         if key not in self._found:

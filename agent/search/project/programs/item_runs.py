@@ -58,22 +58,14 @@ def run_item(
     item: Any, interrupts: type[BaseException], subtests: SubtestErrors,
     around: Callable[[Callable[[], Any]], Any] | None = None,
 ) -> ItemRun:
-    """Runs a collected test.
-
-    Args:
-        item: The test.
-        interrupts: The exception that the clock raises.
-        subtests: Its plugin.
-        around: Calls the functions that set up and call the test, for tracing.
-    """
+    """Runs a collected test; `interrupts` is the exception of the clock, and `around` calls the
+    functions that set up and call the test."""
     subtests.found.clear()
     if getattr(item, "_request", None) is not None and hasattr(item, "_initrequest"):
         item._initrequest()
     if tmppath_result_key is not None:
         item.stash[tmppath_result_key] = {}
-    hooks = item.ihook
-    outcome = ItemRun(True)
-    names = _doctest_names(item)
+    hooks, outcome, names = item.ihook, ItemRun(True), _doctest_names(item)
 
     def phase(name: str, call: Callable[[], Any]) -> None:
         found = CallInfo.from_call(call, when=name, reraise=(interrupts,))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A loaded module that takes on other texts: who holds its functions sees the change."""
+"""A loaded module is switched to other texts; existing references see the change."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def live(shop: types.ModuleType) -> LiveModule:
     return LiveModule(shop.__file__, PROGRAM, shop, str(Path(shop.__file__).parent))
 
 
-def test_an_object_that_warns_when_asked_for_its_class_is_left_alone(
+def test_other_objects_are_not_asked_for_their_class(
     shop: types.ModuleType,
 ) -> None:
     class Deprecated:
@@ -182,7 +182,7 @@ CHANGES = {
 }
 
 
-def test_holders_see_each_change_and_its_undoing(shop: types.ModuleType) -> None:
+def test_existing_references_see_each_change_and_its_undoing(shop: types.ModuleType) -> None:
     names = {"module": shop, "held": {
         "step": shop.counter(10), "shelf": shop.Shelf(["tea"]), "wide": shop.Wide(["tea"]),
         "prices": shop.PRICES, "point": shop.Point(2),
@@ -198,7 +198,7 @@ def test_holders_see_each_change_and_its_undoing(shop: types.ModuleType) -> None
         assert eval(expression, names) == old, name
 
 
-def test_a_text_that_fails_leaves_nothing_behind(shop: types.ModuleType, live: LiveModule) -> None:
+def test_a_text_that_fails_is_undone(shop: types.ModuleType, live: LiveModule) -> None:
     with pytest.raises(ZeroDivisionError):
         live.switch_to(PROGRAM.replace('PRICES = {"tea": 4', 'PRICES = {"tea": 1 / 0'))
     with pytest.raises(SyntaxError):
@@ -217,12 +217,12 @@ def test_lines_in_tracebacks_stay_those_of_the_file(
     assert raised.traceback[-1].lineno + 1 == line
 
 
-def test_members_of_an_enumeration_cannot_be_exchanged(live: LiveModule) -> None:
+def test_members_of_an_enumeration_cannot_be_switched(live: LiveModule) -> None:
     with pytest.raises(CannotSwitch):
         live.switch_to(PROGRAM.replace("LEFT = 1", "LEFT = 4"))
 
 
-def test_an_error_becomes_one_of_a_tree_of_errors(shop: types.ModuleType, live: LiveModule) -> None:
+def test_a_class_with_new_bases_is_replaced(shop: types.ModuleType, live: LiveModule) -> None:
     live.switch_to(PROGRAM.replace("class Unknown(KeyError)", "class Unknown(Broken, KeyError)"))
     assert issubclass(shop.Unknown, shop.Broken)
     live.switch_to(PROGRAM)
