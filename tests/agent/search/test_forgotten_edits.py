@@ -4,7 +4,7 @@
 import pytest
 
 from agent.search.program import Program, spliced
-from agent.search.project.suspects import words_told
+from agent.search.project.suspects import strings_in_tests
 from agent.search.values import Crash
 from tests.agent.search.test_edit_families import proposed
 from tests.agent.values import single_edits
@@ -42,9 +42,9 @@ def test_the_words_of_a_case_are_those_that_its_id_has() -> None:
         "@mark.parametrize(('text', 'size'), [('ten', 10), ('straße', 2)])\n"
         "def test_size(text, size):\n    assert measured(text, 'km') == size\n"
     )
-    assert words_told([code], [r"stra\xdfe-2]"]) == ("straße", "km")
-    assert words_told([code], [""]) == ("text", "size", "ten", "straße", "km")
-    assert words_told(["no code ("], [""]) == ()
+    assert strings_in_tests([code], [r"stra\xdfe-2]"]) == ("straße", "km")
+    assert strings_in_tests([code], [""]) == ("text", "size", "ten", "straße", "km")
+    assert strings_in_tests(["no code ("], [""]) == ()
 
 
 def test_a_name_made_of_the_same_words_may_have_been_meant() -> None:
