@@ -21,7 +21,7 @@ def test_what_is_told_of_a_failure_of_several_lines_ends_in_one() -> None:
 
 def test_what_was_tried_twice_is_told_once() -> None:
     rounds = Iterations(
-        all=tuple(Iteration(approach="minimal", told=one) for one in ("a", "b", "a"))
+        all=tuple(Iteration(approach="minimal", feedback=one) for one in ("a", "b", "a"))
     )
 
     assert rounds.told == ("a", "b")
