@@ -50,6 +50,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_guides_example_prints_what_it_says(project: Path) -> None:
     ((code, expected),) = re.findall(
         r"```python\n(from(?:(?!```).)*?)```\n\n```text\n(.*?)```", PYTHON, re.DOTALL
@@ -58,6 +59,7 @@ def test_the_guides_example_prints_what_it_says(project: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 async def test_a_healed_project_is_told_whole_and_what_is_open_again_from_memory(
     project: Path
 ) -> None:
@@ -154,6 +156,7 @@ def test_a_test_command_judges_a_project_that_is_only_checked(project: Path) -> 
 READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && cd "$0" && exec "$@"'
 
 
+@pytest.mark.nightly
 def test_on_a_disk_that_cannot_be_written_the_patch_is_shown_and_nothing_is_lost(
     project: Path,
 ) -> None:

@@ -42,6 +42,7 @@ async def searched(told: list[Searched], wall_s: float) -> SearchResult:
     )
 
 
+@pytest.mark.nightly
 async def test_what_is_told_on_the_way_is_what_was_seen() -> None:
     told: list[Searched] = []
     found = await searched(told, 160.0)
@@ -81,6 +82,7 @@ def test_rest():
 """
 
 
+@pytest.mark.nightly
 async def test_what_mends_a_part_is_kept_as_no_fix_with_what_was_held_where_it_failed() -> None:
     money, tests = "src/till/money.py", "tests/test_money.py"
     told: list[Searched] = []
@@ -138,6 +140,7 @@ def test_places():
 """
 
 
+@pytest.mark.nightly
 async def test_a_test_that_fails_beside_another_alone_is_screened_beside_it() -> None:
     money, tests = "src/till/money.py", "tests/test_money.py"
     sandbox, files = open_sandbox(), task(**{money: KEPT, tests: BESIDE})

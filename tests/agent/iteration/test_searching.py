@@ -96,6 +96,7 @@ def test_spans(given, wanted):
 """
 
 
+@pytest.mark.nightly
 async def test_two_slips_that_cases_of_one_test_tell_apart_are_mended_one_after_the_other() -> None:
     broken = TOUCHING.format(key=1, less="<")
     report = Report(solution=program(broken).id, verdicts=tuple(

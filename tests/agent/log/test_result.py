@@ -274,6 +274,7 @@ def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
 
 @settings(max_examples=20)
 @given(st.data())
+@pytest.mark.nightly
 def test_a_fold_that_goes_on_gives_at_each_event_what_a_fold_of_all_gives(
     data: st.DataObject
 ) -> None:

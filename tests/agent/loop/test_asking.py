@@ -45,6 +45,7 @@ async def asked(session: Session, *answers: str, tests: str = TESTS) -> Result:
 
 
 @pytest.mark.proven
+@pytest.mark.nightly
 async def test_unattended_the_likeliest_is_taken_and_the_others_are_told_and_can_be_settled(
     session: Session,
 ) -> None:
@@ -146,6 +147,7 @@ async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session
     assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")
 
 
+@pytest.mark.nightly
 def test_the_library_asks_a_function(tmp_path: Path) -> None:
     seen: list[CompetingPatches] = []
 

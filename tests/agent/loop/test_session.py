@@ -77,6 +77,7 @@ async def test_a_wrong_function_is_healed_with_a_minimal_diff(
     assert content and b"the sides of a rectangle" not in content
 
 
+@pytest.mark.nightly
 async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +170,7 @@ async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Se
     assert not session._driven
 
 
+@pytest.mark.nightly
 async def test_many_runs_go_on_at_once(session: Session) -> None:
     runs = [await session.start(from_page(ONE_BUG, TESTS, "").task) for _ in range(4)]
     logs = await asyncio.gather(*(followed(session, run) for run in runs))
@@ -213,6 +215,7 @@ async def test_a_run_cancelled_from_another_session_is_over_for_good(
     assert session.log(run)[-1].final
 
 
+@pytest.mark.nightly
 async def test_a_second_bug_that_a_held_out_test_shows_is_searched_for_beside_the_first_repair(
     tmp_path: Path,
 ) -> None:

@@ -52,6 +52,7 @@ def test_one_word_of_a_long_condition_is_changed() -> None:
     assert "a or b and c" in found
 
 
+@pytest.mark.nightly
 def test_many_names_in_reach_make_no_flood_of_conditions() -> None:
     names = [f"name{number}" for number in range(30)]
     body = "\n".join(f"    {name} = g({name})" for name in names)

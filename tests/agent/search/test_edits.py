@@ -78,6 +78,7 @@ def test_splices_are_applied_wherever_they_stand_in_the_list() -> None:
     assert spliced(data, [Splice(4, 5, "yy", 0, 1), Splice(0, 3, "x", 0, 1)]) == "x yy c"
 
 
+@pytest.mark.nightly
 def test_nearly_every_edit_of_a_program_still_compiles() -> None:
     edited = texts(SHOP)[::4]
     broken = []
@@ -106,6 +107,7 @@ def test_edits_come_in_the_order_of_their_cost() -> None:
     assert costs == sorted(costs)
 
 
+@pytest.mark.nightly
 def test_the_first_edits_are_drawn_before_most_are_listed() -> None:
     asked: list[str] = []
 
@@ -339,6 +341,7 @@ def test_a_suspect_deep_in_a_long_text_is_edited_first(monkeypatch: pytest.Monke
     assert "0" in {edit.splice.text for edit in found if edit.splice.line == line}
 
 
+@pytest.mark.nightly
 def test_many_global_values_do_not_multiply_the_edits_of_a_function() -> None:
     function = "def target(a, b):\n    if b > 3:\n        a += b\n    return a\n"
 

@@ -240,6 +240,7 @@ async def test_the_output_of_the_program_is_there_for_tests_that_read_it(jail: A
     assert (report.ending.kind, report.ending.stdout) == ("completed", "hello ann\n")
 
 
+@pytest.mark.nightly
 async def test_a_long_output_is_read_to_its_end_and_one_without_end_is_a_limit(jail: Any) -> None:
     def read(name: str, code: str) -> Script:
         return Script(name=name, origin="user", code=code, uses_output=True)

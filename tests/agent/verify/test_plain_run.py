@@ -225,6 +225,7 @@ async def test_where_no_file_can_be_opened_a_test_file_is_told_what_to_do(judge:
     assert (passed.passed, passed.integrity) == (True, "isolated")
 
 
+@pytest.mark.nightly
 async def test_garbage_that_fails_to_end_does_not_end_the_run(judge: Any) -> None:
     program = (
         "class Handle:\n"
@@ -245,6 +246,7 @@ async def test_garbage_that_fails_to_end_does_not_end_the_run(judge: Any) -> Non
     assert [verdict.status for verdict in report.verdicts] == ["passed", "passed"]
 
 
+@pytest.mark.nightly
 async def test_a_check_that_a_test_leaves_out_by_itself_is_no_evidence(judge: Any) -> None:
     tests = (
         "from calc import add\n\n"
@@ -319,6 +321,7 @@ async def test_a_test_that_lacks_another_program_is_set_aside_and_a_wrong_answer
     assert verdict.excluded == aside
 
 
+@pytest.mark.nightly
 async def test_no_folder_of_a_test_tells_its_parameters_and_main_is_pytest(judge: Any) -> None:
     program = (
         "import __main__\n\ndef told(path):\n"

@@ -24,7 +24,7 @@ def test_what_was_tried_twice_is_told_once() -> None:
         all=tuple(Iteration(approach="minimal", feedback=one) for one in ("a", "b", "a"))
     )
 
-    assert rounds.told == ("a", "b")
+    assert rounds.feedback == ("a", "b")
 
 
 def test_a_programs_fingerprint_parses_no_text_that_others_have_parsed(

@@ -157,6 +157,7 @@ async def test_the_code_of_tests_is_found_by_tracebacks() -> None:
     assert not seen.passed and {6, 7} <= seen.covered and seen.exception == "AssertionError"
 
 
+@pytest.mark.nightly
 def test_a_project_is_healed_by_its_test_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

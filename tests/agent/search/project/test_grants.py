@@ -96,6 +96,7 @@ def test_time():
 """
 
 
+@pytest.mark.nightly
 async def test_what_is_granted_is_there_and_nothing_else(
     outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,6 +99,7 @@ async def test_only_tests_that_the_jail_refuses_something_are_excluded() -> None
     ("", ""), ("langsmith anyio asyncio hypothesis", ""),
     ("", "--deselect=anyio/asyncio/hypothesis/langsmith"),
 ])
+@pytest.mark.nightly
 async def test_slow_plugins_are_loaded_only_for_projects_that_name_them(
     named: str, argument: str
 ) -> None:
