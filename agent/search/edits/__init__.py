@@ -1,4 +1,4 @@
-"""The table of edit operators, and all single edits of a program in the order of their cost."""
+"""The table of edit operators, and a generator of all single edits of a program by cost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agent.search.edits import (
     statements,
     templates,
 )
-from agent.search.edits.forgotten import arguments, asked, entries, kept_state, loops, steps
+from agent.search.edits.forgotten import arguments, entries, kept_state, loops, refinements, steps
 from agent.search.program import Function, Program, Splice
 from agent.search.values import never
 
@@ -39,7 +39,7 @@ Propose = Callable[[Program, Any], Iterator[Splice]]
 
 @dataclass(frozen=True)
 class Operator:
-    """A row of the table: what it is called, which nodes it looks at, what it proposes."""
+    """A row of the table: its name, the kinds of node it handles, and its generator of edits."""
 
     name: str
     kinds: tuple[type[ast.AST], ...]
@@ -48,7 +48,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A splice, the operator that proposed it, and its cost at this place of this program."""
+    """A splice, the operator that proposed it, and its cost at its place in the program."""
 
     splice: Splice
     operator: str
@@ -56,14 +56,14 @@ class Edit:
 
     @property
     def place(self) -> tuple[int, int, str]:
-        """What it writes where; the same edit may come of several operators."""
+        """Identifies the edit: several operators may propose the same one."""
         return self.splice.start, self.splice.end, self.splice.text
 
 
 _FUNCTIONS: tuple[type[ast.AST], ...] = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 _VALUES: tuple[type[ast.AST], ...] = (ast.expr,)
-"""Operators of any expression see only those that are read."""
+"""For operators of all expressions; only expressions that are read are passed to them."""
 
 EDITS: tuple[Operator, ...] = (
     Operator("reported mistake", (ast.Module,), templates.reported),
@@ -91,7 +91,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("index", (ast.Subscript,), sequences.index),
     Operator("slice", (ast.Slice,), sequences.bounds),
     Operator("elements", (ast.List, ast.Tuple), sequences.display),
-    Operator("initial value", (ast.List, ast.Dict), sequences.empty),
+    Operator("initial value", (ast.List, ast.Dict), sequences.initial_value),
     Operator("filter", (ast.comprehension,), sequences.filtered),
     Operator("off by one", _VALUES, expressions.off_by_one),
     Operator("operand added", _VALUES, expressions.operand),
@@ -109,78 +109,76 @@ EDITS: tuple[Operator, ...] = (
     Operator("statement inserted", (ast.stmt,), moves.inserted),
     Operator("copy", (ast.Assign, ast.Return), functions.copied),
     Operator("not called", (ast.Attribute, ast.Name), calls.not_called),
-    Operator("joined or unique", (ast.Call,), calls.joined),
+    Operator("joined or unique", (ast.Call,), calls.unique_in_order),
     Operator("comma", (ast.Constant,), constants.comma),
-    Operator("format string", (ast.Constant,), constants.formatted),
-    Operator("date format", (ast.Constant,), constants.directives),
-    Operator("number's format", (ast.JoinedStr,), constants.spec),
+    Operator("format string", (ast.Constant,), constants.f_prefix),
+    Operator("date format", (ast.Constant,), constants.date_format),
+    Operator("number's format", (ast.JoinedStr,), constants.number_format),
     Operator("awaited", (ast.Call,), coroutines.awaited),
     Operator("loop over a coroutine", (ast.For,), coroutines.looped),
-    Operator("expected exception", (ast.ExceptHandler,), statements.handler),
-    Operator("attempt", (ast.stmt,), statements.attempted),
-    Operator("self", (ast.Name,), classes.own_name),
-    Operator("field", (ast.Assign,), classes.own_assignment),
+    Operator("expected exception", (ast.ExceptHandler,), statements.expected_exception),
+    Operator("attempt", (ast.stmt,), statements.wrapped_in_try),
+    Operator("self", (ast.Name,), classes.missing_self),
+    Operator("field", (ast.Assign,), classes.field_assignment),
     Operator("constructor", (ast.FunctionDef,), classes.constructor),
     Operator("kind of method", (ast.FunctionDef,), classes.method_kind),
-    Operator("order", (ast.Call,), calls.order),
+    Operator("order", (ast.Call,), calls.sort_key),
     Operator("class and module", (ast.Attribute,), names.class_of_module),
-    Operator("all of a sequence", (ast.Subscript,), sequences.folded),
-    Operator("twin", (ast.stmt,), moves.repeated),
-    Operator("else branch", (ast.If,), moves.otherwise),
-    Operator("True and False exchanged", _FUNCTIONS, constants.exchanged),
-    Operator("spelling of answers", _FUNCTIONS, constants.spelt),
+    Operator("all of a sequence", (ast.Subscript,), sequences.aggregate),
+    Operator("twin", (ast.stmt,), moves.twin),
+    Operator("else branch", (ast.If,), moves.else_branch),
+    Operator("True and False exchanged", _FUNCTIONS, constants.swapped_booleans),
+    Operator("spelling of answers", _FUNCTIONS, constants.respelled_returns),
     Operator("another variable converted", (ast.Name,), expressions.converted),
-    Operator("observed word", (ast.Constant,), constants.key),
-    Operator("what may be absent", (ast.Compare,), asked.there),
-    Operator("unread name", _VALUES, asked.unread),
-    Operator("spelling", _VALUES, asked.spelling),
-    Operator("whole part", (ast.Call,), asked.whole_part),
-    Operator("field added", _VALUES, asked.field_added),
+    Operator("observed word", (ast.Constant,), constants.observed_key),
+    Operator("what may be absent", (ast.Compare,), refinements.none_guard),
+    Operator("unread name", _VALUES, refinements.unused_name),
+    Operator("spelling", _VALUES, refinements.normalised_text),
+    Operator("whole part", (ast.Call,), refinements.path_prefix),
+    Operator("field added", _VALUES, refinements.field_added),
     Operator("order of a loop", _VALUES, loops.order),
-    Operator("while for if", (ast.If,), loops.again),
-    Operator("left over", (ast.For, ast.While), loops.left_over),
-    Operator("rounds", (ast.BinOp,), loops.rounds),
+    Operator("while for if", (ast.If,), loops.while_for_if),
+    Operator("left over", (ast.For, ast.While), loops.flushed),
+    Operator("rounds", (ast.BinOp,), loops.modulo),
     Operator("bound clamped", (ast.Slice,), sequences.clamped),
-    Operator("variable set back", (ast.Continue, ast.Break, ast.Return), steps.reset),
-    Operator("condition copied", (ast.stmt,), steps.block),
+    Operator("variable set back", (ast.Continue, ast.Break, ast.Return), steps.reset_variable),
+    Operator("condition copied", (ast.stmt,), steps.copied_condition),
     Operator("field of data", (ast.AnnAssign,), classes.data_field),
     Operator("entry", (ast.Dict, ast.List, ast.Tuple, ast.Set), entries.entry),
     Operator("word given", (ast.Call,), entries.argument),
     Operator("alphabet", (ast.Constant,), entries.alphabet),
     Operator("pattern", (ast.Constant,), entries.pattern),
-    Operator("early answer", (ast.stmt,), steps.early),
-    Operator("argument at hand", (ast.Call,), arguments.at_hand),
-    Operator("base of an exception", (ast.ClassDef,), arguments.base),
-    Operator("restarted", (ast.stmt,), steps.restarted),
-    Operator("begun in each call", _FUNCTIONS, kept_state.begun_in_each_call),
+    Operator("early answer", (ast.stmt,), steps.early_exit),
+    Operator("argument at hand", (ast.Call,), arguments.available),
+    Operator("base of an exception", (ast.ClassDef,), arguments.exception_base),
+    Operator("restarted", (ast.stmt,), steps.reset_field),
+    Operator("begun in each call", _FUNCTIONS, kept_state.created_per_call),
     Operator("crash", (ast.Module,), crashes.crash),
 )
 
 COUNTS: dict[str, tuple[int, int, float]] = tomllib.loads(
     files(__package__).joinpath("operators.toml").read_text(encoding="utf-8")
 )
-"""Repairs that an operator gave, edits that it offers for one program, and the least that one of
-them costs by itself; the file says whence."""
+"""Repairs found with each operator, edits it offers per program, and the lowest cost of one; see
+`operators.toml` for the sources."""
 NEVER_COUNTED = 2
 WEIGHT = 0.1
-"""How much of the logarithm is added. The operators' own costs were set with frequencies in
-mind, so most of it is in them; more weight ranks the development set's repairs later."""
+"""Weight of the logarithm in `price`. The operators' own costs already reflect frequencies; a
+higher weight ranked the development set's repairs later."""
 UNTRACED = 1.0
-"""Suspicion of every line where nothing is known of them."""
+"""Suspicion of every line if no line has one."""
 PER_SUSPICION = 2.5
 RAISING_LINE = 0.7
 EVIDENCE = 1.0
-"""What an edit may cost less than the least of its operator where runs have shown more."""
-
-
+"""How far runtime evidence may lower an edit's cost below the lowest cost of its operator."""
 LARGE = 4_000
-"""Nodes from which on each has few edits by each operator."""
+"""Number of nodes above which each operator proposes at most `MAX_EACH` edits per node."""
 MAX_EACH = 8
 MAX_EDITS = 80_000
 
 
 def price(operator: str) -> float:
-    """What is added to the cost of each edit of an operator: by how unlikely one is the repair."""
+    """The addition to the cost of an operator's edits: higher, the less often one is the repair."""
     repairs, offers, _ = COUNTS[operator]
     return -WEIGHT * math.log((repairs + NEVER_COUNTED) / offers)
 
@@ -195,12 +193,19 @@ def drawn_edits(
     closed: Collection[ast.AST] = (),
     over: Callable[[], bool] = never,
 ) -> Iterator[Edit]:
-    """Every single edit, nearly the cheapest first; without `operators` those of the whole table.
-    They are listed as far as they are drawn: an operator looks at a node once what it proposes
-    there can come next. An edit that another operator has cheaper may come twice.
+    """Yields all single edits lazily, approximately cheapest first.
 
-    Only edits `within` a node, where one is given; none in the bodies of `closed` functions.
-    Once it is `over`, what was found until then; of a large text no more than `MAX_EDITS`.
+    An operator is applied to a node only when its edits there can come next. If two operators
+    propose the same edit at different costs, it may be yielded twice.
+
+    Args:
+        program: The program to edit.
+        suspicion: Suspicion of each line from 0 to 1; empty if unknown.
+        protected: First and last lines of ranges that must not be edited.
+        operators: The operators to apply; by default the whole table.
+        within: Only edits inside this node.
+        closed: Functions whose bodies are skipped.
+        over: If it returns true, no further edits are proposed; those found so far are yielded.
     """
     nodes = list(_walked(within or program.tree, closed))
     propose = _Proposals(
@@ -233,21 +238,21 @@ def drawn_edits(
 
 @dataclass(slots=True)
 class _Listing:
-    """A node and the operators that are still to propose edits of it, the dearest first."""
+    """A node and the operators that have not been applied to it yet, the cheapest last."""
 
     node: ast.AST
-    known: float
-    """What is added to each edit's cost for its place, at least."""
+    place_cost: float
+    """The least that is added to an edit's cost for its lines."""
     operators: list[tuple[float, Operator]]
 
     @property
     def bound(self) -> float:
-        """What the next edit hardly costs less than."""
-        return self.known + self.operators[-1][0] if self.operators else math.inf
+        """An approximate lower bound of the next edit's cost."""
+        return self.place_cost + self.operators[-1][0] if self.operators else math.inf
 
 
 class _Proposals:
-    """What operators propose at nodes of a program, each with its cost there."""
+    """Applies operators to the nodes of a program and computes the costs of their edits."""
 
     def __init__(
         self, program: Program, suspicion: Mapping[int, float], operators: tuple[Operator, ...],
@@ -260,17 +265,16 @@ class _Proposals:
         self._kinds: dict[type[ast.AST], list[tuple[float, Operator]]] = {}
 
     def listing(self, node: ast.AST) -> _Listing:
-        """What there is to list of a node."""
         read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         is_value = read and not isinstance(node, ast.Slice | ast.Starred)
-        return _Listing(node, self._known(node), [
+        return _Listing(node, self._place_cost(node), [
             (least, one) for least, one in self._of_kind(type(node))
             if (is_value or one.kinds != _VALUES)
             and not (one.kinds == _FUNCTIONS and node in self._closed)
         ])
 
     def next_of(self, listing: _Listing) -> Iterator[Edit]:
-        """The edits of a node by the next operator."""
+        """The edits that the next operator proposes at a node."""
         if not listing.operators:
             return
         _, operator = listing.operators.pop()
@@ -287,8 +291,8 @@ class _Proposals:
             )
         return self._kinds[kind]
 
-    def _known(self, node: ast.AST) -> float:
-        """What an edit of a node costs for its place: that of its most suspicious line."""
+    def _place_cost(self, node: ast.AST) -> float:
+        """The cost of editing a node, given by its most suspicious line."""
         first = getattr(node, "lineno", None)
         if first is None or not self._suspicion:
             return 0.0
@@ -297,12 +301,12 @@ class _Proposals:
         return PER_SUSPICION * (1.0 - most) - RAISING_LINE * (self._raising in lines)
 
     def _cost(self, operator: Operator, splice: Splice) -> float:
-        known = self._suspicion.get(splice.line, 0.0) if self._suspicion else UNTRACED
-        cost = splice.cost + self._prices[operator.name] + PER_SUSPICION * (1.0 - known)
+        suspicion = self._suspicion.get(splice.line, 0.0) if self._suspicion else UNTRACED
+        cost = splice.cost + self._prices[operator.name] + PER_SUSPICION * (1.0 - suspicion)
         return cost - RAISING_LINE * (splice.line == self._raising)
 
     def _is_idle(self, splice: Splice) -> bool:
-        """Whether a splice leaves the text as it is, or would touch a guarded part of it."""
+        """Whether a splice changes nothing, or touches a protected range."""
         start, end = splice.start, splice.end
         text = splice.text.encode("utf-8", "surrogatepass")
         return self._program.data[start:end] == text or any(
@@ -311,9 +315,9 @@ class _Proposals:
 
 
 def unreached(program: Program, suspicion: Mapping[int, float]) -> list[Function]:
-    """Functions whose bodies no failing test entered, as far as is known, in source order.
+    """Functions whose bodies no failing test entered, in source order; empty if unknown.
 
-    Nothing inside them can make a failing test pass. In a long program they are most of it.
+    No edit inside them can make a failing test pass.
     """
     if not suspicion:
         return []
@@ -326,14 +330,14 @@ def unreached(program: Program, suspicion: Mapping[int, float]) -> list[Function
             pending += reversed([*ast.iter_child_nodes(node)])
             continue
         lines = range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1)
-        # A call with wrong arguments never enters the function it names.
+        # A call with wrong arguments fails before it enters the function that the message names.
         if not any(suspicion.get(line) for line in lines) and f"{node.name}(" not in called:
             found.append(node)
     return found
 
 
 def _walked(root: ast.AST, closed: Collection[ast.AST]) -> Iterator[ast.AST]:
-    """As `ast.walk`, which goes level by level, but not into the bodies of `closed` functions."""
+    """`ast.walk` (breadth first) that skips the bodies of `closed` functions."""
     pending = deque([root])
     while pending:
         node = pending.popleft()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agent.search.variants.variants import MOST, siblings
+from agent.search.variants.variants import MOST, patch_variants
 
 
 def of(before: str, after: str) -> tuple[str, ...]:
-    return siblings(f"def f(a, b):\n    {before}\n", f"def f(a, b):\n    {after}\n").texts
+    return patch_variants(f"def f(a, b):\n    {before}\n", f"def f(a, b):\n    {after}\n").texts
 
 
 def lines(before: str, after: str) -> set[str]:
@@ -42,13 +42,13 @@ def test_what_might_as_well_have_been_written_is_a_sibling(
 
 def test_what_is_returned_behind_a_changed_condition_may_have_been_the_fault() -> None:
     before = "def f(a, b):\n    if b == 0:\n        return a\n    return a * f(a, b - 1)\n"
-    texts = siblings(before, before.replace("== 0", "== 1")).texts
+    texts = patch_variants(before, before.replace("== 0", "== 1")).texts
     assert before.replace("return a\n", "return 1\n") in texts
 
 
 def test_the_bound_of_the_condition_in_front_of_what_was_changed_is_moved() -> None:
     before = "def f(a):\n    if a > 12:\n        return a\n    return a\n"
-    texts = siblings(before, before.replace("return a\n", "return a - 12\n", 1)).texts
+    texts = patch_variants(before, before.replace("return a\n", "return a - 12\n", 1)).texts
     assert any("if a >= 12" in text for text in texts)
 
 
@@ -58,18 +58,20 @@ def test_an_equality_has_no_order_for_a_sibling() -> None:
 
 def test_no_sibling_is_the_repair_or_the_program_as_it_came() -> None:
     before, after = "def f(a):\n    return a + 1\n", "def f(a):\n    return a + 2\n"
-    assert not {before, after} & {*siblings(before, after).texts}
+    assert not {before, after} & {*patch_variants(before, after).texts}
 
 
 def test_siblings_are_the_same_each_time_and_bounded() -> None:
     long = " + ".join(f"a * {n} - b" for n in range(30))
     short = " + ".join(f"b * {n} - a" for n in range(30))
-    found = siblings(f"def f(a, b):\n    return {short}\n", f"def f(a, b):\n    return {long}\n")
+    found = patch_variants(
+        f"def f(a, b):\n    return {short}\n", f"def f(a, b):\n    return {long}\n"
+    )
     assert (len(found.texts), found.cut > 0) == (MOST, True)
-    assert found == siblings(
+    assert found == patch_variants(
         f"def f(a, b):\n    return {short}\n", f"def f(a, b):\n    return {long}\n"
     )
 
 
 def test_what_does_not_parse_has_no_siblings() -> None:
-    assert siblings("def f(:", "def f(").texts == ()
+    assert patch_variants("def f(:", "def f(").texts == ()
