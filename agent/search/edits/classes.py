@@ -75,9 +75,7 @@ def parent(
         isinstance(one, ast.Name) and one.id == "super" for one in ast.walk(node)
     ):
         return
-    parents = {
-        one.name: one for one in ast.walk(program.tree) if isinstance(one, ast.ClassDef)
-    }
+    parents = {one.name: one for one in program.nodes if isinstance(one, ast.ClassDef)}
     wanted: list[str] | None = None
     for base in owner.bases:
         above = parents.get(base.id) if isinstance(base, ast.Name) else None

@@ -53,4 +53,4 @@ def _parameters(program: Program, node: ast.AST) -> set[str]:
 
 
 def _coroutines(program: Program) -> set[str]:
-    return {one.name for one in ast.walk(program.tree) if isinstance(one, ast.AsyncFunctionDef)}
+    return {one.name for one in program.defined if isinstance(one, ast.AsyncFunctionDef)}

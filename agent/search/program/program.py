@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from importlib.resources import files
 
@@ -21,6 +21,13 @@ CALL_TYPES, METHOD_TYPES = (
      for name in names.split()}
     for kind in ("functions", "methods")
 )
+_NODE_TYPES: Mapping[type[ast.AST], frozenset[str]] = {
+    node: frozenset({name}) for name, nodes in (
+        ("list", (ast.List, ast.ListComp)), ("dict", (ast.Dict, ast.DictComp)),
+        ("set", (ast.Set, ast.SetComp)), ("tuple", (ast.Tuple,)), ("bool", (ast.Compare,)),
+        ("str", (ast.JoinedStr,)),
+    ) for node in nodes
+}
 TABLE = 100
 """Number of constants above which the entries of a display are not edited."""
 VAST = 1_000
@@ -100,21 +107,10 @@ class Program(Scopes):
                 return self.observed(node.id)
             case ast.Constant():
                 return frozenset({type(node.value).__name__})
-            case ast.List() | ast.ListComp():
-                return frozenset({"list"})
-            case ast.Dict() | ast.DictComp():
-                return frozenset({"dict"})
-            case ast.Set() | ast.SetComp():
-                return frozenset({"set"})
-            case ast.Tuple():
-                return frozenset({"tuple"})
-            case ast.Compare():
+            case ast.UnaryOp(op=ast.Not()):
                 return frozenset({"bool"})
-            case ast.JoinedStr():
-                return frozenset({"str"})
             case ast.UnaryOp():
-                is_not = isinstance(node.op, ast.Not)
-                return frozenset({"bool"}) if is_not else self.type_of(node.operand)
+                return self.type_of(node.operand)
             case ast.BoolOp():
                 return self.type_of(node.values[-1])
             case ast.BinOp(op=ast.Div()):
@@ -129,7 +125,7 @@ class Program(Scopes):
                 return METHOD_TYPES.get(name, frozenset())
             case ast.Subscript(slice=ast.Slice()):
                 return self.type_of(node.value)
-        return frozenset()
+        return _NODE_TYPES.get(type(node), frozenset())
 
     @cached_property
     def predicates(self) -> tuple[Function, ...]:
@@ -156,8 +152,33 @@ class Program(Scopes):
 
     @cached_property
     def hidden(self) -> frozenset[ast.AST]:
-        """Nodes that are neither edited nor copied."""
-        return hidden(self.nodes, self._is_placed)
+        """Nodes that are neither edited nor copied: docstrings, annotations, match patterns, the
+        `__name__` condition, entries of large tables, the texts of f-strings, and their values
+        whose position Python reports wrongly."""
+        found: set[ast.AST] = set()
+        for node in self.nodes:
+            if isinstance(node, ast.JoinedStr):
+                for part in node.values:
+                    found.update(ast.walk(part))
+                for part in node.values:
+                    if isinstance(part, ast.FormattedValue) and self._is_placed(part.value):
+                        found.difference_update(
+                            inner for inner in ast.walk(part.value)
+                            if not isinstance(inner, ast.JoinedStr | ast.FormattedValue)
+                        )
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                found.add(node.value)
+            for name in ("annotation", "returns"):
+                note = getattr(node, name, None)
+                if isinstance(note, ast.AST):
+                    found.update(ast.walk(note))
+            if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+                found.update(ast.walk(node.test))
+            if isinstance(node, ast.Match):
+                for case in node.cases:
+                    found.update(ast.walk(case.pattern))
+            found.update(_data(node))
+        return frozenset(found)
 
     def _is_placed(self, node: ast.expr) -> bool:
         """Whether a value in an f-string has the right position; before 3.12 not all have."""
@@ -225,38 +246,6 @@ class Program(Scopes):
         return isinstance(parent, ast.BoolOp) or (
             isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
         )
-
-
-def hidden(
-    nodes: Iterable[ast.AST], is_placed: Callable[[ast.expr], bool]
-) -> frozenset[ast.AST]:
-    """Nodes that are neither edited nor copied: docstrings, annotations, match patterns, the
-    `__name__` condition, entries of large tables, the texts of f-strings, and their values whose
-    position Python reports wrongly."""
-    found: set[ast.AST] = set()
-    for node in nodes:
-        if isinstance(node, ast.JoinedStr):
-            for part in node.values:
-                found.update(ast.walk(part))
-            for part in node.values:
-                if isinstance(part, ast.FormattedValue) and is_placed(part.value):
-                    found.difference_update(
-                        inner for inner in ast.walk(part.value)
-                        if not isinstance(inner, ast.JoinedStr | ast.FormattedValue)
-                    )
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            found.add(node.value)
-        for name in ("annotation", "returns"):
-            note = getattr(node, name, None)
-            if isinstance(note, ast.AST):
-                found.update(ast.walk(note))
-        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
-            found.update(ast.walk(node.test))
-        if isinstance(node, ast.Match):
-            for case in node.cases:
-                found.update(ast.walk(case.pattern))
-        found.update(_data(node))
-    return frozenset(found)
 
 
 def _data(node: ast.AST) -> list[ast.AST]:

@@ -170,10 +170,7 @@ def unknown_attribute(program: Program, crash: Crash) -> Iterator[Splice]:
     if match is None:
         return
     kind, name = match.groups()
-    own = [
-        one.name for one in ast.walk(program.tree) if isinstance(one, Function)
-        and isinstance(program.parents[one], ast.ClassDef)
-    ]
+    own = [one.name for one in program.defined if isinstance(program.parents[one], ast.ClassDef)]
     pool = list(dict.fromkeys((*crash.members, *own, *program.attributes)))
     close = difflib.get_close_matches(name, pool, 6, 0.4)
     if FOREIGN_METHODS.get(name) in pool:
