@@ -36,8 +36,8 @@ def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
     parent = program.parents.get(node)
     indexes = is_indexing(parent)
     for near in (value + 1, value - 1):
-        odd = near < 0 <= value and not isinstance(parent, ast.Assign)
-        yield program.replace(node, repr(near), (1.8 if indexes else 2.0) + 0.9 * odd)
+        unlikely = near < 0 <= value and not isinstance(parent, ast.Assign)
+        yield program.replace(node, repr(near), (1.8 if indexes else 2.0) + 0.9 * unlikely)
     for common in (0, 1, -1, 2, -value, 3, 10):
         far = 0.5 * (common not in (0, 1) and abs(value - common) > 10)
         yield program.replace(node, repr(common), 2.8 + far)

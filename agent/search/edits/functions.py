@@ -24,10 +24,10 @@ def missing_return(program: Program, node: Function) -> Iterator[Splice]:
         return
     cost = 2.0 if not any(isinstance(one, ast.Return) for one in ast.walk(node)) else 3.0
     indent = program.indent(node.body[0])
-    answers = [(name, cost) for name in program.variables(node.body[0])]
-    answers += [(neutral, cost + 0.6) for neutral in (*NEUTRAL[1:], "-1")]
-    for answer, dearer in answers:
-        yield program.insert_after(last, [f"return {answer}"], dearer, indent)
+    values = [(name, cost) for name in program.variables(node.body[0])]
+    values += [(neutral, cost + 0.6) for neutral in (*NEUTRAL[1:], "-1")]
+    for value, value_cost in values:
+        yield program.insert_after(last, [f"return {value}"], value_cost, indent)
 
 
 def mutable_default(program: Program, node: Function) -> Iterator[Splice]:

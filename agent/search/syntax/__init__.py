@@ -63,13 +63,9 @@ def _one_window(
             continue
         now = fault(text[: window.start] + ranked[0].text + text[window.end :])
         # Python may report a later unclosed bracket before the first error.
-        if now is None or not _is_inside(now, len(text), window):
+        if now is None or not len(text) - window.end <= now.left < len(text) - window.start:
             return window, ranked, now, spent
     return None
-
-
-def _is_inside(at: Fault, length: int, window: Window) -> bool:
-    return length - window.end <= at.left < length - window.start
 
 
 def _ranked(found: list[Repaired], window: Window, names: frozenset[str]) -> list[Repaired]:

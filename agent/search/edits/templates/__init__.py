@@ -177,31 +177,25 @@ def known(program: Program, node: ast.AST) -> Iterator[Splice]:
 
 
 def _proposed(program: Program, node: ast.AST, *, is_reported: bool) -> Iterator[Splice]:
-    for template, evidence in _triggered(program, is_reported).of(type(node)):
+    found = _triggered_for(program, is_reported, type(node))  # type: ignore[arg-type]
+    for template, evidence in found:
         yield from template.proposed(program, node, dict(evidence))
 
 
-class _Triggered:
-    """The templates that a failure triggers, by the kind of node that they handle."""
-
-    def __init__(self, program: Program, is_reported: bool) -> None:
-        self._all = [
-            (one, evidence) for one in templates() if one.is_reported == is_reported
-            if (evidence := one.evidence(program)) is not None
-        ]
-        self._of: dict[type[ast.AST], list[tuple[Template, dict[str, Bound]]]] = {}
-
-    def of(self, kind: type[ast.AST]) -> list[tuple[Template, dict[str, Bound]]]:
-        if kind not in self._of:
-            self._of[kind] = [
-                (one, evidence) for one, evidence in self._all if issubclass(kind, one.kinds)
-            ]
-        return self._of[kind]
-
-
 @lru_cache(maxsize=4)
-def _triggered(program: Program, is_reported: bool) -> _Triggered:
-    return _Triggered(program, is_reported)
+def _triggered(program: Program, is_reported: bool) -> list[tuple[Template, dict[str, Bound]]]:
+    """The templates that a failure triggers, with the holes that it fills."""
+    return [
+        (one, evidence) for one in templates() if one.is_reported == is_reported
+        if (evidence := one.evidence(program)) is not None
+    ]
+
+
+@lru_cache(maxsize=256)
+def _triggered_for(
+    program: Program, is_reported: bool, kind: type[ast.AST]
+) -> list[tuple[Template, dict[str, Bound]]]:
+    return [one for one in _triggered(program, is_reported) if issubclass(kind, one[0].kinds)]
 
 
 __all__ = ["NODES", "Template", "known", "reported", "templates"]
