@@ -214,7 +214,6 @@ def seen_here(whole: bool) -> Iterator[dict[str, Gauntlet]]:
 @LINUX
 @pytest.mark.slow
 @pytest.mark.parametrize("level", get_args(JailLevel))
-@pytest.mark.nightly
 def test_no_attack_gets_out_of_the_jail(level: str, seen_here: dict[str, Gauntlet]) -> None:
     seen = seen_here[level]
     if seen.isolation.level != level:
