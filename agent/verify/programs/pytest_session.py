@@ -61,7 +61,8 @@ def start_suite(jail: Any) -> None:
 
 
 def run_suite(jail: Any, arguments: Sequence[str], *plugins: Any) -> int:
-    options = [*without(jail.files, arguments), "-q", f"--rootdir={jail.folder}"]
+    given = [*arguments, os.environ.get("PYTEST_ADDOPTS", "")]
+    options = [*without(jail.files, given), "-q", f"--rootdir={jail.folder}"]
     return int(pytest.main([*arguments, *options], plugins=[*plugins]))
 
 

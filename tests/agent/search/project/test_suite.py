@@ -122,6 +122,18 @@ async def test_slow_plugins_are_loaded_only_for_projects_that_name_them(
     assert row.passed is bool(named)
 
 
+async def test_a_plugin_whose_option_the_environment_gives_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--hypothesis-seed=1")
+    files = {"test_a.py": "def test_a():\n    pass\n"}
+    project = Project(
+        root="/none", name="a", import_roots=("",), editable=(), environment=("PYTEST_ADDOPTS",)
+    )
+    run = await run_suite(files, project, (), open_sandbox())
+    assert (run.problems, run.rows["test_a.py::test_a"]["status"]) == ([], "passed")
+
+
 SUBTESTS = """
 import unittest
 
