@@ -15,7 +15,7 @@ run: .venv/.core
 test: .venv/.test
 	$(BIN)/python -m pytest $(SHARED_OUT) $(ARGS)
 
-# The full test suite; `test` samples corpora, sandbox levels, attacks and kills.
+# All tests; `test` leaves out `nightly` ones and samples corpora, sandbox levels and attacks.
 test-all: .venv/.test
 	$(BIN)/python -m pytest --whole $(SHARED_OUT) $(ARGS)
 

@@ -1,13 +1,14 @@
 """Measures the time of a repair in the terminal and of the page's start, each relative to a
 baseline that is measured in the same run.
 
-    python -m evaluation.bench [cli] [page]
+    python -m evaluation.bench [cli] [suite] [page]
 
 Machines are shared and noisy: read medians and ratios, not single times.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import statistics
@@ -22,6 +23,10 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
+
+from agent.core.domain import Project
+from agent.verify.project.suite_run import run_suite
+from sandbox import open_sandbox
 
 ROOT = Path(__file__).parent.parent
 REPEATS = 5
@@ -80,7 +85,30 @@ def page() -> Iterator[str]:
     yield _figure("page served", times, "minimal Gradio app", baselines)
 
 
-BENCHES: dict[str, Callable[[], Iterator[str]]] = {"cli": cli, "page": page}
+def suite() -> Iterator[str]:
+    """Times a project's suite of one test in a started jail, relative to plain pytest."""
+    files = {"test_sum.py": "def test_sum():\n    assert 1 + 1 == 2\n"}
+    project = Project(root="", name="sum", arguments=("test_sum.py",))
+
+    async def measured() -> list[float]:
+        sandbox, times = open_sandbox(), []
+        for _ in range(REPEATS + 1):
+            started = time.perf_counter()
+            run = await run_suite(files, project, (), sandbox)
+            times.append(time.perf_counter() - started)
+            if run.failing or not run.rows:
+                raise SystemExit(f"the suite does not pass: {run}")
+        return times[1:]  # the first one starts the jail
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "test_sum.py"
+        path.write_text(files[path.name], encoding="utf-8")
+        plain = [sys.executable, "-m", "pytest", "-q", f"--rootdir={folder}", str(path)]
+        baselines = [_timed(plain) for _ in range(REPEATS)]
+    yield _figure("suite of one test", asyncio.run(measured()), "plain pytest", baselines)
+
+
+BENCHES: dict[str, Callable[[], Iterator[str]]] = {"cli": cli, "suite": suite, "page": page}
 
 
 def main(names: Sequence[str]) -> int:

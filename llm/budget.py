@@ -165,7 +165,7 @@ def parse_role_caps(text: str, roles: Callable[[str], bool]) -> dict[str, Caps]:
         name, _, number = part.partition("=")
         role, _, unit = name.strip().partition(".")
         if not roles(role):
-            raise ValueError(f"{role!r} is not a role")
+            raise ValueError(f"{role!r} is not a role such as critic or debugger")
         try:
             value = float(number) if unit in ("usd", "seconds") else int(number)
         except ValueError:

@@ -139,6 +139,6 @@ def read_prices(path: Path) -> Prices:
     try:
         return Prices.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadPrices(f"The price table {path} cannot be read: {error}") from error
+        raise BadPrices(f"The price table {path} cannot be read; correct it: {error}") from error
     except ValidationError as error:
-        raise BadPrices(f"The price table {path} cannot be used: {error}") from error
+        raise BadPrices(f"The price table {path} is not valid; correct it: {error}") from error

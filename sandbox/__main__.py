@@ -212,7 +212,7 @@ def _show_gauntlet(seen: Gauntlet) -> None:
     through = sum(one.control == THROUGH for one in seen.results)
     print(
         f"attacks: {blocked} blocked, {breached} breached, {seen.count('skipped')} skipped; "
-        f"{through} got through in the naive harness"
+        f"{through} succeeded without the jail"
     )
 
 

@@ -130,7 +130,7 @@ async def _runs_beside_an_interpreter() -> list[Figure]:
         _ms("warm run, p50", warm, round(0.5 * floor / BAREST_S, 2),
             f"{PAUSE_S * 1000:g} ms between runs, so that the next worker is ready"),
         Figure("warm run, p95", sorted(warm)[int(0.95 * (len(warm) - 1))] * 1000, "ms"),
-        Figure("warm run, faster than the barest start", floor / statistics.median(warm), "x", 12,
+        Figure("warm run, speedup over starting Python", floor / statistics.median(warm), "x", 12,
                at_least=True),
     ]
 
@@ -239,7 +239,7 @@ async def _memory() -> Figure:
         held = _private_mib(process.running.server_pid)
     if not held:
         return Figure(name, None, "MiB", 1.5, note="no child of a fork server was found")
-    return Figure(name, max(held), "MiB", 1.5, note=f"the most of {len(held)}")
+    return Figure(name, max(held), "MiB", 1.5, note=f"maximum of {len(held)}")
 
 
 def _private_mib(server: int) -> list[float]:
@@ -269,7 +269,7 @@ async def _kills() -> list[Figure]:
         late.append(outcome.wall_s - wall_s)
     return [
         _ms("killed after its deadline, p50", late, 20, "all signals ignored"),
-        Figure("killed after its deadline, most", max(late) * 1000, "ms"),
+        Figure("killed after its deadline, maximum", max(late) * 1000, "ms"),
     ]
 
 

@@ -27,7 +27,7 @@ _FILTERED = (
     "open a socket", "start a process", "run a program", "signal another process",
     "trace another process", "enter a namespace",
 )
-_GUARDED = ("read a file", "list a folder", "write a file", "write beside the own folder")
+_GUARDED = ("read a file", "list a folder", "write a file", "write outside its folder")
 _APART = ("see the file system", "see the parent process")
 _OPEN = {
     "processes": (
@@ -97,7 +97,7 @@ def _layer(
         all_refused = all_refused and refused
         # A container may refuse some canaries itself, which hides the effect of this layer.
         some_differ = some_differ or (refused and differs)
-        note = "" if refused and differs else " (without the jail too)" if refused else (
+        note = "" if refused and differs else " (also without the jail)" if refused else (
             " (not refused)"
         )
         seen.append(f"{canary}: {inside or 'possible'}{note}")

@@ -69,12 +69,12 @@ class SubprocessSandbox(Sandbox):
             return f"subprocess: {limits}, a spare user for each job; {open_access}"
         return (
             f"subprocess: {limits}; {open_access}, this user's files, and signals to its "
-            "processes; a daemon that hides well may survive"
+            "processes; a hidden background process may survive"
         )
 
     async def isolation(self, coming: Job | None = None) -> Isolation:
         """The level L1: limits only."""
-        limits = Layer("limits", True, "set by the guest and by the host")
+        limits = Layer("limits", True, "set inside and outside the job")
         return Isolation("L1", (limits,), _GRANTS)
 
     @asynccontextmanager
@@ -236,7 +236,7 @@ class _Running(Conversation):
         if time.monotonic() > deadline:
             # Their user and folder are never reused.
             self._close_all()
-            self._settle(SandboxError(f"processes of a job cannot be killed: {left}"))
+            self._settle(SandboxError(f"processes of a job cannot be killed; end them: {left}"))
         else:
             self._loop.call_later(0.002, self._kill_survivors, deadline)
 
@@ -272,7 +272,7 @@ class _Running(Conversation):
     def _finish(self, trouble: BaseException | None) -> None:
         self._workspaces.take_back(self._workspace, self._has_orphans)
         if trouble is not None:
-            self._settle(SandboxError(f"the folder of a job cannot be removed: {trouble}"))
+            self._settle(SandboxError(f"a job's folder cannot be removed; remove it: {trouble}"))
         else:
             self._conclude(
                 self._status, self._cpu_s, self._output[self._stdout], self._output[self._stderr]

@@ -116,7 +116,7 @@ class Job:
 
 
 DENIAL_MEANINGS = {
-    "files": "the jail opens no file but the program's own",
+    "files": "the jail opens only the program's own files",
     "network": "the jail allows no network",
     "processes": "the jail allows no second process",
     "signals": "the jail allows no signals to other processes",

@@ -451,7 +451,8 @@ def _refuse_readers() -> None:
     set_dumpable = 4
     library = ctypes.CDLL(None, use_errno=True)
     if library.prctl(set_dumpable, 0, 0, 0, 0) != 0:
-        raise SandboxError(f"the kernel refused prctl: {os.strerror(ctypes.get_errno())}")
+        why = os.strerror(ctypes.get_errno())
+        raise SandboxError(f"the kernel refused prctl, which protects this process: {why}")
 
 
 def _mapped(path: str) -> bool:

@@ -132,6 +132,7 @@ def test_nothing_is_pushed() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_red_run_is_healed_reported_and_stays_red(project: Path, tmp_path: Path) -> None:
     before = {one: one.read_bytes() for one in project.iterdir()}
     runner = Runner(tmp_path / "runner", project, {
@@ -163,6 +164,7 @@ def test_a_red_run_is_healed_reported_and_stays_red(project: Path, tmp_path: Pat
     assert "sum(values)\n" in (project / "tally.py").read_text()
 
 
+@pytest.mark.nightly
 def test_a_suite_that_does_not_run_stands_in_the_summary(project: Path, tmp_path: Path) -> None:
     (project / "test_tally.py").write_text("import nowhere_to_be_found\n")
     runner = Runner(tmp_path / "runner", project, {})
@@ -197,6 +199,7 @@ def test_the_guide_uses_inputs_and_outputs_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("green", [True, False])
+@pytest.mark.nightly
 def test_the_hook_says_what_fails_and_edits_nothing(
     green: bool, project: Path, tmp_path: Path
 ) -> None:

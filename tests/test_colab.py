@@ -84,6 +84,7 @@ def test_where_it_is_installed_from_is_asked_for_before_anything_is_done() -> No
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_it_heals_shows_its_times_and_serves_the_page(home: Path) -> None:
     cells = ran(home)
     assert "mock" in said_by(cells, "selfheal plan")

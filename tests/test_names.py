@@ -126,6 +126,7 @@ def test_what_stands_in_the_table_is_there(cell: str) -> None:
 
 
 @pytest.mark.parametrize("number", range(3))
+@pytest.mark.nightly
 def test_an_example_prints_what_it_says(number: int, tmp_path: Path) -> None:
     assert GUIDE.count("```python") == len(EXAMPLES) == 3
     code, expected = EXAMPLES[number]

@@ -9,13 +9,16 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 from dotenv import dotenv_values
 
+from agent.core import domain
 from agent.core.settings import Settings, provider_settings, table
 from agent.interfaces import reference_docs
+from agent.interfaces.terminal import options
 from agent.iteration.models import key_names
 from app import ON_A_SPACE
 
@@ -113,6 +116,12 @@ def test_the_front_matter_names_the_installed_gradio() -> None:
     assert tuple(map(int, version.split("."))) >= tuple(
         map(int, re.search(r">=([\d.]+)", bounds)[1].split("."))  # type: ignore[index]
     )
+
+
+def test_choices_of_options_have_the_order_of_the_types() -> None:
+    """Equal `Literal` types are cached, so another order would show by what is imported first."""
+    for name in ("ProofLevel", "Integrity"):
+        assert get_args(getattr(options, name)) == get_args(getattr(domain, name))
 
 
 def test_the_documents_tables_are_what_the_program_reads() -> None:

@@ -16,6 +16,7 @@ VISITOR = "a-word-that-nobody-guesses-0123456789"
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_space_boots_without_a_secret_and_heals(tmp_path: Path) -> None:
     port = free_port()
     environment = {

@@ -8,9 +8,9 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 Origin = Literal[
     "user", "doctest", "task", "held-out", "urged", "confirmed", "spec", "contested", "adversarial"
@@ -90,6 +90,11 @@ class Value(BaseModel):
     def from_json(cls, text: str) -> Self:
         """Reads what `to_json` wrote; raises `ValueError` for any other text."""
         return cls.model_validate(json.loads(text))
+
+
+def renamed(name: str, old: str, default: Any) -> Any:
+    """A field that stored runs of the version before call `old`."""
+    return Field(default, validation_alias=AliasChoices(name, old))
 
 
 def address(text: str) -> str:
@@ -289,7 +294,7 @@ class Project(Value):
     """Folders that modules are imported from, the likeliest first; "" is the project root."""
     arguments: tuple[str, ...] = ()
     editable: tuple[str, ...] = ()
-    excluded: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = renamed("excluded", "aside", ())
     """Node ids of tests that failed before and are not to be repaired."""
     tests: tuple[str, ...] = ()
     """Node ids of its suite before the repair; a repair must not lose any of them."""
@@ -383,7 +388,7 @@ class Verdict(Value):
     """Why a pass is not `isolated`."""
     doubt: str = ""
     """Why the pass or skip is not believed; empty if it is."""
-    excluded: str = ""
+    excluded: str = renamed("excluded", "aside", "")
     """Why the test is excluded, so that its failure does not count; empty if it counts."""
     vacuous: bool = False
     """The test passes even when the program returns wrong values, so it is no evidence."""
@@ -428,7 +433,7 @@ class Report(Value):
     solution: str
     verdicts: tuple[Verdict, ...] = ()
     ending: Ending | None = None
-    wrong_file: str = ""
+    wrong_file: str = renamed("wrong_file", "astray", "")
     """The file that the tests imported instead of the program, in words; else empty."""
 
     @property
@@ -611,7 +616,7 @@ class Diagnosis(Value):
     fixable: bool = True
     cause: str
     evidence: tuple[str, ...] = ()
-    suspicious_lines: tuple[SuspiciousLine, ...] = ()
+    suspicious_lines: tuple[SuspiciousLine, ...] = renamed("suspicious_lines", "blamed", ())
     confidence: float = 0.5
     suggests: Approach | None = None
 
@@ -628,18 +633,18 @@ class Evidence(Value):
     """Changed inputs on which the repaired program raised no new error."""
     new_failures: tuple[str, ...] = ()
     """Inputs on which it raises or hangs although the original program returned a value."""
-    inconsistent: tuple[str, ...] = ()
+    inconsistent: tuple[str, ...] = renamed("inconsistent", "wavering", ())
     """Calls of the tests whose result differs when run among the changed inputs."""
     others: int = 0
     refuted: int = 0
     """Competing patches that pass the tests shown to the search and fail a held-out one."""
-    variants_tried: int = 0
+    variants_tried: int = renamed("variants_tried", "siblings", 0)
     """Variants of the repair that were tried."""
-    uncovered: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = renamed("uncovered", "unwatched", ())
     """Changed conditions of which the tests cover only one branch."""
     doubts: tuple[str, ...] = ()
     """Changed inputs that the program rejected before and accepts now, in words."""
-    inconclusive: str = ""
+    inconclusive: str = renamed("inconclusive", "unsettled", "")
     """Which of the checks above ran out of time, in words."""
     mutants: int = 0
     """Mutants of the repaired lines, without equivalent ones and the original program."""

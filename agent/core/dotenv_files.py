@@ -77,7 +77,7 @@ def _values(path: Path) -> dict[str, str]:
     try:
         return {name: value for name, value in dotenv_values(path).items() if value is not None}
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSettings(f"{path} cannot be read: {error}") from error
+        raise BadSettings(f"{path} cannot be read: {error}. Correct or remove it.") from error
 
 
 def _add(values: Mapping[str, str]) -> None:

@@ -369,7 +369,8 @@ def data_folder(settings: Settings) -> tuple[Path, str]:
             pass
     except OSError as error:
         if settings.data_dir != Path():
-            raise BadSettings(f"HEAL_DATA_DIR={folder} is not writable: {error}") from error
+            words = f"HEAL_DATA_DIR={folder} is not writable: {error}. Choose another folder."
+            raise BadSettings(words) from error
         temporary = Path(tempfile.mkdtemp(prefix="self-healing-"))
         return temporary, (
             f"{folder} is not writable ({error.strerror}). Runs and the fix memory are saved only "

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Literal, TypedDict
 
-from pydantic import Field
-
 from agent.core.domain import (
     DERIVED_ORIGINS,
     PINNING_ORIGINS,
@@ -25,6 +23,7 @@ from agent.core.domain import (
     TestCase,
     Unheld,
     Value,
+    renamed,
 )
 
 UNHELD_WORDS: dict[Unheld, str] = {
@@ -48,9 +47,9 @@ class Suite(Value):
     """A held-out test failed once and was shown; passing it proves nothing more."""
     unheld: Unheld = ""
     """Why no test could be held out although there are enough."""
-    excluded: Mapping[str, str] = Field(default_factory=dict)
+    excluded: Mapping[str, str] = renamed("excluded", "aside", {})
     """Names of excluded derived tests, and why."""
-    validated: tuple[str, ...] = ()
+    validated: tuple[str, ...] = renamed("validated", "heard", ())
     """Names of derived tests that were validated because a program failed them."""
     flaky: tuple[str, ...] = ()
     """Tests that fail only in some runs of the first program; a repair must always pass them."""
@@ -267,7 +266,7 @@ class Iteration(Value):
     better: bool = False
     refuted: bool = False
     """Its program passed the visible tests and failed another test."""
-    feedback: str = ""
+    feedback: str = renamed("feedback", "told", "")
     """The text about it for the next iteration: the change, and what was wrong with it."""
 
 

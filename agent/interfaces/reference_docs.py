@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from agent.core.settings import provider_settings, table
 from agent.interfaces.terminal.cli import app
 from agent.iteration.models import key_names
 from agent.loop.graph import diagram
+from agent.report.schema import document_schema
 from llm.provider import PROVIDERS
 
 ROOT = Path(__file__).parents[2]
@@ -159,6 +161,7 @@ def documents() -> dict[Path, str]:
         settings: marked(settings.read_text("utf-8"), "settings", settings_table()),
         steps: marked(steps.read_text("utf-8"), "graph", f"```mermaid\n{diagram()}```"),
         ROOT / "docs/reference/commands.md": commands(),
+        ROOT / "docs/reference/result.schema.json": f"{json.dumps(document_schema(), indent=1)}\n",
         ROOT / ".env.example": example(),
     }
 

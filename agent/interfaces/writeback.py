@@ -98,7 +98,7 @@ def _restore(changes: Sequence[Change], backups: Mapping[Path, Path], why: NotWr
         except OSError:
             left.append(f"{one.path} (previous version: {backups[one.path]})")
     if left:
-        raise NotWritten(f"{why} The repair was written only in part: {'; '.join(left)}") from why
+        raise NotWritten(f"{why} Some files were changed. Restore them: {'; '.join(left)}") from why
 
 
 @contextlib.contextmanager
@@ -149,7 +149,7 @@ def write_all_new(folder: Path, texts: Mapping[str, bytes], *, overwrite: bool =
     for path, text in texts.items():
         target = folder / path
         if target.resolve() != folder.resolve() / path:
-            raise NotWritten(f"{target} is reached through a symbolic link; it was not written")
+            raise NotWritten(f"{target} is behind a symbolic link. Choose a folder without links.")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

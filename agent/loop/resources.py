@@ -181,7 +181,8 @@ def uploads(
             omit_traced_runtime_info=True, tracing_mode="langsmith",
         )
     except LangSmithError as error:
-        raise BadSettings(f"LangSmith cannot be used: {error}") from error
+        words = f"LangSmith cannot be used: {error}. To run without it, unset LANGCHAIN_TRACING_V2."
+        raise BadSettings(words) from error
     return Uploads(client, environment.get("LANGCHAIN_PROJECT", "").strip() or PROJECT)
 
 

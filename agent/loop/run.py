@@ -248,7 +248,7 @@ class Run:
         """Stops driving until a user opens the run again."""
         if self.question is None:
             await self.stop()
-            self._wait_for("visitor", "no page shows this run any more; it continues from here")
+            self._wait_for("visitor", "the page of this run was closed; reopen it to continue")
 
     async def resume(self) -> None:
         """Logs what was lost with the process that drove the run, and the next steps."""

@@ -203,7 +203,8 @@ def parsed(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
         Header.model_validate_json(lines[0][1] if lines else "")
     except ValidationError as error:
         raise BadExchange(
-            f"its first line is not the header of an export of version {VERSION} or older"
+            "`memory export` did not write it, or a newer version did (its first line is not a "
+            f"header of version {VERSION} or older)"
         ) from error
     return ((number, _line(line)) for number, line in lines[1:])
 

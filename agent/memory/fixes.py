@@ -285,7 +285,9 @@ class Memory:
         lessons = {f"L{row.number}": row.number for row in self.lessons()}
         ids = [key.upper() for key in dict.fromkeys(keys)]
         if unknown := [key for key in ids if key not in fixes and key not in lessons]:
-            raise UnknownEntry(f"There is no {', '.join(unknown)} in the memory; see its list.")
+            raise UnknownEntry(
+                f"There is no {', '.join(unknown)} in the memory; `memory list` shows its ids."
+            )
         return (
             [fixes[key] for key in ids if key in fixes],
             [lessons[key] for key in ids if key in lessons],

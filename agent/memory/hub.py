@@ -112,7 +112,7 @@ def _head(api: HfApi, place: Dataset) -> str:
         api.create_repo(place.repo, repo_type="dataset", private=True, exist_ok=True)
         found = api.repo_info(place.repo, repo_type="dataset")
     if not found.sha:
-        raise HubFault(f"the Hub does not name the newest commit of {place.repo}")
+        raise HubFault(f"the Hub gave no newest commit of {place.repo}; try again")
     return found.sha
 
 
@@ -126,7 +126,10 @@ def _read(api: HfApi, place: Dataset, head: str, name: str) -> str:
                 dry_run=True,
             )
             if (planned.file_size or 0) > LARGEST_SHARED:
-                raise HubFault(f"{name} is larger than {LARGEST_SHARED:,} bytes")
+                raise HubFault(
+                    f"{name} of {place.repo} is larger than {LARGEST_SHARED:,} bytes; choose "
+                    "another HF_LESSONS_REPO"
+                )
             path = api.hf_hub_download(
                 place.repo, name, repo_type="dataset", revision=head, local_dir=folder
             )

@@ -75,7 +75,7 @@ class Plan:
         if wrong := self.tools.fault(tool, arguments or {}):
             raise BadPlan(f"step {number}: {wrong}")
         if unknown := {*needs} - {*self._steps}:
-            raise BadPlan(f"step {number} needs {min(unknown)}, which is no step before it")
+            raise BadPlan(f"step {number} needs step {min(unknown)}, which does not come before it")
         self._steps[number] = PlanStep(
             number=number, tool=tool, arguments=arguments or {}, needs=tuple(needs), what=what,
             path_from=path_from,
@@ -87,7 +87,7 @@ class Plan:
         pending = [one for one in self.steps if one.status == "pending"]
         for step in pending:
             if {self._steps[one].status for one in step.needs} & {*GONE}:
-                self.mark(step.number, "skipped", "what it needs was not done")
+                self.mark(step.number, "skipped", "a step that it needs was not done")
                 return self.ready()
         return tuple(
             step for step in pending

@@ -76,7 +76,8 @@ class Planner:
             if not clock.expired():
                 raise
             raise TimedOut(
-                f"The planner gave no plan within a run's {seconds:g} seconds."
+                f"The planner gave no plan within {seconds:g} seconds. Choose a faster model, or "
+                "set a higher HEAL_BUDGET_S."
             ) from error
 
     async def _ask_twice(self, plan: Plan, done: str) -> None:
@@ -126,8 +127,8 @@ def _arguments(text: str) -> dict[str, object]:
     try:
         found = json.loads(text or "{}")
     except ValueError as error:
-        raise BadPlan(f"arguments {text[:80]!r} are no JSON: {error}") from error
+        raise BadPlan(f"arguments {text[:80]!r} are not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise BadPlan(f"arguments {text[:80]!r} are no JSON object")
+        raise BadPlan(f"arguments {text[:80]!r} are not a JSON object")
     return found
 

@@ -77,10 +77,10 @@ def _fault(tool: str, result: ToolResult) -> str:
     if not isinstance(output, dict):
         return ""
     if tool == "run_tests" and not output.get("green"):
-        return f"not green: {result.text}"
+        return f"the tests do not pass: {result.text}"
     failed = output.get("exit_code") or output.get("timed_out") or output.get("error")
     if tool in ("shell", "execute_code") and failed:
-        return f"it failed: {result.text}"
+        return f"the command failed: {result.text}"
     return ""
 
 
@@ -112,7 +112,7 @@ async def _call(plan: Plan, step: PlanStep) -> ToolResult:
         name = _name(str(arguments["path"]))
         found = [path for path in listed if _name(path) == name]
         if len(found) != 1:
-            others = f"; {', '.join(found[:5])} are named so" if found else ""
+            others = f"; files with that name: {', '.join(found[:5])}" if found else ""
             return ToolResult(False, error=f"{MISSING}{arguments['path']}{others}")
         arguments["path"] = found[0]
     return await plan.tools.call(step.tool, arguments)

@@ -19,7 +19,7 @@ from agent.search.program import Program
 from agent.search.ranking.competing import differs, raised_exceptions
 from agent.search.variants.inputs import probes
 from agent.search.variants.recombining import observing_calls, recombined_calls
-from agent.search.variants.variants import siblings
+from agent.search.variants.variants import patch_variants
 from agent.search.wording import edit_in_words
 from sandbox.sandbox import Sandbox
 
@@ -117,7 +117,7 @@ async def _judge_others(case: ProofCase, judge: Judge, until: float) -> Evidence
 
 
 async def _judge_variants(case: ProofCase, judge: Judge) -> ProofEvidence:
-    near = siblings(case.base.text, case.repaired.text)
+    near = patch_variants(case.base.text, case.repaired.text)
     conditions = changed_conditions(case.base.text, case.repaired.text)
     sides = [(one.condition, text) for one in conditions for text in (one.always, one.never)]
     calls = (*case.changed_inputs, *observing_calls(case.repaired.text, case.names, case.codes))

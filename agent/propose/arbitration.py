@@ -48,7 +48,7 @@ from agent.target.task import PASTED
 
 MAX_RULED = 3
 """The maximum number of tests that the arbiter is asked about."""
-UNDECIDED = "the votes do not settle it"
+UNDECIDED = "the votes are inconclusive"
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
-from typing import Literal, assert_never
+from typing import Any, Literal, assert_never
 
 from agent.core import events
 from agent.core.domain import (
@@ -323,10 +323,13 @@ def document(result: Result) -> dict[str, object]:
     ending = result.report.ending if result.report is not None else None
     best, partial, rivals = result.best, result.partial, result.rivals
     return {
+        "version": VERSION,
         **{name: getattr(result, name) for name in AS_THEY_ARE},
         **{name: getattr(result, name) or None for name in OR_NULL},
         "parent": None if result.parent is None else result.parent.model_dump(mode="json"),
-        "evidence": None if result.evidence is None else result.evidence.model_dump(mode="json"),
+        "evidence": None if result.evidence is None else _with_old_names(
+            result.evidence.model_dump(mode="json")
+        ),
         "files": dict(result.files),
         "tests": _verdicts(result.report),
         "refused": list(ending.refused) if ending is not None else [],
@@ -356,12 +359,26 @@ AS_THEY_ARE = (
 """Attributes that the JSON document has under the same key."""
 OR_NULL = ("run_id", "provider", "sandbox", "level", "error")
 """The same, with null instead of an empty text."""
+VERDICT_EXCLUDES = {"name", "test", "call", "type_differs", "wall_s"}
+VERSION = 1
+"""The version of the document; it changes when a key is removed or gets another meaning."""
+OLD_NAMES = {
+    "aside": "excluded", "siblings": "variants_tried", "wavering": "inconsistent",
+    "unwatched": "uncovered", "unsettled": "inconclusive",
+}
+"""Old keys of tests and evidence; deprecated, and removed with the next version."""
 
 
 def _verdicts(report: Report | None) -> list[dict[str, object]]:
     verdicts = report.verdicts if report is not None else ()
-    left = {"name", "test", "call", "type_differs", "wall_s"}
-    return [{"id": one.name, **one.model_dump(exclude=left)} for one in verdicts]
+    return [
+        {"id": one.name, **_with_old_names(one.model_dump(exclude=VERDICT_EXCLUDES))}
+        for one in verdicts
+    ]
+
+
+def _with_old_names(value: dict[str, Any]) -> dict[str, Any]:
+    return value | {old: value[new] for old, new in OLD_NAMES.items() if new in value}
 
 
 def fold(log: Iterable[events.Stamped]) -> Result:

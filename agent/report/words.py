@@ -590,7 +590,7 @@ def doubt_words(evidence: Evidence) -> list[str]:
     """Lists the evidence against a proof above E2, one line for each item."""
     return [
         *(f"fails now, returned a value before: {call}" for call in evidence.new_failures),
-        *(f"gives another result among other calls: {call}" for call in evidence.inconsistent),
+        *(f"other result when mixed with other calls: {call}" for call in evidence.inconsistent),
         *(f"no test covers both branches of: {condition}" for condition in evidence.uncovered),
         *(f"doubtful: {doubt}" for doubt in evidence.doubts),
         *(f"no test detects: {note}" for note in evidence.survivors),

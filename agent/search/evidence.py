@@ -1,7 +1,7 @@
-"""What the variables held while the tests ran, and which conditions tell the failing runs apart.
+"""Evaluates conditions over the recorded values of variables, to tell failing from passing runs.
 
-Conditions of a program under repair are never executed here: they are read into small functions
-over plain values, and whatever is not known to be harmless is not read at all.
+Conditions of a program under repair are never executed. They are translated into functions over
+plain values; a condition that could have a side effect is not translated.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from agent.core.trees import literal_value, parse_expression
@@ -18,11 +19,11 @@ Values = Mapping[str, Any]
 """Names and plain values; `Any` because a program may hold anything."""
 Read = Callable[[Values], Any]
 PLACES = 8
-"""Moments of failing and of passing runs that are looked at for one line, each."""
+"""Number of moments of failing runs, and of passing runs, that are used for one line."""
 
 
 class Unknown(Exception):
-    """The condition is unknown for these values."""
+    """The condition cannot be evaluated for these values."""
 
 
 Vector = tuple[bool | None, ...]
@@ -30,48 +31,42 @@ Vector = tuple[bool | None, ...]
 
 
 def held(condition: str, moments: Sequence[Moment]) -> Vector:
-    """What a condition was at each moment."""
+    """The value of a condition at each moment."""
     read = reader(condition)
     if read is None:
         return (None,) * len(moments)
-    return tuple(_asked(read, moment) for moment in moments)
+    return tuple(_truth(read, moment) for moment in moments)
 
 
-def _asked(read: Read, moment: Moment) -> bool | None:
+def _truth(read: Read, moment: Moment) -> bool | None:
     try:
         return bool(read(plain(moment)))
     except (Unknown, TypeError, ValueError, ArithmeticError, LookupError):
-        return None
+        return None  # a LookupError also for a name without a plain value
 
 
 NO_USE, HARM, USE, WHOLE = 2.0, 0.2, -1.0, -1.3
-"""What it adds to a cost that a condition changes nothing where tests fail, that it changes
-something where they pass, that it tells the two apart, and that it does so at every moment."""
+"""Added to the cost of a changed condition that differs in no failing run; in a passing run too;
+in failing runs alone; and in failing runs alone at every moment."""
 
 
 def worth(before: Vector, after: Vector, moments: Sequence[Moment]) -> float:
-    """What moments say of a changed condition, as an addition to its cost."""
-    failing, passing, whole, known = False, False, True, {True: False, False: False}
+    """What a changed condition adds to the cost of its edit, judged by its values."""
+    known: dict[bool, list[bool]] = {True: [], False: []}
     for old, new, moment in zip(before, after, moments, strict=True):
-        if old is None or new is None:
-            continue
-        known[moment.passed] = True
-        if old != new:
-            passing |= moment.passed
-            failing |= not moment.passed
-        else:
-            whole &= moment.passed
+        if old is not None and new is not None:
+            known[moment.passed].append(old != new)
     if not known[False]:
         return 0.0
-    if not failing:
+    if not any(known[False]):
         return NO_USE
-    if passing:
+    if any(known[True]):
         return HARM
-    return (WHOLE if whole else USE) if known[True] else USE / 4
+    return (WHOLE if all(known[False]) else USE) if known[True] else USE / 4
 
 
 def both(first: Vector, second: Vector) -> Vector:
-    """`and`, moment by moment."""
+    """`and` at each moment."""
     return tuple(
         False if a is False or b is False else None if a is None or b is None else True
         for a, b in zip(first, second, strict=True)
@@ -79,7 +74,7 @@ def both(first: Vector, second: Vector) -> Vector:
 
 
 def either(first: Vector, second: Vector) -> Vector:
-    """`or`, moment by moment."""
+    """`or` at each moment."""
     return tuple(
         True if a or b else None if a is None or b is None else False
         for a, b in zip(first, second, strict=True)
@@ -88,7 +83,7 @@ def either(first: Vector, second: Vector) -> Vector:
 
 @lru_cache(maxsize=4_000)
 def plain(moment: Moment) -> Values:
-    """A moment's values; those that are not literals are left out."""
+    """The values of a moment that are literals."""
     values: dict[str, Any] = {}
     for name, text in moment.values:
         try:
@@ -107,7 +102,7 @@ def _literal(text: str) -> Any:
 
 
 def picked(moments: Iterable[Moment]) -> tuple[Moment, ...]:
-    """A few moments of each outcome, no two with the same values."""
+    """Up to `PLACES` moments of failing and of passing runs, each with different values."""
     kept: dict[bool, dict[tuple[tuple[str, str], ...], Moment]] = {True: {}, False: {}}
     for moment in moments:
         if len(kept[moment.passed]) < PLACES:
@@ -117,7 +112,7 @@ def picked(moments: Iterable[Moment]) -> tuple[Moment, ...]:
 
 @lru_cache(maxsize=20_000)
 def reader(text: str) -> Read | None:
-    """A condition as a function of plain values, or nothing if it may do more than look."""
+    """A condition as a function of plain values; `None` if it could have a side effect."""
     try:
         return _read(parse_expression(text))
     except (Unknown, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -129,10 +124,10 @@ def _read(node: ast.expr) -> Read:
         case ast.Constant(value=value):
             return lambda values: value
         case ast.Name(id=name):
-            return lambda values: _named(values, name)
+            return lambda values: values[name]
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            asked = _read(inner)
-            return lambda values: not asked(values)
+            operand = _read(inner)
+            return lambda values: not operand(values)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             number = _read(inner)
             return lambda values: -_number(number(values))
@@ -145,17 +140,17 @@ def _read(node: ast.expr) -> Read:
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
             first, second, act = _read(left), _read(right), _ARITHMETIC[type(op)]
             return lambda values: act(_number(first(values)), _number(second(values)))
-        case ast.Call(func=ast.Name(id=name), args=[inner], keywords=[]) if name in _LOOKS:
-            asked, look = _read(inner), _LOOKS[name]
-            return lambda values: look(asked(values))
+        case ast.Call(func=ast.Name(id=name), args=[inner], keywords=[]) if name in _FUNCTIONS:
+            argument, function = _read(inner), _FUNCTIONS[name]
+            return lambda values: function(argument(values))
         case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[], keywords=[]) if (
-            name in _TESTS
+            name in _METHODS
         ):
-            asked, method = _read(inner), _TESTS[name]
-            return lambda values: method(_text(asked(values)))
+            owner, method = _read(inner), _METHODS[name]
+            return lambda values: method(_text(owner(values)))
         case ast.Subscript(value=base, slice=place) if not isinstance(place, ast.Slice):
-            whole, index = _read(base), _read(place)
-            return lambda values: whole(values)[index(values)]
+            container, index = _read(base), _read(place)
+            return lambda values: container(values)[index(values)]
     raise Unknown
 
 
@@ -163,18 +158,10 @@ def _comparison(reads: list[Read], ops: list[ast.cmpop]) -> Read:
     acts = [_COMPARISONS[type(op)] for op in ops]
 
     def compared(values: Values) -> bool:
-        found = [read(values) for read in reads]
-        return all(
-            act(a, b) for act, a, b in zip(acts, found, found[1:], strict=False)
-        )
+        operands = [read(values) for read in reads]
+        return all(act(a, b) for act, (a, b) in zip(acts, pairwise(operands), strict=True))
 
     return compared
-
-
-def _named(values: Values, name: str) -> Any:
-    if name not in values:
-        raise Unknown
-    return values[name]
 
 
 def _number(value: Any) -> Any:
@@ -199,11 +186,11 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
     ast.Is: lambda a, b: a is b, ast.IsNot: lambda a, b: a is not b,
 }
-_LOOKS: dict[str, Callable[[Any], Any]] = {
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "len": len, "abs": abs, "sum": sum, "max": max, "min": min, "any": any, "all": all,
     "set": set, "sorted": sorted, "bool": bool,
 }
-_TESTS: dict[str, Callable[[str], bool]] = {
+_METHODS: dict[str, Callable[[str], bool]] = {
     "isdigit": str.isdigit, "isalpha": str.isalpha, "isupper": str.isupper,
     "islower": str.islower, "isspace": str.isspace, "isalnum": str.isalnum,
 }

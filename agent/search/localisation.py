@@ -1,4 +1,4 @@
-"""Where the fault may be: how suspicious each line is, and all single edits of a text by that."""
+"""Fault localisation: the suspicion of each line, and the single edits of a text ordered by it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from agent.search.values import Crash, Trace
 T = TypeVar("T")
 
 WRONG_ANSWERS = frozenset({"AssertionError", ""})
-_AT_THE_DOOR = frozenset({"NameError", "AttributeError", "ImportError", "TypeError"})
+_INTERFACE_ERRORS = frozenset({"NameError", "AttributeError", "ImportError", "TypeError"})
 _LOADED = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass,
 )
 UNTESTED = {"function": 3.0, "method": 3.0}
-"""What these operators cost more where no test could tell their edits from a repair."""
+"""Added to the costs of these operators in a program without tests."""
 
 
 def ochiai(trace: Trace) -> dict[int, float]:
-    """Suspicion of each line that ran, 0 to 1, the most suspicious being 1.
+    """The suspicion of each line that ran, scaled so that the highest is 1.
 
     Ochiai, Abreu et al., "On the Accuracy of Spectrum-based Fault Localization", 2007.
     """
@@ -40,35 +40,36 @@ def ochiai(trace: Trace) -> dict[int, float]:
         failed = sum(line in test.covered for test in failing)
         passed = sum(line in test.covered for test in trace.tests if test.passed)
         raw[line] = failed / math.sqrt(len(failing) * (failed + passed)) if failed else 0.0
-    most = max(raw.values(), default=0.0)
-    return {line: value / most for line, value in raw.items()} if most else {}
+    highest = max(raw.values(), default=0.0)
+    return {line: value / highest for line, value in raw.items()} if highest else {}
 
 
 def crash_of(trace: Trace) -> Crash | None:
-    """The first failing test's exception, if it was the program's own and no wrong answer."""
-    for test in trace.tests:
+    """The first exception of a failing test that the program raised and that is no failed assert.
+
+    If there is none, the first one that shows a mismatch between the tests and the program's names.
+    """
+    failing = [test for test in trace.tests if not test.passed]
+    for test in failing:
         own = test.line is not None or test.exception == "TimeoutError"
-        if not test.passed and own and test.exception not in WRONG_ANSWERS:
-            return Crash(
-                test.exception, test.message, test.line, test.members, test.values
-            )
-    # A name or a call of the tests that the program does not answer has no line in it.
-    for test in trace.tests:
-        if not test.passed and test.exception in _AT_THE_DOOR:
+        if own and test.exception not in WRONG_ANSWERS:
+            return Crash(test.exception, test.message, test.line, test.members, test.values)
+    for test in failing:
+        if test.exception in _INTERFACE_ERRORS:
             return Crash(test.exception, test.message, None, test.members)
     return None
 
 
 def suspicious_lines(trace: Trace, text: str, most: int = 5) -> tuple[SuspiciousLine, ...]:
-    """The most suspicious lines, with the values seen where the first failing test went wrong."""
+    """The most suspicious lines, with the variables where the first failing test went wrong."""
     suspicion = ochiai(trace)
     lines = text.splitlines()
     failing = [test for test in trace.tests if not test.passed]
     raising = failing[0].line if failing else None
-    headers = _headers(text)
+    declarations = _declarations(text)
     ranked = sorted(
         suspicion,
-        key=lambda line: (line != raising, line in headers, -suspicion[line], line),
+        key=lambda line: (line != raising, line in declarations, -suspicion[line], line),
     )
     found = []
     for line in ranked[:most]:
@@ -83,13 +84,11 @@ def suspicious_lines(trace: Trace, text: str, most: int = 5) -> tuple[Suspicious
     return tuple(found)
 
 
-def _headers(text: str) -> frozenset[int]:
-    """Lines that every test runs when the module is loaded, and that compute nothing: where a
-    definition begins, imports and docstrings."""
-    nodes = readable_nodes(text)
+def _declarations(text: str) -> frozenset[int]:
+    """First lines of definitions, imports and docstrings: importing the module runs them."""
     return frozenset(
         node.lineno
-        for node in nodes
+        for node in readable_nodes(text)
         if isinstance(node, _LOADED)
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     )
@@ -97,7 +96,7 @@ def _headers(text: str) -> frozenset[int]:
 
 @dataclass(frozen=True)
 class Localized:
-    """A text and what its watched runs recorded."""
+    """A text and what its traced runs recorded."""
 
     program: Program
     suspicion: Mapping[int, float]
@@ -105,22 +104,22 @@ class Localized:
     closed: tuple[Function, ...]
     """Functions that no failing test entered."""
 
-    def edits(self, state: SearchState, within: ast.AST | None = None) -> Drawn[Edit]:
+    def edits(self, state: SearchState, within: ast.AST | None = None) -> CachedIterable[Edit]:
         """Single edits, cheapest first: those outside of closed functions, or `within` one."""
         found = drawn_edits(
             self.program, self.suspicion, self.protected, within=within,
             closed=frozenset() if within else frozenset(self.closed), over=state.budget.over,
         )
         if state.facts.tests:
-            return Drawn(found)
-        dearer = (
+            return CachedIterable(found)
+        untested = (
             replace(edit, cost=edit.cost + UNTESTED.get(edit.operator, 0.0)) for edit in found
         )
-        return Drawn(sorted(dearer, key=lambda edit: edit.cost))
+        return CachedIterable(sorted(untested, key=lambda edit: edit.cost))
 
 
-class Drawn(Iterable[T]):
-    """What an iterator gives, drawn once and as far as somebody has asked."""
+class CachedIterable(Iterable[T]):
+    """The items of an iterator, which is advanced only as far as needed, and only once."""
 
     def __init__(self, source: Iterable[T]) -> None:
         self._source = iter(source)
@@ -139,12 +138,12 @@ class Drawn(Iterable[T]):
 
     @property
     def count(self) -> int:
-        """How many were drawn until now."""
+        """The number of items taken from the source so far."""
         return len(self._known)
 
 
 def localized(state: SearchState, text: str, trace: Trace) -> Localized:
-    """Raises `SyntaxError`, `ValueError` or `RecursionError` where the text does not parse."""
+    """Localises faults in a text; raises what `ast.parse` raises."""
     program = Program(
         text, types=trace.types, crash=crash_of(trace), moments=trace.moments,
         words=state.facts.words, beside=state.facts.beside, together=trace.together,
@@ -159,7 +158,7 @@ def localized(state: SearchState, text: str, trace: Trace) -> Localized:
 def _shifted(
     protected: tuple[tuple[int, int], ...], source: str, text: str
 ) -> tuple[tuple[int, int], ...]:
-    """Protected lines of the source where they stand after an edit."""
+    """The protected lines of the source by their numbers after an edit."""
     if not protected:
         return ()
     old, new = source.splitlines(), text.splitlines()

@@ -1,8 +1,7 @@
-"""Names that do not exist, and mistakes that the exception reports, repaired one after another.
+"""Repairs missing names, and mistakes that the exception reports, one after another.
 
-They are wrong whatever else is wrong, and nothing behind them is seen before they are repaired. Two
-of them, or one and another fault, are two edits for a search that goes by tests; here each is a
-step of its own, and the text in which none is left is one more to search from.
+They hide all faults behind them. Several of them would be several edits for the search; here each
+is repaired by itself, and the resulting text is a further base of the search.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from agent.search.edits.crashes import crash
 from agent.search.edits.templates import reported
 from agent.search.localisation import WRONG_ANSWERS, crash_of
 from agent.search.program import Program, Splice, spliced
-from agent.search.state import SearchState, examined, note
+from agent.search.state import SearchState, examined, record
 from agent.search.values import Answer, Candidate, Crash, Question, Screen, Screened, Trace
 
 MISSING = frozenset({"NameError", "AttributeError", "ImportError", "ModuleNotFoundError"})
@@ -24,25 +23,23 @@ MAX_STEPS = 8
 GUESSES = 12
 """Edits of one missing name that are tried."""
 STEP = 1.0
-"""What a step adds to the cost of its edit, which may be a little below zero."""
+"""Added to the cost of each edit, which may be slightly negative."""
 
 
 def repaired_names(
     state: SearchState, base: Candidate, trace: Trace
 ) -> Generator[Question, Answer, Candidate | None]:
-    """A text that comes further than its base, since names that it lacks were found; `None`
-    where no name is missing or none was found. `trace` is of the base.
+    """A text that gets further than `base`, which has the `trace`; `None` if none was found.
 
-    One that passes every test after several steps is plausible. After one step it is an edit like
-    any other, and left to the search, which knows others.
+    A text that passes every test after several edits is recorded as plausible. After one edit it is
+    left to the search, which also tries the other single edits.
     """
-    found: Candidate | None = None
-    at = base
+    current = base
     for step in range(MAX_STEPS):
-        ended = crash_of(trace)
-        if ended is None or state.spent:
+        crashed = crash_of(trace)
+        if crashed is None or state.spent:
             break
-        guesses = _guesses(at, trace, ended)
+        guesses = _guesses(current, trace, crashed)
         if not guesses:
             break
         texts = tuple(one.text for one, _ in guesses)
@@ -52,28 +49,27 @@ def repaired_names(
         further = [
             (-answer.score, one.cost, one.text, one, edit, answer)
             for (one, edit), answer in zip(guesses, answers, strict=True)
-            if answer is not None and _is_further(answer, one.text, ended, at.text)
+            if answer is not None and _is_further(answer, one.text, crashed, current.text)
         ]
         if not further:
             break
-        *_, at, edit, answer = min(further, key=lambda one: one[:3])
-        found = at
+        *_, current, edit, answer = min(further, key=lambda one: one[:3])
         if answer.ended == "ok":
             if step:
-                note(state, at, edit, answer)
+                record(state, current, edit, answer)
             break
-        trace = yield from examined(state, at.text)
-    return found
+        trace = yield from examined(state, current.text)
+    return None if current is base else current
 
 
-def _guesses(at: Candidate, trace: Trace, ended: Crash) -> list[tuple[Candidate, Edit]]:
-    """The likeliest texts in which a missing name is another, or exists."""
+def _guesses(base: Candidate, trace: Trace, crashed: Crash) -> list[tuple[Candidate, Edit]]:
+    """The likeliest texts in which a missing name is replaced or defined."""
     try:
-        program = Program(at.text, types=trace.types, crash=ended, moments=trace.moments)
+        program = Program(base.text, types=trace.types, crash=crashed, moments=trace.moments)
     except (SyntaxError, ValueError, RecursionError):
         return []
     splices = [(one, REPORTED) for one in reported(program, program.tree)]
-    if ended.exception in MISSING:
+    if crashed.exception in MISSING:
         splices += sorted(
             ((one, OPERATOR) for one in crash(program, program.tree)),
             key=lambda one: (one[0].cost, one[0].start, one[0].text),
@@ -82,24 +78,24 @@ def _guesses(at: Candidate, trace: Trace, ended: Crash) -> list[tuple[Candidate,
     for splice, operator in splices:
         if len(texts) < GUESSES:
             texts.setdefault(spliced(program.data, [splice]), (splice, operator))
-    texts.pop(at.text, None)
+    texts.pop(base.text, None)
     return [
-        (Candidate(text, cost, (*at.operators, operator)), Edit(splice, operator, cost))
+        (Candidate(text, cost, (*base.operators, operator)), Edit(splice, operator, cost))
         for text, (splice, operator) in texts.items()
-        for cost in [at.cost + STEP + splice.cost]
+        for cost in [base.cost + STEP + splice.cost]
     ]
 
 
-def _is_further(answer: Screened, text: str, ended: Crash, before: str) -> bool:
-    """Whether a candidate ended elsewhere than the text before, or for want of another name."""
+def _is_further(answer: Screened, text: str, crashed: Crash, before: str) -> bool:
+    """Whether a candidate failed at another place than the text before, or lacked another name."""
     if answer.ended not in ("ok", "failed"):
         return False
     if answer.score or answer.exception in WRONG_ANSWERS:
         return True
-    if answer.line != ended.line and _line(text, answer.line) != _line(before, ended.line):
+    if answer.line != crashed.line and _line(text, answer.line) != _line(before, crashed.line):
         return True
-    missing = re.findall(r"'(\w+)'", ended.message)[-1:]
-    return ended.exception in MISSING and answer.exception in MISSING and (
+    missing = re.findall(r"'(\w+)'", crashed.message)[-1:]
+    return crashed.exception in MISSING and answer.exception in MISSING and (
         f"'{''.join(missing)}'" not in answer.message
     )
 

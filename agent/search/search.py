@@ -2,19 +2,18 @@
 
 A generator: it yields questions, is sent their answers, and returns its findings.
 
-    text does not compile    syntax edits until it does, then go on with the best of them
-    examine the base         suspicion of each line, the crash, the types of the variables
-    missing names            each as the exception names it
+    syntax                   syntax edits until the text compiles; the best results are the bases
+    trace the base           suspicion of each line, the crash, the types of the variables
+    missing names            one after another, as the exceptions report them
     cheap single edits       cheapest first, until some pass every test
-    all stages again         on the text in which no name is missing, where one was
-    a beam                   edits after which a failing test passes, or fails nearer to passing,
-                             each with a second edit; by cost among them the dearer single edits
+    all stages again         on the text with all missing names repaired, if there is one
+    a beam                   partial fixes with a second edit, by cost among the other single edits
                              and pairs of two cheap ones; then the best of those with a third
     the rest                 single edits in functions that no failing test entered; before the
-                             beam where a test was cut off and may have got further
+                             beam if a test timed out, since it may have entered them later
 
-Whenever a stage finds something it is offered; if nothing of it is accepted the search
-goes on. Within its budget the result depends on the input alone.
+What a stage finds is offered; if nothing of it is accepted, the search continues. Within its budget
+the result depends on its input only.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from itertools import islice, takewhile
 from agent.core.trees import is_legible, parse
 from agent.search.confidence.features import Situation
 from agent.search.confidence.model import estimated
-from agent.search.localisation import WRONG_ANSWERS, Drawn, localized
+from agent.search.localisation import WRONG_ANSWERS, CachedIterable, localized
 from agent.search.missing import repaired_names
 from agent.search.program import Function, Program
 from agent.search.ranking.rank import ranked
-from agent.search.state import KEPT, Partial, SearchState, Steps, examined, measured
+from agent.search.state import KEPT, Partial, SearchState, Steps, check_base, examined
 from agent.search.syntax import compiles, repaired
 from agent.search.trials import (
     BEAM,
@@ -40,12 +39,12 @@ from agent.search.trials import (
     PATIENCE,
     SLOW,
     SLOWEST,
-    again,
-    again_promising,
     cheap_pairs,
     edited,
-    grown,
-    screened,
+    extensions,
+    retry,
+    retry_promising,
+    screen,
     seeds_of,
 )
 from agent.search.values import (
@@ -66,39 +65,32 @@ from agent.search.variants.inputs import probes
 from agent.search.variants.recombining import observing_calls, recombined_calls
 
 SPLIT = 4.0
-"""Single edits up to this cost come before the beam, dearer ones among it."""
+"""Single edits up to this cost are tried before the beam, all others in it."""
 PROBE_STEPS, LEAST_PROBES = 100_000, 12
-"""Steps that all calls of one candidate beyond the tests may take, and calls made all the same."""
+"""Steps of all probing calls of one candidate, and the number of calls made even beyond them."""
 SYNTAX_BASES = 3
 
 
 def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Answer, Findings]:
-    """Searches for texts that pass every test; see the module for the questions it asks."""
+    """Searches for texts that pass every test; the module's docstring lists the stages."""
     state = SearchState(source, facts, budget)
     bases = [Candidate(source, 0.0, ())]
     if not compiles(source):
-        bases = yield from _mend(state)
+        bases = yield from _repair_syntax(state)
         if state.accepted or not bases:
             return state.findings()
     for base in bases:
         yield from _repair(state, base)
-        if state.accepted or state.spent:
+        if state.is_over:
             break
     return state.findings()
 
 
-def _onwards(state: SearchState, base: Candidate) -> Steps:
-    """All stages on a text that lies between the base under repair and its repair."""
-    before = state.failing, state.passing, state.base
-    yield from _repair(state, base, is_between=True)
-    state.failing, state.passing, state.base = before
-
-
-def _repair(state: SearchState, base: Candidate, is_between: bool = False) -> Steps:
-    """All stages on one base text."""
+def _repair(state: SearchState, base: Candidate, is_intermediate: bool = False) -> Steps:
+    """All stages after the syntax on one base text; `is_intermediate` after repairs of names."""
     trace = yield from examined(state, base.text)
     if trace.tests and not trace.failing:
-        return  # nothing fails here, so nothing could be seen to get better
+        return  # no test could show progress
     try:
         known = localized(state, base.text, trace)
     except (SyntaxError, ValueError, RecursionError):
@@ -111,71 +103,68 @@ def _repair(state: SearchState, base: Candidate, is_between: bool = False) -> St
     program = known.program
     if not state.facts.tests and _is_deliberate(program, trace):
         return
-    between = None if is_between else (yield from repaired_names(state, base, trace))
-    yield from offered(state)
+    named = None if is_intermediate else (yield from repaired_names(state, base, trace))
+    yield from _offer(state)
     if state.accepted:
         return
     edits = known.edits(state)
-    yield from measured(state, base)
+    yield from check_base(state, base)
     cheap = takewhile(lambda edit: edit.cost <= SPLIT, edits)
     rest = (
         edited(program, base, edit)
         for function in known.closed
         for edit in known.edits(state, within=function)
     )
-    yield from screened(
+    yield from screen(
         state, (edited(program, base, edit) for edit in cheap), state.budget.candidates
     )
-    yield from again_promising(state)
-    # The last one drawn may not have been tried.
-    dearer = islice(edits, max(0, edits.count - 1), None)
-    singles = Drawn(edited(program, base, edit) for edit in dearer)
+    yield from retry_promising(state)
+    # The last edit taken from the iterable may not have been tried.
+    others = islice(edits, max(0, edits.count - 1), None)
+    singles = CachedIterable(edited(program, base, edit) for edit in others)
     if state.fresh:
-        yield from screened(state, singles, state.budget.candidates)
-    yield from offered(state)
-    if state.accepted or state.spent:
+        yield from screen(state, singles, state.budget.candidates)
+    if (yield from _offer(state)):
         return
     ends = [test.exception for place, test in enumerate(trace.tests) if place in state.failing]
-    untold = 2 * sum(exception not in WRONG_ANSWERS for exception in ends) > len(state.failing)
-    if untold:
-        # The base tells nothing of how long a healthy run takes: long runs may be right.
-        yield from again(state, ((SLOW, PATIENCE),))
-        yield from offered(state)
-        if state.accepted or state.spent:
+    mostly_crashes = 2 * sum(one not in WRONG_ANSWERS for one in ends) > len(state.failing)
+    if mostly_crashes:
+        # The base does not show how long a correct run takes, so slow candidates may be correct.
+        yield from retry(state, ((SLOW, PATIENCE),))
+        if (yield from _offer(state)):
             return
     if "TimeoutError" in ends:
-        yield from screened(state, rest, state.budget.candidates)
-        yield from offered(state)
-        if state.accepted or state.spent:
+        yield from screen(state, rest, state.budget.candidates)
+        if (yield from _offer(state)):
             return
-    if between is not None:
-        yield from _onwards(state, between)
-        if state.accepted or state.spent:
+    if named is not None:
+        before = state.failing, state.passing, state.base
+        yield from _repair(state, named, is_intermediate=True)
+        state.failing, state.passing, state.base = before
+        if state.is_over:
             return
     further = [*singles, *cheap_pairs(program, base, edits)]
     for most, each in BEAM:
         seeds = seeds_of(state, most)
-        state.grown.update(seed.candidate.text for seed in seeds)
-        for place, seed in enumerate(seeds):
-            further += yield from grown(state, seed, place, each)
+        state.extended.update(seed.candidate.text for seed in seeds)
+        for rank, seed in enumerate(seeds):
+            further += yield from extensions(state, seed, rank, each)
         further.sort(key=lambda planned: planned.cost)
         limit = min(state.budget.candidates, state.tried + state.budget.pairs)
-        yield from screened(state, further, limit)
-        yield from again_promising(state)
-        yield from offered(state)
-        if state.accepted or state.spent:
+        yield from screen(state, further, limit)
+        yield from retry_promising(state)
+        if (yield from _offer(state)):
             return
         further = []
-    yield from screened(state, rest, state.budget.candidates)
-    yield from offered(state)
-    if not state.accepted and not state.spent:
-        rounds = ((SLOW, PATIENCE), *([(SLOWEST, LONG_PATIENCE)] if untold else []))
-        yield from again(state, rounds, is_last=True)
-        yield from offered(state)
+    yield from screen(state, rest, state.budget.candidates)
+    if not (yield from _offer(state)):
+        attempts = ((SLOW, PATIENCE), *([(SLOWEST, LONG_PATIENCE)] if mostly_crashes else []))
+        yield from retry(state, attempts, is_last=True)
+        yield from _offer(state)
 
 
 def _reached(program: Program, trace: Trace) -> frozenset[int]:
-    """Lines that ran to their end: one that raised did so only if it is in a loop."""
+    """Lines that ran to their end; a line that raised did so before only if it is in a loop."""
     looped = {
         line for node in program.nodes if isinstance(node, ast.For | ast.While)
         for line in range(node.lineno, (node.end_lineno or 0) + 1)
@@ -188,22 +177,20 @@ def _reached(program: Program, trace: Trace) -> frozenset[int]:
 
 def _is_deliberate(program: Program, trace: Trace) -> bool:
     """Whether a program without tests ends by a `raise` or an `assert` of its own."""
-    lines = {test.line for test in trace.tests if not test.passed}
+    lines = [test.line for test in trace.tests if not test.passed and test.line is not None]
     return any(
         node.lineno <= line <= (node.end_lineno or node.lineno)
-        for node in ast.walk(program.tree)
-        if isinstance(node, ast.Raise | ast.Assert)
+        for node in ast.walk(program.tree) if isinstance(node, ast.Raise | ast.Assert)
         for line in lines
-        if line is not None
     )
 
 
-def _mend(state: SearchState) -> Generator[Question, Answer, list[Candidate]]:
-    """Texts that compile; those that pass everything are offered, the best go on as bases."""
+def _repair_syntax(state: SearchState) -> Generator[Question, Answer, list[Candidate]]:
+    """Offers the repairs of the syntax that pass every test; returns the best others."""
     texts = repaired(state.source, state.budget.syntax)
     found = [Candidate(text, cost, (SYNTAX,)) for cost, text in texts if is_legible(text)]
     answers = yield Screen(tuple(one.text for one in found), "full", state.progress())
-    scored: list[tuple[int, Candidate]] = []
+    failing: list[Candidate] = []
     assert isinstance(answers, tuple)
     for candidate, answer in zip(found, answers, strict=True):
         state.seen.add(hash(candidate.text))
@@ -211,27 +198,25 @@ def _mend(state: SearchState) -> Generator[Question, Answer, list[Candidate]]:
             continue
         state.tried += 1
         state.total = max(state.total, len(answer.passed))
-        checked = Candidate(
-            candidate.text, candidate.cost, (SYNTAX,), "", answer.score, answer.types
-        )
+        checked = replace(candidate, passed=answer.score, types=answer.types)
         if answer.ended == "ok":
             state.plausible[checked.text] = checked
         else:
-            state.partials.append(Partial(checked, answer.score, answer.did, 0, SYNTAX))
-            scored.append((answer.score, checked))
-    yield from offered(state)
-    scored.sort(key=lambda one: (-one[0], one[1].cost))
-    return [candidate for _, candidate in scored[:SYNTAX_BASES]]
+            state.partials.append(Partial(checked, answer.score, answer.behaviour, 0, SYNTAX))
+            failing.append(checked)
+    yield from _offer(state)
+    return sorted(failing, key=lambda one: (-one.passed, one.cost))[:SYNTAX_BASES]
 
 
-def offered(state: SearchState) -> Steps:
-    """Shows what is plausible and was not shown before, once it is known how it behaves."""
+def _offer(state: SearchState) -> Generator[Question, Answer, bool]:
+    """Probes and offers the plausible candidates that are new; returns whether the search is over.
+    """
     kept = ranked(state.fresh)[:KEPT]
     if not kept:
-        return
+        return state.is_over
     calls = _calls(state, kept[0].text)
     if calls:
-        # Calls that the likeliest candidate does not end would hold up all others.
+        # Calls that do not end with the likeliest candidate would slow down all probes.
         answer = yield Probe((kept[0].text,), calls, state.progress())
         assert isinstance(answer, Probed)
         calls = quick_calls(calls, answer)
@@ -244,19 +229,16 @@ def offered(state: SearchState) -> Steps:
             replace(one, answers=row or ()) for one, row in zip(kept, rows, strict=True)
         )
         state.calls, state.base_answers = calls, base or ()
-    kept = estimated(kept, _situation(state))
+    kept = estimated(kept, Situation(state.source, state.facts.tests, state.base_answers))
     state.plausible.update({one.text: one for one in kept})
     accepted = yield Offer(state.findings(kept))
     state.offered.update(one.text for one in kept)
     state.accepted = accepted is True
-
-
-def _situation(state: SearchState) -> Situation:
-    return Situation(state.source, state.facts.tests, state.base_answers)
+    return state.is_over
 
 
 def _calls(state: SearchState, text: str) -> tuple[str, ...]:
-    """Calls beyond the tests'; where these only use objects, what may be done with them."""
+    """Calls beyond the tests'; if these only use objects, calls of the objects' methods."""
     names, tests = _names(state.source), state.facts.tests
     plain = probes(names, tests)
     if not plain:
@@ -265,7 +247,7 @@ def _calls(state: SearchState, text: str) -> tuple[str, ...]:
 
 
 def quick_calls(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:
-    """The calls that one candidate ended, the quickest as far as all together stay bounded."""
+    """The calls that end with the one candidate of `pilot`, the fastest within `PROBE_STEPS`."""
     row = pilot.rows[0]
     if row is None:
         return ()

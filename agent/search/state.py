@@ -1,4 +1,4 @@
-"""What a search has seen so far, and what it has to show for it."""
+"""The state of a search, and the findings made of it."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from agent.search.wording import edit_in_words
 Steps = Generator[Question, Answer, None]
 
 ADVANCE = 0.08
-"""How much nearer the failing tests must come to passing, in tests, for a partial fix."""
+"""The least progress of a partial fix, in tests."""
 KEPT_BONUS, BROKEN = 0.5, 1.0
-"""What passing tests that stay so, or do not, add to a partial fix's score."""
+"""Added to a partial fix's score if it breaks no passing test, and subtracted if it breaks one."""
 KEPT = 60
-"""Plausible candidates that are shown at once."""
+"""Most plausible candidates in one report of the findings."""
 
 
 @dataclass
 class Partial:
-    """A candidate that comes further than its base, and how it came to be."""
+    """A partial fix: a candidate that gets further than its base."""
 
     candidate: Candidate
     score: float
-    """Tests passed and parts of tests gained, less what it breaks."""
-    did: str
+    """The progress of the failing tests, in tests, less what it breaks."""
+    behaviour: str
     line: int
     operator: str
-    """Of its last edit; `SYNTAX` where it is one of many that mend a text."""
+    """The operator of its last edit; `SYNTAX` for a repair of the syntax."""
 
 
 class Slow(NamedTuple):
-    """A candidate that did not end, and how many times the usual steps it was given."""
+    """A candidate that exceeded its steps, and the factor by which these were raised."""
 
     candidate: Candidate
     edit: Edit
@@ -56,7 +56,7 @@ class Slow(NamedTuple):
 
 @dataclass
 class SearchState:
-    """What the search has seen so far."""
+    """What a search has found so far."""
 
     source: str
     facts: Facts
@@ -64,23 +64,23 @@ class SearchState:
     tried: int = 0
     accepted: bool = False
     seen: set[int] = field(default_factory=set)
-    """Hashes of the texts that were tried, which together may be long."""
+    """Hashes of the texts that were tried; the texts would need much memory."""
     plausible: dict[str, Candidate] = field(default_factory=dict)
     slow: list[Slow] = field(default_factory=list)
-    """Candidates that did not end within their steps, and may not be endless."""
-    waited: float = 0.0
-    """How many times the usual steps were given, all in all, to candidates that are tried again."""
+    """Candidates that exceeded their steps and may end with more."""
+    retry_patience: float = 0.0
+    """The sum of the factors by which the steps of repeated candidates were raised."""
     offered: set[str] = field(default_factory=set)
     partials: list[Partial] = field(default_factory=list)
-    grown: set[str] = field(default_factory=set)
+    extended: set[str] = field(default_factory=set)
     """Partial fixes that were tried with a further edit."""
     patience: float = 1.0
-    """How many times the usual steps a candidate is given."""
+    """The factor by which the steps of each candidate are raised."""
     base: Screened = field(default_factory=lambda: Screened((), "lost"))
-    """How the text that is now under repair does."""
+    """The pre-check of the text under repair."""
     failing: frozenset[int] = frozenset()
     passing: frozenset[int] = frozenset()
-    """The tests of that text, by their places."""
+    """The indices of the tests that fail, and pass, with that text."""
     base_passed: int = 0
     total: int = 0
     reached: frozenset[int] = frozenset()
@@ -97,22 +97,24 @@ class SearchState:
     def spent(self) -> bool:
         return self.tried >= self.budget.candidates
 
+    @property
+    def is_over(self) -> bool:
+        return self.accepted or self.spent
+
     def findings(self, shown: Iterable[Candidate] | None = None) -> Findings:
-        """All that was found, or some plausible ones of it, best first, with notes in words."""
-        plausible = self.plausible.values() if shown is None else shown
-        partial = self._best()
-        return Findings(
-            plausible=tuple(self._told(one) for one in ranked(plausible)[:KEPT]),
+        """The findings with described edits; of the plausible candidates all or those `shown`."""
+        plausible = ranked(self.plausible.values() if shown is None else shown)[:KEPT]
+        found = self.progress()
+        return replace(
+            found,
+            plausible=tuple(map(self._described, plausible)),
             calls=self.calls,
             base_answers=self.base_answers,
-            partial=None if partial is None else self._told(partial),
-            tried=self.tried,
-            base_passed=self.base_passed,
-            total=self.total,
+            partial=found.partial and self._described(found.partial),
         )
 
     def progress(self) -> Findings:
-        """The findings without words, for questions that nobody may read."""
+        """The findings without descriptions, unranked; cheap enough for every question."""
         return Findings(
             plausible=tuple(self.plausible.values())[:KEPT],
             partial=self._best(),
@@ -122,7 +124,7 @@ class SearchState:
         )
 
     def _best(self) -> Candidate | None:
-        """The partial fix that passes most tests, if those are more than the base passes."""
+        """The partial fix that passes the most tests, if it passes more than the base."""
         best = max(
             (one.candidate for one in self.partials),
             key=lambda one: (one.passed, -one.cost),
@@ -130,16 +132,12 @@ class SearchState:
         )
         return best if best is not None and best.passed > self.base_passed else None
 
-    def _told(self, candidate: Candidate) -> Candidate:
+    def _described(self, candidate: Candidate) -> Candidate:
         return replace(candidate, note=edit_in_words(self.source, candidate.text))
 
 
-def note(
-    state: SearchState,
-    candidate: Candidate,
-    edit: Edit,
-    answer: Screened,
-) -> None:
+def record(state: SearchState, candidate: Candidate, edit: Edit, answer: Screened) -> None:
+    """Records a pre-checked candidate as plausible, slow or a partial fix, or discards it."""
     checked = replace(candidate, passed=answer.score, types=answer.types, tried=state.tried)
     if answer.ended == "ok":
         blind = blindness(state.source, checked.text, state.facts.tests)
@@ -152,27 +150,27 @@ def note(
         return
     if answer.ended == "timeout":
         state.slow.append(Slow(checked, edit, state.patience))
-    if answer.did and answer.did == state.base.did:
+    if answer.behaviour and answer.behaviour == state.base.behaviour:
         return
-    told_of = range(len(answer.passed))
-    gained = sum(1 for index in told_of if index in state.failing and answer.passed[index])
+    passed = dict(enumerate(answer.passed))
     score = answer.progress(state.base, sorted(state.failing))
-    if gained or score >= ADVANCE:
-        marks = [answer.passed[index] for index in told_of if index in state.passing]
-        score += KEPT_BONUS * all(marks) - BROKEN * (False in marks)
+    if any(mark and index in state.failing for index, mark in passed.items()) or score >= ADVANCE:
+        kept = [mark for index, mark in passed.items() if index in state.passing]
+        score += KEPT_BONUS * all(kept) - BROKEN * (False in kept)
         state.partials.append(
-            Partial(checked, score, answer.did, edit.splice.line, edit.operator)
+            Partial(checked, score, answer.behaviour, edit.splice.line, edit.operator)
         )
 
 
 def examined(state: SearchState, text: str) -> Generator[Question, Answer, Trace]:
+    """Asks for the trace of a text."""
     answer = yield Examine(text, state.progress())
     assert isinstance(answer, Trace)
     return answer
 
 
-def measured(state: SearchState, base: Candidate) -> Steps:
-    """How the base fails, for what is an advance over it."""
+def check_base(state: SearchState, base: Candidate) -> Steps:
+    """Pre-checks the base, for comparison with its candidates."""
     answers = yield Screen((base.text,), "fit", state.progress())
     assert isinstance(answers, tuple)
     state.tried += 1

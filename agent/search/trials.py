@@ -1,54 +1,50 @@
-"""Screening candidates in the order of their cost, and what did not end once more; growing partial
-fixes by one more edit, and pairing cheap edits.
+"""Pre-checks candidates in the order of their cost, retries slow ones, and combines edits.
 
-A budget of steps ends endless candidates at the same place each time. It is short, since most
-that exceed it are endless; those that may only be slow are tried again with more.
+A limit of steps ends endless candidates at the same place each time. It is low, since most
+candidates that exceed it are endless; those that may only be slow are retried with a higher one.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import combinations, islice
 
 from agent.search.edits import Edit
 from agent.search.localisation import localized
 from agent.search.program import Program, Splice, spliced
-from agent.search.state import Partial, SearchState, Slow, Steps, examined, note
+from agent.search.state import Partial, SearchState, Slow, Steps, examined, record
 from agent.search.values import SYNTAX, Answer, Candidate, Mode, Question, Screen
 
 FIRST_CHUNK = 40
 BEYOND = 2.5
-"""After the first plausible candidate, how much dearer ones are still tried: for the ranking, and
-to know of other behaviours that would pass too."""
+"""How much more a candidate may cost than the first plausible one, to find competing patches."""
 PROMISING = ((40, 20.0), (12, 4_000.0))
-"""How many candidates that passed a failing test and then did not end are tried again, with how
-many times the steps."""
+"""Retries of candidates that passed a failing test and then exceeded their steps: how many, with
+which factor of the steps."""
 CHANCE = ((8, 20.0),)
-"""The same of the cheapest that passed none."""
+"""The same for the cheapest candidates that passed no test."""
 BETWEEN = 5
-"""Chunks of candidates between two such trials."""
+"""Chunks of candidates between two such retries."""
 SLOW, PATIENCE = 240, 20.0
-"""The same of others that did not end."""
+"""The same for all other slow candidates."""
 SLOWEST, LONG_PATIENCE = 12, 4_000.0
-"""The same, if the base shows nothing of how long a healthy run takes."""
+"""The same, if the base does not show how long a correct run takes."""
 FIRST_WAITS, WAITS = 4_000.0, 1.0
-"""How many times the usual steps all that is tried again may be given, at first and for each
-candidate tried."""
+"""The sum of the factors of all retries: at first, and what each candidate tried adds."""
 BEAM = ((12, 1_500), (8, 800), (6, 500))
-"""How many partial fixes are grown by a further edit in each round, each by how many edits."""
+"""Levels of the beam: how many partial fixes are extended, each with how many edits."""
 PER_PLACE, PER_SCORE = 0.25, 0.8
-"""What a partial fix's place among the others adds to the cost of its edits, and what its score
-takes off."""
+"""Added to the cost of an extended partial fix for its rank, and subtracted for its score."""
 CHEAP, CHEAP_COUNT = 4.5, 140
 PAIR = 2.0
-"""What it adds to a pair's cost that neither edit was seen to help."""
+"""Added to the cost of a pair of edits, neither of which is known to help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A candidate that is not written out yet: all those of a long program together would fill
-    the memory."""
+    """A candidate as splices: all texts of a long program's candidates would fill the memory."""
 
     data: bytes
     splices: tuple[Splice, ...]
@@ -57,11 +53,11 @@ class Planned:
     edit: Edit
 
 
-def screened(state: SearchState, candidates: Iterable[Planned], limit: int) -> Steps:
-    """Screens candidates in order, a little beyond the first that pass every test."""
+def screen(state: SearchState, candidates: Iterable[Planned], limit: int) -> Steps:
+    """Pre-checks candidates in order, until `limit` or some way beyond the first plausible one."""
     pending = iter(candidates)
     size = FIRST_CHUNK
-    stop_cost = _beyond(state)
+    stop_cost = _stop_cost(state)
     stop_at = limit if stop_cost is None else state.tried + state.budget.beyond
     chunks = 0
     while state.tried < min(limit, stop_at):
@@ -70,7 +66,7 @@ def screened(state: SearchState, candidates: Iterable[Planned], limit: int) -> S
             return
         chunks += 1
         if chunks % BETWEEN == 0 and stop_cost is None:
-            yield from again_promising(state)
+            yield from retry_promising(state)
         mode: Mode = "fit" if stop_cost is None else "early"
         texts = tuple(one.text for one, _ in chunk)
         answers = yield Screen(texts, mode, state.progress(), patience=state.patience)
@@ -78,50 +74,54 @@ def screened(state: SearchState, candidates: Iterable[Planned], limit: int) -> S
         for (candidate, edit), answer in zip(chunk, answers, strict=True):
             state.tried += answer is not None
             if answer is not None:
-                note(state, candidate, edit, answer)
-        if stop_cost is None and (stop_cost := _beyond(state)) is not None:
+                record(state, candidate, edit, answer)
+        if stop_cost is None and (stop_cost := _stop_cost(state)) is not None:
             stop_at = state.tried + state.budget.beyond
         size = state.budget.chunk
 
 
-def _beyond(state: SearchState) -> float | None:
-    """The cost up to which candidates are tried once some are plausible."""
+def _stop_cost(state: SearchState) -> float | None:
+    """The highest cost of further candidates; `None` before the first plausible one."""
     costs = [one.cost for one in state.fresh]
     return min(costs) + BEYOND if costs else None
 
 
-def again_promising(state: SearchState) -> Steps:
-    """Gives more steps to what passed a failing test before it did not end, and to a few more:
-    a test that goes through many cases passes all at once or not at all."""
-    yield from again(state, PROMISING, least=1)
+def retry_promising(state: SearchState) -> Steps:
+    """Retries slow candidates that passed a failing test, and a few others: a test with many cases
+    passes all at once or not at all."""
+    yield from retry(state, PROMISING, least=1)
     if not state.fresh:
-        yield from again(state, CHANCE, most=CHANCE[0][0])
+        yield from retry(state, CHANCE, most=CHANCE[0][0])
 
 
-def again(
-    state: SearchState, rounds: Iterable[tuple[int, float]],
+def retry(
+    state: SearchState, attempts: Iterable[tuple[int, float]],
     *, least: int = 0, most: int | None = None, is_last: bool = False,
 ) -> Steps:
-    """Gives candidates that did not end more steps, if they passed `least` tests before, and no
-    more than `most` of them; the others stay for another time.
+    """Retries slow candidates with more steps, those first that passed the most tests.
 
-    Those come first that passed most. Failing tests are run first, so one that passed any
-    of its tests is a repair, or a part of one, that may only be slow. Endless ones must not set
-    the pace: unless it `is_last`, so many are tried as keeps step with the fresh candidates.
+    Failing tests are run first, so a candidate that passed a test is a repair, or a part of one,
+    that may only be slow.
+
+    Args:
+        attempts: For each pass how many candidates are retried, and the factor of their steps.
+        least: The number of tests that a candidate must have passed.
+        most: The number of candidates that are considered.
+        is_last: Whether their number is unlimited. Otherwise it is proportional to the number of
+            candidates tried, since most slow ones are endless.
     """
     slow = sorted((one for one in state.slow if one.candidate.passed >= least), key=_promise)
     slow, left = slow[:most], slow[len(slow[:most]) :]
     state.slow = [one for one in state.slow if one.candidate.passed < least] + left
-    for count, patience in rounds:
+    for count, patience in attempts:
         slow.sort(key=_promise)
-        had = [one for one in slow if one.patience >= patience]
-        asked = [one for one in slow if one.patience < patience][:count]
-        afforded = len(asked) if is_last else _afforded(state, patience)
-        state.slow += asked[afforded:]
-        asked = asked[:afforded]
-        slow = had
-        for first in range(0, len(asked), FIRST_CHUNK):
-            chunk = asked[first : first + FIRST_CHUNK]
+        chosen = [one for one in slow if one.patience < patience][:count]
+        slow = [one for one in slow if one.patience >= patience]
+        affordable = len(chosen) if is_last else _affordable(state, patience)
+        state.slow += chosen[affordable:]
+        chosen = chosen[:affordable]
+        for first in range(0, len(chosen), FIRST_CHUNK):
+            chunk = chosen[first : first + FIRST_CHUNK]
             texts = tuple(one.candidate.text for one in chunk)
             answers = yield Screen(texts, "fit", state.progress(), patience=patience)
             assert isinstance(answers, tuple)
@@ -129,14 +129,14 @@ def again(
                 if answer is None:
                     continue
                 state.tried += 1
-                state.waited += patience
+                state.retry_patience += patience
                 if answer.score > candidate.passed > 0:
-                    # What comes further with more steps needs them, and so may all that follow.
+                    # Correct runs of this program need more steps: later candidates get them too.
                     state.patience = max(state.patience, min(patience, PATIENCE))
                 if answer.ended == "timeout":
                     slow.append(Slow(replace(candidate, passed=answer.score), edit, patience))
                 else:
-                    note(state, candidate, edit, answer)
+                    record(state, candidate, edit, answer)
             if state.fresh:
                 return
 
@@ -145,17 +145,15 @@ def _promise(one: Slow) -> tuple[int, float]:
     return -one.candidate.passed, one.candidate.cost
 
 
-def _afforded(state: SearchState, patience: float) -> int:
-    """How many candidates may be given so much patience now."""
-    return max(0, int((FIRST_WAITS + WAITS * state.tried - state.waited) // patience))
+def _affordable(state: SearchState, patience: float) -> int:
+    """The number of candidates that may be retried with this factor now."""
+    return max(0, int((FIRST_WAITS + WAITS * state.tried - state.retry_patience) // patience))
 
 
 def _chunk(
-    state: SearchState,
-    pending: Iterator[Planned],
-    size: int,
-    stop_cost: float | None,
+    state: SearchState, pending: Iterator[Planned], size: int, stop_cost: float | None
 ) -> list[tuple[Candidate, Edit]]:
+    """The next candidates whose texts were not tried before."""
     chunk: list[tuple[Candidate, Edit]] = []
     for planned in pending:
         if stop_cost is not None and planned.cost > stop_cost:
@@ -171,31 +169,30 @@ def _chunk(
 
 
 def seeds_of(state: SearchState, most: int) -> list[Partial]:
-    """The best partial fixes that were not grown yet, each of another behaviour."""
+    """The best partial fixes that were not extended yet, with different behaviours."""
     seeds: list[Partial] = []
-    counts: dict[tuple[int, str], int] = {}
+    counts: Counter[tuple[int, str]] = Counter()
     behaviours: set[str] = set()
     order = sorted(
-        state.partials,
-        key=lambda one: (-one.score, one.candidate.cost, one.candidate.text),
+        state.partials, key=lambda one: (-one.score, one.candidate.cost, one.candidate.text)
     )
     for one in order:
-        if one.operator == SYNTAX or one.candidate.text in state.grown:
+        if one.operator == SYNTAX or one.candidate.text in state.extended:
             continue
-        key = (one.line, one.operator)
-        counts[key] = counts.get(key, 0) + 1
-        if counts[key] <= 2 and not (one.did and one.did in behaviours):
-            behaviours.add(one.did)
+        counts[one.line, one.operator] += 1
+        is_known = one.behaviour and one.behaviour in behaviours
+        if counts[one.line, one.operator] <= 2 and not is_known:
+            behaviours.add(one.behaviour)
             seeds.append(one)
         if len(seeds) == most:
             break
     return seeds
 
 
-def grown(
-    state: SearchState, seed: Partial, place: int, most: int
+def extensions(
+    state: SearchState, seed: Partial, rank: int, most: int
 ) -> Generator[Question, Answer, list[Planned]]:
-    """A partial fix, each with one more edit."""
+    """A partial fix with each of its first `most` further edits."""
     trace = yield from examined(state, seed.candidate.text)
     try:
         known = localized(state, seed.candidate.text, trace)
@@ -203,27 +200,25 @@ def grown(
         return []
     found = []
     for edit in islice(known.edits(state), most):
-        cost = seed.candidate.cost + edit.cost + PER_PLACE * place - PER_SCORE * seed.score
+        cost = seed.candidate.cost + edit.cost + PER_PLACE * rank - PER_SCORE * seed.score
         operators = (*seed.candidate.operators, edit.operator)
         found.append(Planned(known.program.data, (edit.splice,), cost, operators, edit))
     return found
 
 
 def edited(program: Program, base: Candidate, edit: Edit) -> Planned:
+    """The base with a single edit."""
     return Planned(program.data, (edit.splice,), base.cost + edit.cost, (edit.operator,), edit)
 
 
-def cheap_pairs(
-    program: Program, base: Candidate, edits: Iterable[Edit]
-) -> list[Planned]:
-    """Two cheap edits at places that do not overlap."""
+def cheap_pairs(program: Program, base: Candidate, edits: Iterable[Edit]) -> list[Planned]:
+    """The base with two cheap edits that do not overlap."""
     cheap = [edit for edit in edits if edit.cost < CHEAP][:CHEAP_COUNT]
     found = []
-    for place, first in enumerate(cheap):
-        for second in cheap[place + 1 :]:
-            a, b = first.splice, second.splice
-            if a.end <= b.start or b.end <= a.start:
-                cost = base.cost + first.cost + second.cost + PAIR
-                operators = (first.operator, second.operator)
-                found.append(Planned(program.data, (a, b), cost, operators, second))
+    for first, second in combinations(cheap, 2):
+        a, b = first.splice, second.splice
+        if a.end <= b.start or b.end <= a.start:
+            cost = base.cost + first.cost + second.cost + PAIR
+            operators = (first.operator, second.operator)
+            found.append(Planned(program.data, (a, b), cost, operators, second))
     return found

@@ -9,48 +9,52 @@ from typing import Literal
 from agent.core.domain import Estimate
 
 Mode = Literal["early", "full", "fit"]
-"""How far a candidate's tests are run.
+"""Which tests of a candidate are run.
 
 early  up to the first that fails
 full   all of them
-fit    while the candidate may still be better than the base: it must not break what passed
+fit    up to the first sign that the candidate is no better than the base, as a broken test
 """
 
 
 @dataclass(frozen=True)
 class Screened:
-    """What one candidate did in a shared process: a hint for the search, never a verdict."""
+    """The pre-check of one candidate in a shared process: a hint for the search, no verdict."""
 
     passed: tuple[bool | None, ...]
-    """One entry per test; `None` was not run. Without tests: whether the program ended well."""
+    """One entry per test, `None` if it was not run; without tests, whether the program succeeded.
+    """
     ended: Literal["ok", "failed", "syntax", "timeout", "endless", "lost"]
-    """`timeout` may only be slow; `endless` was seen to repeat itself."""
+    """`timeout` may only be slow; `endless` repeats a state; `lost` ended its process."""
     exception: str = ""
     message: str = ""
     line: int | None = None
     """The last line of the entry file on the traceback."""
     types: tuple[str, ...] = ()
-    """`got/expected` for each comparison that held though the types differ; without tests `silent`
-    where nothing was printed beyond what was before the crash."""
+    """`got/expected` for each comparison of equal values of different types; without tests `silent`
+    if nothing was printed after the place of the crash."""
     near: tuple[float, ...] = ()
-    """For each test that failed how near its comparison came to holding, below 1; 0 if unknown."""
-    did: str = ""
-    """Candidates that failed in the same way have the same; empty where that is not known."""
+    """The similarity of the result and the expected one for each test, below 1; 0 if unknown."""
+    behaviour: str = ""
+    """A hash of the failures; empty if unknown."""
 
     @property
     def score(self) -> int:
+        """The number of tests that passed."""
         return sum(bool(one) for one in self.passed)
 
     def progress(self, base: Screened, tests: Collection[int]) -> float:
-        """How much further some tests came than with `base`: 1 for each that passes now, less for
-        one that fails nearer to passing; those that were not run count for nothing."""
+        """How much nearer to passing some tests are than with `base`.
+
+        Each test that was run adds at most 1.
+        """
         return sum(
-            self._came(index) - base._came(index)
+            self._nearness(index) - base._nearness(index)
             for index in tests
             if index < len(self.passed) and self.passed[index] is not None
         )
 
-    def _came(self, index: int) -> float:
+    def _nearness(self, index: int) -> float:
         if index < len(self.passed) and self.passed[index]:
             return 1.0
         return self.near[index] if index < len(self.near) else 0.0
@@ -58,7 +62,7 @@ class Screened:
 
 @dataclass(frozen=True)
 class Traced:
-    """One test's run, seen line by line."""
+    """The trace of one test."""
 
     passed: bool
     covered: frozenset[int] = frozenset()
@@ -67,33 +71,33 @@ class Traced:
     message: str = ""
     line: int | None = None
     values: tuple[tuple[str, str], ...] = ()
-    """Names and their `repr` where the test went wrong."""
+    """Names and their `repr` at the failure."""
     members: tuple[str, ...] = ()
-    """What the built-in type or the module has, in which the exception missed a name."""
+    """The names of the type or module in which the exception missed one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What the variables held just before a line ran, as far as they are plain values."""
+    """The plain values of the variables just before a line ran."""
 
     line: int
     passed: bool
-    """Whether the test that ran it passes."""
+    """Whether the test passes that ran the line."""
     values: tuple[tuple[str, str], ...]
     """Names and their `repr`."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """All tests' runs of one program."""
+    """The traces of all tests of one program."""
 
     tests: tuple[Traced, ...]
     types: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Type names seen in each variable."""
+    """The names of the types of each variable."""
     moments: tuple[Moment, ...] = ()
-    """A few for each line and test, in the order they came."""
+    """A few for each line and test, in the order of the run."""
     together: bool = False
-    """A test fails beside others alone: its run is that of those it takes, and then its own."""
+    """Whether a test fails only after others, its polluters, which were run before it."""
 
     @property
     def failing(self) -> tuple[int, ...]:
@@ -102,29 +106,29 @@ class Trace:
 
 @dataclass(frozen=True)
 class Crash:
-    """How a failing run ended, when it was not a wrong answer."""
+    """The exception of a failing run that gave no wrong answer."""
 
     exception: str
     message: str
     line: int | None
     members: tuple[str, ...] = ()
-    """What the built-in type or the module has, in which a name was missed."""
+    """The names of the type or module in which the exception missed one."""
     values: tuple[tuple[str, str], ...] = ()
-    """Names and the start of their values' `repr`, where it arose."""
+    """Names and the start of the `repr` of their values, where it was raised."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known before the search begins."""
+    """Facts about the program that are known before the search."""
 
     tests: tuple[str, ...] = ()
     """The code of each test."""
     protected: tuple[tuple[int, int], ...] = ()
     """First and last lines that are never edited."""
     words: tuple[str, ...] = ()
-    """Texts that the failing tests write: of them tables and patterns may lack one."""
+    """Strings in the failing tests, which the program's tables and patterns may lack."""
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """For the name of a field those that classes of other files set beside it."""
+    """The name of each field to the fields that classes of other files set in addition to it."""
 
 
 def never() -> bool:
@@ -133,60 +137,60 @@ def never() -> bool:
 
 @dataclass(frozen=True)
 class Budget:
-    """How much a search may try; within it the result depends on the input alone."""
+    """The limits of a search; within them the result depends on its input only."""
 
     candidates: int = 20_000
     pairs: int = 12_000
-    """Of these, how many may be pairs of edits."""
+    """Most candidates that extend partial fixes or pair edits, at each level of the beam."""
     syntax: int = 4_000
     """Texts that may be compiled to repair a syntax error."""
     beyond: int = 1_500
-    """How many are still tried after the first that passes every test."""
+    """Candidates that are still tried after the first that passes every test."""
     chunk: int = 320
-    """How many are asked about at once, but for the first."""
+    """Candidates in one question, except for the first question."""
     over: Callable[[], bool] = never
-    """Whether nobody waits for what is found any more: the listing of edits then stops."""
+    """Whether the search was ended from outside; edits are then no longer listed."""
 
 
 SYNTAX = "syntax"
-"""In the place of an operator: the text was made to compile."""
+"""The operator of a repair that makes the text compile."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A whole text of the entry file, and how it came to be."""
+    """A whole text of the entry file and its edits."""
 
     text: str
     cost: float
     operators: tuple[str, ...]
-    """Of its edits, in the order they were made."""
+    """The operators of its edits, in the order they were made."""
     note: str = ""
     passed: int = 0
     types: tuple[str, ...] = ()
     blind: bool = False
-    """Its answer no longer depends on the arguments."""
+    """Whether its answer no longer depends on the arguments."""
     idle: bool = False
-    """It has an operation more that nobody would write, as `x * 1` or `x + 1 - 1`."""
+    """Whether it adds an operation without effect, as `x * 1` or `x + 1 - 1`."""
     answers: tuple[str, ...] = ()
-    """What it gives for each of the findings' calls; empty where it was not asked."""
+    """Its answer to each of the findings' calls; empty if it was not probed."""
     tried: int = 0
-    """How many candidates were screened before it."""
+    """The number of candidates that were pre-checked before it."""
     estimate: Estimate | None = None
-    """How likely it is right; `None` until it competes with the others that pass."""
+    """The estimate that it is right; `None` until it is compared with the others that pass."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What a search has to show so far."""
+    """What a search has found so far."""
 
     plausible: tuple[Candidate, ...] = ()
-    """Pass every test, best first."""
+    """Candidates that pass every test, best first."""
     calls: tuple[str, ...] = ()
-    """Calls beyond the tests', to which plausible candidates were put."""
+    """Calls beyond the tests', with which plausible candidates were probed."""
     base_answers: tuple[str, ...] = ()
-    """What the program under repair gives for each of these calls."""
+    """The answer of the program under repair to each of these calls."""
     partial: Candidate | None = None
-    """The best that passes more tests than the base, but not all."""
+    """The best candidate that passes more tests than the base, but not all."""
     tried: int = 0
     base_passed: int = 0
     total: int = 0
@@ -202,18 +206,18 @@ class Examine:
 
 @dataclass(frozen=True)
 class Screen:
-    """Asks for a tuple of `Screened`, one per candidate; `None` was not run."""
+    """Asks for a tuple of `Screened`, one per candidate; `None` for one that was not run."""
 
     candidates: tuple[str, ...]
     mode: Mode
     so_far: Findings
     patience: float = 1.0
-    """Multiplies the budget of steps, for candidates that may only be slow."""
+    """A factor of the step limit, for candidates that may only be slow."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Asks what each text gives for each call; answered by `Probed`."""
+    """Asks for the answer of each text to each call; answered by `Probed`."""
 
     texts: tuple[str, ...]
     calls: tuple[str, ...]
@@ -222,19 +226,20 @@ class Probe:
 
 @dataclass(frozen=True)
 class Probed:
-    """One row of answers for each text, `None` where it ended its process.
+    """One row of answers for each text; `None` for a text that ended its process.
 
-    An answer is a value in words, `!` and an exception's name, `~` for no end, or nothing.
+    An answer is the description of a value, `!` and an exception's name, `~` for a timeout, or
+    empty for a call that was not made.
     """
 
     rows: tuple[tuple[str, ...] | None, ...]
     steps: tuple[tuple[int, ...], ...] = ()
-    """The steps each answer took; empty for a text that ended its process."""
+    """The steps of each answer; empty for a text that ended its process."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Shows the findings; answered by whether one was accepted, and the search goes on if not."""
+    """Submits the findings; answered by whether one was accepted, which ends the search."""
 
     so_far: Findings
 

@@ -10,7 +10,7 @@ import tokenize
 from agent.core.common_ends import common_start
 
 LONG = 400
-"""Tokens of a line that a person would not write."""
+"""Tokens of a line beyond which only the differing part is compared."""
 LONGEST = 400
 """Characters of a line that are shown."""
 
@@ -19,8 +19,8 @@ def edit_in_words(before: str, after: str) -> str:
     """What changed from one text to another: ```<` → `<=` in line 4``."""
     old, new = before.splitlines(), after.splitlines()
     parts = []
-    # Long programs differ in a few lines: the matcher sees those and one on either side.
-    same, rest = _around(old, new)
+    # The matcher is slow for long texts: it compares the part that differs.
+    same, rest = _margins(old, new)
     matcher = difflib.SequenceMatcher(
         None, old[same : len(old) - rest], new[same : len(new) - rest], autojunk=False
     )
@@ -39,19 +39,10 @@ def edit_in_words(before: str, after: str) -> str:
     return "; ".join(parts) or "changed only line ends"
 
 
-def _around(old: list[str], new: list[str]) -> tuple[int, int]:
-    """How many parts are left out at the beginning and at the end: the same ones but the last."""
+def _margins(old: list[str], new: list[str]) -> tuple[int, int]:
+    """The number of equal items at the start and at the end, less one each for context."""
     same = max(0, common_start(old, new) - 1)
     return same, max(0, common_start(old[same:][::-1], new[same:][::-1]) - 1)
-
-
-def _differing(
-    before: list[_Token], after: list[_Token]
-) -> tuple[list[_Token], list[_Token]]:
-    """The tokens in which a very long line differs, and one on either side."""
-    old, new = [token for token, _, _ in before], [token for token, _, _ in after]
-    same, rest = _around(old, new)
-    return before[same : len(before) - rest], after[same : len(after) - rest]
 
 
 def _cut(text: str) -> str:
@@ -59,29 +50,32 @@ def _cut(text: str) -> str:
 
 
 def _within(old: str, new: str, line: int) -> str:
-    before, after = _tokens(old.strip()), _tokens(new.strip())
+    is_short = max(len(old), len(new)) <= LONGEST
+    old, new = old.strip(), new.strip()
+    before, after = _tokens(old), _tokens(new)
     if max(len(before), len(after)) > LONG:
-        before, after = _differing(before, after)
+        same, rest = _margins([token for token, *_ in before], [token for token, *_ in after])
+        before, after = before[same : len(before) - rest], after[same : len(after) - rest]
     if max(len(before), len(after)) > LONG:
         return f"changed several places of line {line}"
     matcher = difflib.SequenceMatcher(
-        None, [token for token, _, _ in before], [token for token, _, _ in after], autojunk=False
+        None, [token for token, *_ in before], [token for token, *_ in after], autojunk=False
     )
     blocks = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     if not blocks:
         return f"changed the indentation of line {line}"
     a, b = blocks[0][1], blocks[-1][2]
     c, d = blocks[0][3], blocks[-1][4]
-    was, now = _spelt(old.strip(), before[a:b]), _spelt(new.strip(), after[c:d])
-    if len(blocks) > 1 and max(len(old), len(new)) <= LONGEST:
-        # Several places of a line: the tokens between them are shown as they stand.
-        was, now = old.strip(), new.strip()
-    was, now = _cut(was), _cut(now)
-    if not was:
-        return f"added `{now}` in line {line}"
-    if not now:
-        return f"removed `{was}` from line {line}"
-    return f"`{was}` → `{now}` in line {line}"
+    if len(blocks) > 1 and is_short:
+        removed, added = old, new
+    else:
+        removed, added = _source(old, before[a:b]), _source(new, after[c:d])
+    removed, added = _cut(removed), _cut(added)
+    if not removed:
+        return f"added `{added}` in line {line}"
+    if not added:
+        return f"removed `{removed}` from line {line}"
+    return f"`{removed}` → `{added}` in line {line}"
 
 
 _Token = tuple[str, int, int]
@@ -92,12 +86,12 @@ def _tokens(line: str) -> list[_Token]:
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(line).readline))
     except (tokenize.TokenError, SyntaxError):
-        # A line of a longer statement need not be whole by itself.
+        # A line of a longer statement may not be valid by itself.
         return [(m.group(), m.start(), m.end()) for m in re.finditer(r"\w+|\S", line)]
     return [(t.string, t.start[1], t.end[1]) for t in tokens if t.string.strip()]
 
 
-def _spelt(line: str, tokens: list[_Token]) -> str:
+def _source(line: str, tokens: list[_Token]) -> str:
     return line[tokens[0][1] : tokens[-1][2]] if tokens else ""
 
 

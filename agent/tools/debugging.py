@@ -87,7 +87,7 @@ class DebuggerTools:
         """
         node = expression(call)
         if node is None:
-            raise ToolError("the call is no Python expression; for statements use run_snippet")
+            raise ToolError("the call is not a Python expression; for statements, use run_snippet")
         used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
         solution, task = self._at_import_root(next(
             (file.path for file, name, _ in self._functions() if name in used),

@@ -151,7 +151,7 @@ def python_arguments(command: str) -> list[str]:
         return ["-m", "pytest", *rest]
     if not _PYTHON.fullmatch(name):
         raise NoPython(
-            f"there is no shell and no program but Python in the jail, so `{program}` cannot be "
+            f"there is no shell and no program except Python in the jail, so `{program}` cannot be "
             "run", INSTEAD,
         )
     while rest and rest[0] in _IGNORED:

@@ -120,7 +120,7 @@ class WorkspaceTools:
         ))
         match outcome.messages:
             case ({"wrong": str(reason)},):
-                raise ToolError(f"the pattern is no regular expression: {reason}")
+                raise ToolError(f"the pattern is not a regular expression: {reason}")
             case ({"found": list(rows)},):
                 lines: list[Json] = [sayable(str(row)) for row in rows[:max_results]]
                 return {"found": lines, "more": len(rows) > max_results}
@@ -189,7 +189,7 @@ class WorkspaceTools:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
             raise ToolError(
-                f"{path} is no UTF-8 text; look at its bytes with execute_code"
+                f"{path} is not UTF-8 text; look at its bytes with execute_code"
             ) from error
         return text
 
@@ -204,7 +204,7 @@ class WorkspaceTools:
         )
         made = self.workspace.take_over(result.changed, result.gone, result.left_out)
         if not result.whole:
-            made["notes"].append("its changes of files are unknown and were discarded")
+            made["notes"].append("its file changes are unknown and were discarded")
         return {
             "exit_code": result.exit_code, "stdout": sayable(result.stdout),
             "stderr": sayable(result.stderr), "timed_out": result.timed_out, "error": result.error,

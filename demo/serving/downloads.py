@@ -38,7 +38,8 @@ def download_route(host: SessionHost) -> Route:
         except Unavailable as fault:
             return PlainTextResponse(f"{fault}\n", status_code=503)
         except KeyError:
-            return PlainTextResponse("This run was not found.\n", status_code=404)
+            words = "This run was not found: its link is wrong, or its log was deleted.\n"
+            return PlainTextResponse(words, status_code=404)
         name, content = await asyncio.to_thread(file_of, what, task, log)
         if not content:
             return PlainTextResponse("This run has no such file.\n", status_code=404)

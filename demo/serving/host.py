@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 FAULTS = (BadSettings, LlmError, SandboxError)
 """Errors of the environment; their message is shown to the visitor."""
 ENDING_MESSAGE = (
-    "This server is restarting. Leave this page open: it reconnects by itself, and your runs "
+    "This server is restarting. Leave this page open: it reconnects automatically, and your runs "
     "continue."
 )
 CLEANUP_S = 3600.0

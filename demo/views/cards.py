@@ -45,7 +45,7 @@ def paused(waiting: Waiting, *, own: bool) -> str:
         how = "Only the visitor who started this run can continue it."
     elif waiting.needs == "budget":
         how = "Nothing more is spent unless you raise the limit." if waiting.more else (
-            "The limit cannot be raised on this page."
+            "The limit cannot be raised on this page. End the run."
         )
     else:
         how = "Enter it under “Models and keys”, then continue the run."

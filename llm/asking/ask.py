@@ -79,7 +79,7 @@ async def _asked(
     quoted = " ".join(reply.text.split())
     quoted = f"{quoted[:MAX_QUOTED]}…" if len(quoted) > MAX_QUOTED else quoted
     raise BadReply(
-        f"{provider.name} answered as {request.role} twice in a wrong form: {fault}. "
+        f"{provider.name} answered as {request.role} twice in an invalid format: {fault}. "
         f"Its answer was: {quoted!r}"
     )
 

@@ -270,7 +270,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadPrompt(f"cannot read the prompt {path.name}: {error}.") from error
+        raise BadPrompt(f"cannot read the prompt {path.name}: {error}. Restore it.") from error
 
 
 @lru_cache(maxsize=64)
@@ -328,7 +328,7 @@ def _content(text: str, role: str) -> object:
     try:
         return yaml.load(text, Loader=Once)
     except yaml.YAMLError as error:
-        raise BadPrompt(f"cannot read the prompt {role}.yaml: {error}.") from error
+        raise BadPrompt(f"the prompt {role}.yaml is not YAML. Correct it: {error}.") from error
 
 
 def _bad(role: str, key: str, fault: str) -> BadPrompt:

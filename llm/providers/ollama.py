@@ -134,8 +134,8 @@ class OllamaProvider(HttpProvider):
         if tokens + request.max_tokens > self.window:
             raise ContextOverflow(
                 f"a request of about {tokens} tokens and an answer of {request.max_tokens} do "
-                f"not fit into the window of {self.window} tokens; nothing was sent. Shorten the "
-                "request or set a larger OLLAMA_NUM_CTX"
+                f"not fit into the context window of {self.window} tokens; nothing was sent. "
+                "Shorten the request or set a larger OLLAMA_NUM_CTX"
             )
 
     def _may_be_cut(self, request: Request, usage: Usage) -> bool:

@@ -90,7 +90,7 @@ CANARIES: dict[str, Callable[[], None]] = {
     "list a folder": _list_a_folder,
     # A job may have a private `/tmp`.
     "write a file": lambda: _write(f"/var/tmp/jail-canary-{os.getpid()}"),
-    "write beside the own folder": lambda: _write("../canary"),
+    "write outside its folder": lambda: _write("../canary"),
     "see the file system": _see_the_file_system,
     "see the parent process": _see_the_parent,
 }

@@ -34,7 +34,7 @@ class JailSandbox(Sandbox):
         level = SERVERS.level(self._at_most)
         if level is None:
             return f"jail: up to {self._at_most} ({LEVEL_MEANINGS[self._at_most]}), not tried yet"
-        granted = "; on request processes and sockets of a job's own" if level == "L4" else ""
+        granted = "; a job can get its own processes and sockets" if level == "L4" else ""
         return f"jail: {level} ({LEVEL_MEANINGS[level]}{granted})"
 
     async def isolation(self, coming: Job | None = None) -> Isolation:

@@ -128,12 +128,12 @@ class Servers:
         try:
             isolation = await canaries(server)
         except BaseException:
-            server.close("its canaries failed")
+            server.close("its self-test failed")
             raise
         if isolation.level != profile.level:
-            server.close("its canaries were not refused")
+            server.close("its self-test failed")
             seen = "; ".join(f"{one.name}: {one.seen}" for one in isolation.layers if not one.holds)
-            raise NotGranted(f"the tests only confirm {isolation.level}: {seen}")
+            raise NotGranted(f"its self-test confirms only {isolation.level}: {seen}")
         with self._lock:
             server.isolation = isolation
             self._all.setdefault(profile, []).append(server)
@@ -186,7 +186,7 @@ async def canaries(server: ForkServer) -> Isolation:
         await process.kill()
     met = outcome.messages[0] if outcome.messages else None
     if not isinstance(met, dict):
-        raise SandboxError(f"the canaries of the jail reported nothing: {outcome}")
+        raise SandboxError(f"the self-test of the jail reported nothing: {outcome}")
     return isolation_shown(
         server.controls, {name: str(error) for name, error in met.items()}, server.profile.grants
     )

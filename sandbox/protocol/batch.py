@@ -110,7 +110,7 @@ class RestartingBatch:
                 yield _lost(reply)
                 return
             if reply.count != self._answered + 1:
-                process.stop("garbled", "not one reply to one item")
+                process.stop("garbled", "not exactly one reply to an item")
                 lost = _lost(await process.kill())
                 # The previous item sent a second reply, so this item is tried again. Without a
                 # previous item the program itself sends too many.

@@ -17,7 +17,7 @@ from sandbox.inside.guest import BEGUN, END, MESSAGE, READY, RULE
 from sandbox.types import DENIAL_MEANINGS, Json, SandboxError
 
 _HEADER = struct.Struct(">BII")
-_NO_MESSAGE = "invalid data on the private channel"
+_NO_MESSAGE = "data that is not a message"
 _MAX_NESTING = 200
 _MAX_VALUES = 4_000_000
 _MESSAGE_COST = 100

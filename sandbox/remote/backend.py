@@ -33,8 +33,8 @@ class RemoteSandbox(Sandbox):
     def describe(self) -> str:
         """See `Sandbox`."""
         return (
-            f"{self.name}: {self._host.describe()}; a fresh one for each job, limits on time, "
-            "memory, processes, files and output in it; packages are those installed there"
+            f"{self.name}: {self._host.describe()}; a new one for each job, with limits on "
+            "time, memory, processes, files and output; it has the packages installed there"
         )
 
     async def isolation(self, coming: Job | None = None) -> Isolation:
@@ -42,8 +42,8 @@ class RemoteSandbox(Sandbox):
         return Isolation(
             "R",
             (
-                Layer("limits", True, "set in the sandbox, by the backend that sets them here"),
-                Layer("isolation", False, f"not tried: {self._host.describe()}"),
+                Layer("limits", True, "set inside the sandbox"),
+                Layer("isolation", False, f"not tested: {self._host.describe()}"),
             ),
         )
 

@@ -108,7 +108,7 @@ def _job(document: Mapping[str, Any]) -> Job:
     job = Job(**{**document, "limits": Limits(**document["limits"])})
     if job.python:
         raise SandboxError(
-            f"{job.python} is a Python of another machine: use the backend `jail` for this job"
+            f"a remote sandbox does not have the interpreter {job.python}: use the backend `jail`"
         )
     # The host's folders do not exist here: use the packages installed here.
     packages = filter(os.path.isdir, site.getsitepackages()) if job.sites else ()

@@ -16,10 +16,13 @@ from agent.target.task import from_page
 Log = tuple[Stamped, ...]
 
 
+PROVING_S = 60.0
+"""`proof_s` of tests of a proof: a loaded machine must not decide how far it comes."""
+
+
 def settings(folder: Path, **changes: object) -> Settings:
-    # A loaded machine must not decide how far a proof comes.
     return Settings.from_env({}, provider="mock", data_dir=folder, **{
-        "proof_s": 60.0, "require_confidence": 0.0, **changes
+        "proof_s": 0.0, "require_confidence": 0.0, **changes
     })
 
 

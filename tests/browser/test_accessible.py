@@ -66,6 +66,7 @@ def keeps_the_rules(page: Page, themes: Mapping[int, Sequence[bool]]) -> None:
             assert page.evaluate(RULES) == [], (width, dark)
 
 
+@pytest.mark.nightly
 def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
     recorded_page: Any, tmp_path: Path, whole: bool
 ) -> None:
@@ -102,6 +103,7 @@ def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
     keeps_the_rules(page, next(themes))
 
 
+@pytest.mark.nightly
 def test_the_keyboard_leafs_through_programs_tabs_and_tests_and_programs_are_compared(
     recorded_page: Any
 ) -> None:

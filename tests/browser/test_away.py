@@ -57,6 +57,7 @@ def example_healed(page: Page) -> None:
     expect(page.locator("#code .cm-content")).to_contain_text("def seat_label")
 
 
+@pytest.mark.nightly
 def test_a_server_that_ended_is_said_and_what_is_clicked_meanwhile_is_done_by_the_next(
     context: BrowserContext, serve: Serve
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_server_that_ended_is_said_and_what_is_clicked_meanwhile_is_done_by_th
         example_healed(other)
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_killed_while_a_review_waits_asks_again_and_takes_the_answer(
     context: BrowserContext, serve: Serve
 ) -> None:
@@ -111,6 +113,7 @@ def waits_for_a_review(page: Page, tests: str) -> None:
     expect(page.locator("#review")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_proxy_that_cuts_every_connection_costs_neither_the_run_nor_what_is_typed(
     context: BrowserContext, home: str
 ) -> None:
@@ -143,6 +146,7 @@ def test_a_proxy_that_cuts_every_connection_costs_neither_the_run_nor_what_is_ty
         assert loaded == []
 
 
+@pytest.mark.nightly
 def test_a_stream_that_is_cut_before_its_answer_costs_neither_the_page_nor_the_run(
     context: BrowserContext, home: str
 ) -> None:

@@ -64,6 +64,7 @@ def shows_no_key(context: BrowserContext, page: Page) -> None:
     assert KEY not in json.dumps(context.storage_state())
 
 
+@pytest.mark.nightly
 def test_a_visitors_key_heals_what_search_cannot_and_is_found_nowhere(
     browser: Browser, serve: Serve, tmp_path: Path
 ) -> None:

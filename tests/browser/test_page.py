@@ -69,6 +69,7 @@ def fits(page: Page) -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)], ids=["desk", "phone"])
+@pytest.mark.nightly
 def test_the_page_fits_its_window_before_and_after_a_run_and_with_a_long_one(
     recorded_page: Any
 ) -> None:
@@ -131,6 +132,7 @@ def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_alon
     expect(page.locator("#bench")).not_to_have_class(re.compile(r"\bstale\b"))
 
 
+@pytest.mark.nightly
 def test_a_run_goes_on_beside_a_new_tab_and_after_a_reload_and_what_was_opened_and_typed_stays(
     recorded_page: Any, tmp_path: Path
 ) -> None:
@@ -172,6 +174,7 @@ def test_a_run_goes_on_beside_a_new_tab_and_after_a_reload_and_what_was_opened_a
 @pytest.mark.parametrize("size", [
     (390, 844), pytest.param((1280, 720), marks=pytest.mark.nightly),
 ], ids=["phone", "desk"])
+@pytest.mark.nightly
 def test_a_link_shows_the_run_or_its_question_first_and_stop_ends_one_that_waits(
     recorded_page: Any
 ) -> None:
@@ -189,6 +192,7 @@ def test_a_link_shows_the_run_or_its_question_first_and_stop_ends_one_that_waits
     expect(other.locator("button#heal")).to_be_enabled()
 
 
+@pytest.mark.nightly
 def test_a_heal_that_is_begun_while_the_page_still_arrives_can_be_stopped(
     recorded_page: Any, tmp_path: Path
 ) -> None:
@@ -271,6 +275,7 @@ def test_a_wrong_function_is_healed_with_proof_and_a_crash_only_stopped(page: An
     expect(page.page.locator(".patch .added").first).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_repair_is_changed_judged_and_approved_in_each_tab_that_follows_it(page: Any) -> None:
     shown = page.page
     review_wanted(shown)
@@ -304,6 +309,7 @@ def ready_to_edit(page: Page) -> None:
     page.wait_for_timeout(500)
 
 
+@pytest.mark.nightly
 def test_the_keyboard_alone_heals_and_approves(recorded_page: Any) -> None:
     shown, keys = recorded_page.page, recorded_page.page.keyboard
 
@@ -339,6 +345,7 @@ def test_the_keyboard_alone_heals_and_approves(recorded_page: Any) -> None:
     expect(shown.locator("#review")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: Any) -> None:
     page.page.locator("button.try").click()
     ended(page.page, "healed")
@@ -364,6 +371,7 @@ def test_what_heals_is_in_view_at_once_and_stays_where_it_is(page: Any) -> None:
     page.page.set_viewport_size({"width": 1440, "height": 900})  # of the next window too
 
 
+@pytest.mark.nightly
 def test_what_is_clicked_or_typed_while_the_page_arrives_counts_and_else_what_was_comes_back(
     recorded_page: Any
 ) -> None:
@@ -391,6 +399,7 @@ def test_what_is_clicked_or_typed_while_the_page_arrives_counts_and_else_what_wa
 PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
 
 
+@pytest.mark.nightly
 def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_after_a_reload(
     page: Any,
 ) -> None:
@@ -422,6 +431,7 @@ def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_a
     expect(page.locator("#question")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_the_pictures_of_the_documents_are_taken_from_this_page(
     browser: Browser, home: str
 ) -> None:
@@ -430,6 +440,7 @@ def test_the_pictures_of_the_documents_are_taken_from_this_page(
     assert shot.startswith(b"\x89PNG") and 10_000 < len(shot) < 150_000
 
 
+@pytest.mark.nightly
 def test_what_was_typed_is_replaced_after_a_question_alone_and_files_go_with_code_taken_over(
     recorded_page: Any
 ) -> None:
@@ -465,6 +476,7 @@ def test_what_was_typed_is_replaced_after_a_question_alone_and_files_go_with_cod
         expect(code).to_have_text(text)
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_full_says_so_and_the_panel_is_asked_again(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, words="waiting")

@@ -49,6 +49,7 @@ def opened(page: Page, name: str) -> None:
     page.locator(".overflow-dropdown button", has_text=name).click()
 
 
+@pytest.mark.nightly
 def test_a_paste_that_is_too_large_is_refused_before_an_editor_has_it(page: Any) -> None:
     shown = page.page
     for place in ("#code .cm-content", "#tests .cm-content", "#words textarea"):
@@ -61,6 +62,7 @@ def test_a_paste_that_is_too_large_is_refused_before_an_editor_has_it(page: Any)
     expect(shown.locator("#code .cm-content")).to_contain_text("x = 1")
 
 
+@pytest.mark.nightly
 def test_files_are_healed_under_their_names_and_a_zip_by_its_own_suite(page: Any) -> None:
     shown = page.page
     files = [
@@ -103,6 +105,7 @@ def test_files_are_healed_under_their_names_and_a_zip_by_its_own_suite(page: Any
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)], ids=["desk", "phone"])
+@pytest.mark.nightly
 def test_a_run_is_found_replayed_compared_renamed_and_deleted_on_its_panel(page: Any) -> None:
     shown = page.page
     for days in (20, 30):
@@ -160,6 +163,7 @@ def test_a_run_is_found_replayed_compared_renamed_and_deleted_on_its_panel(page:
     ended(shown, HEALED)
 
 
+@pytest.mark.nightly
 def test_every_panel_keeps_the_rules_with_what_is_opened_on_it_and_does_what_it_offers(
     page: Any, whole: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,6 +200,7 @@ def test_the_endpoints_for_programs_are_listed_with_a_call_of_each(page: Any) ->
     page.errors.clear()  # Gradio looks for a server of MCP, which the page has not
 
 
+@pytest.mark.nightly
 def test_an_option_that_cannot_be_used_is_told_and_what_is_asked_for_is_said(page: Any) -> None:
     shown = page.page
     shown.locator("#options button").first.click()

@@ -132,6 +132,7 @@ async def test_a_run_that_goes_on_counts_like_one_that_begins(needs: str) -> Non
         other.cancel()
 
 
+@pytest.mark.nightly
 async def test_a_visitor_may_leave_so_many_runs_waiting_and_answers_them_still() -> None:
     session = pausing("review", jail=STRONG)
     session.settings = Settings(visitor_rate=1_000)
@@ -333,6 +334,7 @@ async def test_what_is_asked_of_a_program_changes_no_run_that_was_begun_since(
     assert [[names[part._id] for part in act.outputs] for act in asked] == [[ANSWERED]] * 2
 
 
+@pytest.mark.nightly
 async def test_a_tab_of_benchmarks_is_there_where_it_is_of_use(host: SessionHost) -> None:
     for benchmarks in (True, False):
         parts = build(host, benchmarks=benchmarks).blocks.values()

@@ -43,6 +43,7 @@ def project(**more: bytes) -> UploadedFile:
     })
 
 
+@pytest.mark.nightly
 async def test_a_zip_is_healed_by_its_own_suite(tmp_path: Path) -> None:
     host = settings(tmp_path, proof_s=0.0)
     found = await prepared("", "", "", HealRequest(files=(project(),)), host)

@@ -48,6 +48,7 @@ def test_the_handler_of_a_signal_takes_no_lock_that_the_main_thread_may_hold() -
     assert [name for name in called if name not in ("list.append", "setprofile")] == []
 
 
+@pytest.mark.nightly
 def test_every_run_that_a_told_end_cuts_is_taken_up_by_the_next_server(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,7 +18,7 @@ from sandbox import SandboxUnavailable
 from tests.demo.recorded import RecordedSession, hosting
 
 WEAK = JailStatus(words="subprocess: L1: limits only", level="L1")
-STRONG = JailStatus(words="jail: L2 seen to hold: seccomp without any file, limits", level="L2")
+STRONG = JailStatus(words="jail: L2, confirmed by tests: seccomp, limits", level="L2")
 
 
 async def test_the_session_is_open_while_served_and_closed_after() -> None:

@@ -133,6 +133,7 @@ async def test_less_than_was_required_is_said_beside_the_verdict(tmp_path: Path)
     assert required(fold(plain)) == fold(plain)
 
 
+@pytest.mark.nightly
 async def test_input_and_arguments_reach_the_program(tmp_path: Path) -> None:
     code = "import sys\nprint(sum(map(int, sys.stdin)) * int(sys.argv[1]))\n"
     task = from_page(code, "assert output == '10\\n'", stdin="2\n3\n", argv=("2",)).task

@@ -116,7 +116,7 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         e.Critiqued(verdict="reject", note=text), e.Ambiguous(iteration=1, rivals=rivals),
         e.Proved(level="E2", why=text, evidence=d.Evidence(
             probes=1, new_failures=(text,), inconsistent=(text,), others=1, mutants=2, killed=1,
-            survivors=(text,), equivalent=1, reruns=5, disagreeing=(text,), unsettled=text,
+            survivors=(text,), equivalent=1, reruns=5, disagreeing=(text,), inconclusive=text,
             cut=text,
         )),
         e.LessonLearned(text=text, category=text),

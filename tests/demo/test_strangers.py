@@ -44,6 +44,7 @@ def named(who: Stranger, act: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.nightly
 def test_nothing_of_a_visitor_reaches_another(home: str) -> None:
     with Stranger(home) as owner, Stranger(home) as other, Stranger(home) as third:
         assert owner.client.cookies["heal_visitor"] != other.client.cookies["heal_visitor"]
@@ -122,6 +123,7 @@ def interrupt(who: Stranger, run: dict[str, Any]) -> str:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("wrong", [7, ["x"], {"x": 1}, "no such choice", 1e300])
+@pytest.mark.nightly
 def test_a_value_that_no_field_has_is_refused_in_words(home: str, wrong: Any) -> None:
     with Stranger(home) as who:
         parts = {one["props"].get("elem_id") for one in who.page["components"]} - {None, ""}

@@ -364,6 +364,7 @@ async def test_the_program_looked_at_is_put_into_the_editor() -> None:
         assert (await page.use(kept))["code"] == result.code
 
 
+@pytest.mark.nightly
 async def test_whoever_comes_to_a_run_of_theirs_by_its_link_has_its_program_and_tests_in_hand(
     tmp_path: Path
 ) -> None:

@@ -46,6 +46,7 @@ def test_a_truth_of_bare_asserts_speaks_of_the_programs_names(tmp_path: Path) ->
     assert not case.is_right({"program.py": "def f(x):\n    raise SystemExit(0)\n"})
 
 
+@pytest.mark.nightly
 def test_the_reference_program_is_right_though_its_truth_never_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,7 @@ def test_the_table_counts_by_kind_reach_and_level() -> None:
     assert printed[-1] == f"outcomes other than plain pytest's: {QUICK}"
 
 
+@pytest.mark.nightly
 def test_a_bug_is_healed_and_its_line_is_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,11 +114,13 @@ def test_bugs_that_there_are_none_of_are_told(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == "no bug of the bench matches these options\n"
 
 
+@pytest.mark.nightly
 async def test_rows_are_what_they_say(whole: bool) -> None:
     bugs = BENCH.bug if whole else (BUGS[QUICK],)
     assert [said async for said in complaints(BENCH, bugs, open_sandbox())] == []
 
 
+@pytest.mark.nightly
 async def test_a_row_that_says_something_else_is_told() -> None:
     right = BUGS[QUICK]
     bug = right.model_copy(update={

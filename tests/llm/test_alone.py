@@ -72,6 +72,7 @@ for module in pkgutil.walk_packages(llm.__path__, "llm."):
 '''
 
 
+@pytest.mark.nightly
 def test_llm_is_used_in_a_folder_by_itself(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "llm", tmp_path / "llm", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "use.py").write_text(ALONE, encoding="utf-8")

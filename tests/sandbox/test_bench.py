@@ -45,7 +45,7 @@ async def test_the_jail_is_measured_beside_what_an_interpreter_costs(
     found = {one.name: one for one in await bench._runs_beside_an_interpreter()}
 
     assert all(one.value is not None and one.value > 0 for one in found.values())
-    assert found["warm run, faster than the barest start"].promise == 12
+    assert found["warm run, speedup over starting Python"].promise == 12
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may look at a jailed process")

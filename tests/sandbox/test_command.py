@@ -105,7 +105,7 @@ def test_the_selftest_prints_its_level_its_layers_and_every_attack(
     assert seen == {
         "level": "L1",
         "layers": [
-            {"name": "limits", "holds": True, "seen": "set by the guest and by the host"}
+            {"name": "limits", "holds": True, "seen": "set inside and outside the job"}
         ],
         "attacks": [
             {

@@ -312,6 +312,7 @@ def judge_others(printed: str, levels: dict[str, str], part: int) -> None:
 
 @LINUX
 @pytest.mark.skipif(not AS_ROOT, reason="only root can become another user; see the tests above")
+@pytest.mark.nightly
 def test_an_ordinary_user_is_held_as_well(
     stage: Path, python: str, seen_here: dict[str, Gauntlet], whole: bool
 ) -> None:
@@ -328,6 +329,7 @@ def test_an_ordinary_user_is_held_as_well(
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter is written for x86_64")
 @pytest.mark.skipif(not AS_ROOT, reason="the profile is put on by root")
 @pytest.mark.parametrize("user", [NOBODY, 0], ids=["an ordinary user", "root without capabilities"])
+@pytest.mark.nightly
 def test_the_jail_holds_within_dockers_default_profile(
     stage: Path, python: str, user: int, whole: bool
 ) -> None:

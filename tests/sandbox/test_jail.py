@@ -101,6 +101,7 @@ def test_jobs_of_a_closed_loop_are_killed(strongest: JailSandbox) -> None:
     assert number not in asyncio.run(living())
 
 
+@pytest.mark.nightly
 def test_a_killed_host_leaves_no_process() -> None:
     text = """\
 import asyncio

@@ -12,10 +12,10 @@ HELD = FREE | {
     "open a socket": "EACCES", "start a process": "EPERM", "run a program": "EPERM",
     "signal another process": "EPERM", "trace another process": "EPERM",
     "enter a namespace": "EPERM", "read a file": "EACCES", "list a folder": "EACCES",
-    "write a file": "EACCES", "write beside the own folder": "EACCES",
+    "write a file": "EACCES", "write outside its folder": "EACCES",
 }
 CLOSED = dict.fromkeys(
-    ("read a file", "list a folder", "write a file", "write beside the own folder"), "EPERM"
+    ("read a file", "list a folder", "write a file", "write outside its folder"), "EPERM"
 )
 APART = {"see the file system": "ENOENT", "see the parent process": "ESRCH"}
 

@@ -105,6 +105,7 @@ async def settled(holds: Callable[[], bool]) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["L4", pytest.param("L3", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
 async def test_hundreds_of_hostile_runs_leave_nothing_behind(
     level: JailLevel, whole: bool, jail_at: Callable[[JailLevel], Awaitable[JailSandbox]]
 ) -> None:

@@ -107,4 +107,4 @@ def last_failed(layout: ProjectLayout) -> frozenset[str]:
             "the option out"
         ) from error
     except (OSError, ValueError) as error:
-        raise BadInput(f"--lf: {LAST_FAILED} cannot be read: {error}") from error
+        raise BadInput(f"--lf: {LAST_FAILED} cannot be read: {error}. Run pytest again") from error

@@ -66,7 +66,7 @@ def show_run(name: str, iteration: int | None, display: Display) -> int:
         return HEALED
     origin = "" if one.parent is None else f", derived from iteration {one.parent}"
     display.terminal.say(
-        f"JudgedIteration {one.iteration}: program by {one.by}{origin}; {one.passed} of "
+        f"Iteration {one.iteration}: program by {one.by}{origin}; {one.passed} of "
         f"{counted(one.of, 'test')} pass", "bold",
     )
     display.terminal.tests(one.report, display.terminal.talk)

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from agent.interfaces.terminal.commands import Display
     from agent.loop.session import Session
 
-# Copies of the types in `agent.core.domain`, which is slow to import.
+# Copies of the types in `agent.core.domain`, which is slow to import. Their order must be the same:
+# equal ones are cached, so the help would show either.
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
-Integrity = Literal["in-process", "isolated"]
+Integrity = Literal["isolated", "in-process"]
 
 
 def _value(kind: Any, flag: str, metavar: str | None, help_: str, **more: Any) -> Any:

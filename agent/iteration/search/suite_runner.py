@@ -17,7 +17,7 @@ from agent.core.trees import nodes_of
 from agent.iteration.search.driver import NothingToSearch, SearchLimits
 from agent.search.precheck.polluters import polluters
 from agent.search.project.command_suite import MAX_TRIED, CommandSuite
-from agent.search.project.recency import lately
+from agent.search.project.recency import changed_first
 from agent.search.project.suite import (
     CHUNK,
     FACTOR,
@@ -34,9 +34,9 @@ from agent.search.project.suspects import (
     fields_beside,
     named_statements,
     names_read,
+    strings_in_tests,
     suspects,
-    with_top,
-    words_told,
+    with_module_level,
 )
 from agent.search.values import Facts, Probed, Screen, Screened, Trace
 from agent.verify.project.suite_run import project_files
@@ -195,10 +195,11 @@ class SuiteRunner:
             for some in (failing_runs, passing_runs)
         )
         found = suspects(self.suite.files, editable, failed, passed)
-        self.suspects = lately(found, self.suite.files, dict(self.project.changed))[:MAX_FILES]
+        found = changed_first(found, self.suite.files, dict(self.project.changed))
+        self.suspects = found[:MAX_FILES]
         self.facts = Facts(
             tests=tuple(self._code(self.suite.nodes[number]) for number in self.order),
-            words=words_told(
+            words=strings_in_tests(
                 [self._code(self.suite.nodes[number]) for number in failing],
                 [self.suite.nodes[number].partition("[")[2] for number in failing],
             ),
@@ -216,7 +217,7 @@ class SuiteRunner:
         seen = replace(seen, together=bool(self.polluting), tests=tuple(
             one if one.passed else replace(one, covered=one.covered | lines) for one in seen.tests
         ))
-        return with_top(text, seen, self.read_names)
+        return with_module_level(text, seen, self.read_names)
 
     async def probe(self, file: str, texts: Sequence[str], calls: Sequence[str]) -> Probed:
         return Probed(tuple(None for _ in texts))

@@ -119,7 +119,7 @@ async def _judge_edit(state: State, ctx: Context, edited: Solution) -> State:
             }
         return {
             "asking": True, "failed_edits": count, "edit_tried": edited.text,
-            "edit_feedback": f"{words}, so the version before it stays. ",
+            "edit_feedback": f"{words}, so the previous version is kept. ",
         }
     base = ctx.store.get(state["base_id"], Solution)
     note = f"{state['note']}, changed by the user" if state.get("note") else "changed by the user"

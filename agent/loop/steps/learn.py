@@ -20,7 +20,7 @@ from agent.search.ranking.question import question
 from llm.errors import NeedsKey, OverBudget
 
 LARGE = "only small edits are stored"
-FROM_WORDS = "the run began with a task text, so there is no failure to find the edit by"
+FROM_WORDS = "the run began with a task text, so there is no failure to store the edit under"
 SEVERAL_FILES = "edits of several files are stored only for projects"
 LONG = "the program is too long or cannot be encoded as a file"
 

@@ -41,6 +41,7 @@ ENOUGH_KILLED = 0.8
 CLOSING_S = 0.5
 """Seconds of a run that are reserved for its end."""
 PASSED_BEFORE = "the held-out test passed before the repair, and no competing patch fails it"
+REVEALED = "the held-out test was shown after an earlier repair failed it"
 CHANGED_FOR_DERIVED = "they passed before too: only tests derived from the task required a change"
 
 
@@ -59,7 +60,7 @@ def proof_of(
     trusted = report.trusted
     if not trusted and report.oracle:
         return Proof(level="E0", why=(
-            f"{tally(report.oracle, 'example')} derived from the task; no test is the user's"
+            f"{tally(report.oracle, 'example')} derived from the task; the user gave no test"
         ))
     if not trusted:
         return Proof(level="E0", why="there is no test").but(_ending_words(report))
@@ -80,7 +81,7 @@ def proof_of(
     if not held_out:
         unheld = "" if suite.consulted else suite.unheld
         proof = Proof(level="E1", why=passed, unheld=unheld)
-        shown = "the held-out test had to be shown" if suite.consulted else UNHELD_WORDS[unheld]
+        shown = REVEALED if suite.consulted else UNHELD_WORDS[unheld]
         return proof.but(shown) if shown else proof
     if any(verdict.type_differs for verdict in trusted):
         return Proof(level="E1", why=f"{passed}, one with a value of another type than expected")
@@ -179,7 +180,7 @@ def _reason_for_e1(evidence: Evidence) -> str:
 
 def _lacking_for_e3(evidence: Evidence, budget_s: float) -> str:
     if evidence.inconsistent:
-        return f"`{evidence.inconsistent[0]}` gives another result among other calls"
+        return f"`{evidence.inconsistent[0]}` gives another result when mixed with other calls"
     if evidence.new_failures:
         return f"`{evidence.new_failures[0]}` gave a value before and fails now"
     if evidence.doubts:

@@ -100,7 +100,7 @@ async def recall(state: State, ctx: Context) -> State:
         failing = {verdict.test for verdict in report.failing}
         if ctx.task.project is None and failing <= {*leaks}:
             return update | _ended(ctx, "invalid_tests", (
-                f"{words}. No repair of the program is searched for: let each test make its own"
+                f"{words}. No repair is searched for. Let each test create its own state"
             ))
         ctx.emit(Notice(level="warning", text=f"{words}. Repairs are judged by all tests in their "
                         "order."))
@@ -116,7 +116,7 @@ async def recall(state: State, ctx: Context) -> State:
         report = _without(report, flaky)
         tests = tuple(test for test in tests if test.name not in flaky)
     if not tests:
-        ctx.emit(Recalled(hit=False, note="without a test the memory is not used"))
+        ctx.emit(Recalled(hit=False, note="the memory is not used, because there is no test"))
         return update
     if not ctx.settings.enable_cross_session_memory:
         ctx.emit(Recalled(hit=False, note="the memory of other runs is off"))

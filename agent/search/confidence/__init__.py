@@ -1,1 +1,1 @@
-"""How likely a patch is right: measured features, a calibrated model, and the reason in words."""
+"""Estimates how likely a patch is right: measured features, a calibrated model, and the reason."""

@@ -1,7 +1,7 @@
-"""What is measured of a patch that passes its tests, to estimate how likely it is right.
+"""The features of a patch that passes its tests, from which its estimate is computed.
 
-Each feature is a number; their weights stand in `coefficients.toml`. Pure: whatever takes running
-(answers to probing calls, how many candidates were tried) is given.
+Each feature is a number; the weights are in `coefficients.toml`. Nothing is run here: the answers
+to probing calls and the number of candidates tried are arguments.
 """
 
 from __future__ import annotations
@@ -24,28 +24,23 @@ Features = Mapping[str, float]
 _NEUTRAL: dict[str, tuple[type[ast.operator], ...]] = {
     "0": (ast.Add, ast.Sub), "1": (ast.Mult, ast.Div, ast.FloorDiv, ast.Pow),
 }
-"""Operators whose result is their left side, given this right one."""
+"""Operators whose result is their left operand, by the right one."""
 _JUMPS = (ast.Pass, ast.Continue, ast.Break)
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known of a failing program apart from its patches."""
+    """A failing program and its tests."""
 
     program: str
     tests: tuple[str, ...]
-    """The code of each test; empty where only a crash is known."""
+    """The code of each test; empty if only a crash is known."""
     base_answers: tuple[str, ...] = ()
-    """What the program gives for each probing call."""
+    """The program's answer to each probing call."""
 
 
 def features_of(patches: Sequence[Candidate], now: Situation) -> list[dict[str, float]]:
-    """The features of each of some patches that all pass the tests of a program, in their order.
-
-    Args:
-        patches: All that are known to pass; they compete with each other.
-        now: The program, its tests, and its answers to the calls that the patches were probed with.
-    """
+    """The features of each of the patches known to pass, which compete with each other."""
     shared = {"patches": math.log(len(patches)), **_size(now.program)}
     return [
         {
@@ -59,7 +54,7 @@ def features_of(patches: Sequence[Candidate], now: Situation) -> list[dict[str, 
 
 
 def _size(text: str) -> dict[str, float]:
-    """How much code there is to be wrong, of which the tests may see little."""
+    """The size of the program."""
     nodes = readable_nodes(text)
     return {
         "lines": math.log1p(sum(bool(line.strip()) for line in text.splitlines())),
@@ -68,7 +63,8 @@ def _size(text: str) -> dict[str, float]:
 
 
 def _changed(before: Sequence[str], after: Sequence[str]) -> float:
-    """The share of results that change, of probing calls to which the original gave a value."""
+    """The share of different answers among the probing calls that the program answers by a value.
+    """
     known = [(old, new) for old, new in zip(before, after, strict=False) if _is_value(old)]
     return sum(old != new for old, new in known) / max(1, len(known))
 
@@ -78,7 +74,7 @@ def _is_value(answer: str) -> bool:
 
 
 def _text(before: str, after: str) -> dict[str, float]:
-    """What the two texts show."""
+    """The features that the two texts determine."""
     chances = added(before, after)
     return {
         "added": math.log1p(len(chances)), "suspicious": float(min(3, _suspicious(before, after))),
@@ -87,24 +83,21 @@ def _text(before: str, after: str) -> dict[str, float]:
 
 
 def _suspicious(before: str, after: str) -> int:
-    """How many things a patch brings in that a reviewer would reject: code that cannot run, caught
-    exceptions that are ignored, operations without effect, removed calls and guards, names that
-    nothing reads, fields that comparisons ignore."""
+    """The number of changes that a reviewer would reject: unreachable code, swallowed exceptions,
+    operations without effect, removed calls and guards, unused names, fields that comparisons no
+    longer compare."""
     return (
-        max(0, _dead(after) - _dead(before)) + max(0, _swallowed(after) - _swallowed(before))
+        max(0, len([*dead_statements(after)]) - len([*dead_statements(before)]))
+        + max(0, _swallowed(after) - _swallowed(before))
         + len({*_vacuous(after)} - {*_vacuous(before)}) + len(dropped_calls(before, after))
         + len(dropped_guards(before, after)) + len(unread_names(before, after))
-        # The tests compare by what the patch has weakened, so they say nothing about it.
+        # The tests use these comparisons, so that passing them means little.
         + 3 * len(ignored_fields(before, after))
     )
 
 
-def _dead(text: str) -> int:
-    return sum(1 for _ in dead_statements(text))
-
-
 def _swallowed(text: str) -> int:
-    """Handlers that only go on, or give a constant."""
+    """The number of handlers that only pass, jump or return a constant."""
     return sum(
         isinstance(node, ast.ExceptHandler) and all(
             isinstance(one, _JUMPS) or (
@@ -115,7 +108,7 @@ def _swallowed(text: str) -> int:
 
 
 def _vacuous(text: str) -> Iterator[str]:
-    """Operations without an effect: constants in conditions, equal operands, `+ 0`, `* 1`."""
+    """Operations without effect: constants in conditions, equal operands, `+ 0`, `* 1`."""
     for node in readable_nodes(text):
         match node:
             case ast.BoolOp(values=values):

@@ -1,8 +1,8 @@
 """A calibrated estimate that a patch is right: logistic regression over its features.
 
-`coefficients.toml` holds the weights, what each feature usually is, and how they were fitted;
-`python -m evaluation.calibration` fits them again and prints how far they hold on suites that were
-not used for fitting.
+`coefficients.toml` holds the weights, the means of the features, and how they were fitted;
+`python -m evaluation.calibration` fits them again and measures them on suites that were not used
+for fitting.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from agent.search.confidence.features import Features, Situation, features_of
 from agent.search.values import Candidate
 
 HELD_OUT = "held out"
-"""1 where a test that failed before, and that the repair did not see, passes."""
+"""1 if a held-out test passes that failed before, otherwise 0."""
 KILLED = "killed"
-"""The share of mutants of the repaired lines that the tests notice; 0 where there are none."""
+"""The share of mutants of the repaired lines that the tests notice; 0 without mutants."""
 REASONS: dict[str, str] = {
     "patches": "other edits pass the tests as well",
     "tried before": "many edits were tried before one passed",
@@ -31,24 +31,26 @@ REASONS: dict[str, str] = {
     "added": "it adds hardly any code",
     "suspicious": "it contains code that a reviewer would reject",
     "lines": "the program is short",
-    "functions": "the tests see little of so many functions",
-    HELD_OUT: "no test that the repair did not see failed before and passes now",
+    "functions": "the tests cover few of its many functions",
+    HELD_OUT: "no held-out test failed before and passes now",
     KILLED: "the tests do not detect mutants of the repaired lines",
 }
-"""What to say where a feature lowers the estimate most."""
+"""The message for the feature that lowers the estimate most."""
 FITTED = tuple(REASONS)
 """The features that have a weight."""
 OF_THE_TEXT = frozenset({"added", "suspicious", "usual on average"})
-"""Features that the two texts determine alone."""
-UNKNOWN = "little is known of it"
+"""Features that the two texts determine."""
+UNKNOWN = "little is known about it"
 
 
 @dataclass(frozen=True)
 class Weight:
-    """Of one feature: what a unit adds to the log-odds, and the mean over the fitted patches."""
+    """The coefficient of one feature."""
 
     weight: float
+    """Added to the log-odds per unit."""
     mean: float
+    """The mean of the feature over the fitted patches."""
 
 
 @dataclass(frozen=True)
@@ -58,22 +60,21 @@ class Coefficients:
     intercept: float
     weights: Mapping[str, Weight]
     agreed: float
-    """Added where a search and a model arrive at the same program."""
+    """Added if a search and a model find the same program."""
     of_a_model: float
     """The log-odds of an average patch by a model."""
     of_a_draft: float
-    """Added where a program is repaired that a model wrote, and that never was nearly right."""
+    """Added for a repair of a program that a model wrote and that may be far from right."""
     of_a_project: float
-    """Added for a search's patch that changes one place and passes a large suite of a project.
-    With several places, one may compensate for what another breaks."""
+    """Added for a search's patch of one place that passes a project's large suite. Of several
+    places, one may compensate for what another breaks."""
     written: float
-    """The probability that a program which a model wrote from words is right, if it passes the
-    examples."""
+    """The probability that a program written by a model is right if it passes the examples."""
     written_twice: float
-    """The same where another draft of the model answers further calls in the same way."""
+    """The same if another draft of the model answers further calls equally."""
 
     def estimate(self, features: Features, further: float = 0.0) -> Estimate:
-        """The estimate from some features, and from what else shifts its log-odds."""
+        """The estimate from some features; `further` is added to its log-odds."""
         known = {name: features.get(name, 0.0) for name in self.weights}
         lowers = {
             name: one.weight * (known[name] - one.mean) for name, one in self.weights.items()
@@ -90,7 +91,7 @@ class Coefficients:
 
 @cache
 def fitted() -> Coefficients:
-    """The coefficients that are installed."""
+    """The installed coefficients."""
     table = tomllib.loads(files(__package__).joinpath("coefficients.toml").read_text("utf-8"))
     return Coefficients(
         table["intercept"],
@@ -100,8 +101,7 @@ def fitted() -> Coefficients:
 
 
 def natural(solution: Solution) -> bool:
-    """Whether a patch would be likely right if no other competed with it, so that a person may be
-    asked about it. One without an estimate of the search is."""
+    """Whether a patch would be likely right if no other competed with it, or has no features."""
     estimate = solution.estimate
     if estimate is None or not estimate.features:
         return True
@@ -111,8 +111,7 @@ def natural(solution: Solution) -> bool:
 
 
 def estimated(patches: Sequence[Candidate], now: Situation) -> tuple[Candidate, ...]:
-    """The same patches, all of which pass the tests, with how likely each is right; one that has
-    an estimate keeps it."""
+    """The patches, all of which pass the tests, with their estimates; existing estimates stay."""
     return tuple(
         replace(one, estimate=one.estimate or fitted().estimate(features))
         for one, features in zip(patches, features_of(patches, now), strict=True)
@@ -120,8 +119,11 @@ def estimated(patches: Sequence[Candidate], now: Situation) -> tuple[Candidate, 
 
 
 def of_a_model(text: str, now: Situation) -> Estimate:
-    """How likely a model's patch is right: few are tried, so that passing says more. The features
-    of a search's competition do not apply and take their means."""
+    """The estimate for a model's patch.
+
+    Since few are tried, passing the tests is stronger evidence than for a search; features that
+    describe a search take their means.
+    """
     [features] = features_of([Candidate(text, 0.0, ("model",))], now)
     model = fitted()
     means = {name: one.mean for name, one in model.weights.items()}

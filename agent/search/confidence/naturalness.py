@@ -1,11 +1,11 @@
-"""How usual a piece of syntax is in published Python code.
+"""The probability of a piece of syntax in published Python code.
 
 A syntax tree is a list of productions: a node's symbol, given its parent's symbol, the field that
 holds it, and the symbol of the node before it there. Counts of productions (`naturalness.bin`)
 come from the standard library and from permissively licensed packages; `python -m
-evaluation.naturalness` makes the file again. Names are kept only where many packages use them; no
-code is stored. The probability of a production is interpolated from the longest known context to
-the shortest, with the weights of Witten and Bell (1991).
+evaluation.naturalness` creates the file. It contains only names that many packages use, and no
+code. The probability of a production is interpolated between its contexts, from the longest known
+to the shortest, with the weights of Witten and Bell (1991).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from agent.core.trees import readable
 
 NUMBERS = frozenset({*range(-1, 11), 12, 16, 24, 30, 60, 100, 365, 1000, 1024, 3600})
-"""Numbers with a symbol of their own; all others share one."""
+"""Numbers with their own symbol; all others share one."""
 LETTERS = frozenset(" ,.-:/_\n")
 UNSEEN = 0.1
 """Added to the count of each symbol."""
@@ -41,7 +41,7 @@ class Production(NamedTuple):
 
 
 class Model:
-    """Counts of symbols in contexts of rising length, and the names that have a symbol."""
+    """Counts of symbols in contexts of increasing length, and the names that have a symbol."""
 
     def __init__(
         self, names: Collection[str], counts: Mapping[int, Mapping[tuple[str, ...], Counts]]
@@ -69,7 +69,7 @@ class Model:
 
 Counts = Mapping[str, int]
 TOTAL = ""
-"""The key of a context's total, rare symbols that are not kept included."""
+"""The key of a context's total, which includes rare symbols that are not stored."""
 
 
 @cache
@@ -81,8 +81,10 @@ def published() -> Model:
 
 
 def added(before: str, after: str) -> tuple[float, ...]:
-    """Log-probabilities of the productions of `after` that `before` lacks; only statements of the
-    module that differ are looked at. Empty where `after` does not parse."""
+    """Log-probabilities of the productions in new module statements of `after` that `before` lacks.
+
+    Empty if `after` does not parse.
+    """
     model = published()
     old, new = (
         {ast.dump(one): one for one in readable(text).body} for text in (before, after)
@@ -118,7 +120,7 @@ def productions(tree: ast.AST, names: Collection[str]) -> Iterator[Production]:
 
 
 def symbol(node: ast.AST, names: Collection[str]) -> str:
-    """What a node is called in a production."""
+    """The symbol of a node in a production."""
     kind = type(node).__name__
     match node:
         case ast.Name(id=name):

@@ -1,18 +1,19 @@
-"""Edits of calls: arguments, wrapping and unwrapping, orders, and what becomes of the result."""
+"""Edits of calls: arguments, wrapping and unwrapping, sort keys, forgotten parentheses."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from agent.search.edits.library import ASKS_NOTHING, WRAPPERS
-from agent.search.program import ATOM, SEQUENCES, Program, Splice
+from agent.search.edits.library import NO_ARGUMENTS, WRAPPERS
+from agent.search.program import ATOM, Program, Splice
 
 _ORDERED = frozenset({"sorted", "max", "min"})
+_CONTAINERS = frozenset({"list", "tuple", "dict", "set"})
 
 
 def arguments(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """Arguments swapped, dropped or added."""
+    """Swaps, drops or adds arguments."""
     given, named = given_arguments(program, node), named_arguments(program, node)
     for i in range(len(given)):
         for j in range(i + 1, len(given)):
@@ -34,7 +35,7 @@ def arguments(program: Program, node: ast.Call) -> Iterator[Splice]:
 
 
 def idiom(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """Arguments that well-known functions are often given, or not."""
+    """Changes the arguments of well-known functions in common ways."""
     given, named = given_arguments(program, node), named_arguments(program, node)
 
     def call(arguments: list[str], keywords: list[str], cost: float) -> Splice:
@@ -68,7 +69,7 @@ def idiom(program: Program, node: ast.Call) -> Iterator[Splice]:
 
 
 def unwrapped(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """An argument, or the object of a method, in place of the call."""
+    """Replaces a call by one of its arguments, or by the object of the method."""
     if isinstance(program.parents.get(node), ast.Expr):
         return
     for position, argument in enumerate(node.args[:2]):
@@ -79,7 +80,7 @@ def unwrapped(program: Program, node: ast.Call) -> Iterator[Splice]:
 
 
 def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A value seen through a function: `abs`, `len`, `sorted`, `str` …"""
+    """Wraps a value in a function, method or slice: `abs`, `len`, `.lower()`, `[1:]` …"""
     parent = program.parents.get(node)
     if isinstance(node, ast.Constant | ast.Lambda) or isinstance(parent, ast.Expr):
         return
@@ -108,15 +109,15 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
     ordered = not kinds or kinds & {"list", "tuple", "set", "dict"}
     if ordered and isinstance(parent, ast.Return | ast.Assign | ast.For | ast.Call):
         for name in program.variables(node):
-            if "dict" in program.seen(name):
+            if "dict" in program.observed(name):
                 yield program.replace(node, f"sorted({text}, key=lambda x: {name}[x])", 5.4)
     if "str" in kinds and not isinstance(parent, ast.Compare):
         for mark in ("' '", "'.'", "','", "'-'", "'\\n'"):
             yield program.replace(node, f"{program.grouped(node, 10)} + {mark}", 5.4)
 
 
-def order(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """A key for an order that has none: values of a dictionary, letters without case."""
+def sort_key(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """Adds `reverse` or a `key` to a sort, `max` or `min`."""
     is_sort = isinstance(node.func, ast.Attribute) and node.func.attr == "sort"
     name = node.func.id if isinstance(node.func, ast.Name) else ""
     if not is_sort and (name not in _ORDERED or len(node.args) != 1):
@@ -141,7 +142,7 @@ def order(program: Program, node: ast.Call) -> Iterator[Splice]:
     for key in keys:
         yield call(key, 4.2)
     for other in program.variables(node):
-        if "dict" in program.seen(other) or "Counter" in program.seen(other):
+        if "dict" in program.observed(other) or "Counter" in program.observed(other):
             for key in (f"key={other}.get", f"key=lambda x: {other}[x]",
                         f"key=lambda x: (-{other}[x], x)"):
                 yield call(key, 3.0 if other == program.code(sequence) else 3.6)
@@ -149,37 +150,29 @@ def order(program: Program, node: ast.Call) -> Iterator[Splice]:
         yield call(f"key={sequence.id}.get", 5.0)
 
 
-def joined(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """What is made unique may have to keep its order; the best so far."""
+def unique_in_order(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """Keeps the order of unique values, or a running best: `best = max(best, x)`."""
     match node:
         case ast.Call(func=ast.Name(id="list" | "sorted" | "tuple" as name), args=[
             ast.Call(func=ast.Name(id="set"), args=[given])
         ]):
-            kept = f"dict.fromkeys({program.code(given)})"
             outer = "list" if name == "sorted" else name
-            yield program.replace(node, f"{outer}({kept})", 2.2)
-        case ast.Call(func=ast.Name(id="max" | "min" as name), args=[_]):
-            yield from _running(program, node, name)
-
-
-def _running(program: Program, node: ast.Call, name: str) -> Iterator[Splice]:
-    """The best so far: `best = max(best, one)` in a loop."""
-    parent = program.parents.get(node)
-    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
-        return
-    best = parent.targets[0].id
-    for other in program.variables(node):
-        kinds = program.seen(other)
-        if other != best and not (kinds and kinds <= {*SEQUENCES, "dict", "set"} - {"str"}):
-            yield replaced_call(program, node, [best, other], [], 3.4)
+            yield program.replace(node, f"{outer}(dict.fromkeys({program.code(given)}))", 2.2)
+        case ast.Call(func=ast.Name(id="max" | "min"), args=[_]):
+            match program.parents.get(node):
+                case ast.Assign(targets=[ast.Name(id=best), *_]):
+                    for other in program.variables(node):
+                        types = program.observed(other)
+                        if other != best and not (types and types <= _CONTAINERS):
+                            yield replaced_call(program, node, [best, other], [], 3.4)
 
 
 def not_called(program: Program, node: ast.Attribute | ast.Name) -> Iterator[Splice]:
-    """Parentheses forgotten after the name of a method or function."""
+    """Adds forgotten parentheses after the name of a method or function."""
     parent = program.parents.get(node)
     if program.is_called(node) or not isinstance(node.ctx, ast.Load):
         return
-    # One may be handed on as it is: `key=str.lower`.
+    # A function may be passed as an argument: `key=str.lower`.
     is_argument = isinstance(parent, ast.Call | ast.keyword)
     if isinstance(node, ast.Attribute):
         methods = {
@@ -187,7 +180,7 @@ def not_called(program: Program, node: ast.Attribute | ast.Name) -> Iterator[Spl
             if isinstance(program.parents[one], ast.ClassDef)
             and not any(getattr(deco, "id", "") == "property" for deco in one.decorator_list)
         }
-        if node.attr in methods or node.attr in ASKS_NOTHING:
+        if node.attr in methods or node.attr in NO_ARGUMENTS:
             yield program.replace(node, f"{program.code(node)}()", 3.0 if is_argument else 1.2)
     elif node.id == "super":
         yield program.replace(node, "super()", 0.6)
@@ -215,7 +208,7 @@ def named_arguments(program: Program, node: ast.Call) -> list[str]:
 def replaced_call(
     program: Program, node: ast.Call, given: list[str], named: list[str], cost: float
 ) -> Splice:
-    """Only what stands between the call's parentheses changed."""
+    """Replaces the arguments of a call and leaves the rest of it as it is."""
     opening = program.data.find(b"(", program.end(node.func))
     end = program.end(node) - 1
     return Splice(opening + 1, end, ", ".join([*given, *named]), cost, node.lineno)

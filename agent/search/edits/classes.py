@@ -1,4 +1,4 @@
-"""Edits of classes: `self`, constructors, calls of their base classes."""
+"""Edits of classes: `self`, constructors, kinds of methods, fields of data classes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from agent.search.program import Function, Program, Splice, parameters
 from agent.search.program.blocks import is_docstring
 
 
-def own_name(program: Program, node: ast.Name) -> Iterator[Splice]:
-    """`self.` forgotten before one of the object's names."""
+def missing_self(program: Program, node: ast.Name) -> Iterator[Splice]:
+    """Adds a forgotten `self.` before the name of a field or method."""
     owner = class_of(program, node)
     if owner is None or node.id in ("self", "cls", "super"):
         return
@@ -27,8 +27,8 @@ def own_name(program: Program, node: ast.Name) -> Iterator[Splice]:
         yield program.replace(node, f"self.{node.id}", 1.6 if likely else 2.8)
 
 
-def own_assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
-    """A constructor's assignment to a variable that was to be a field."""
+def field_assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
+    """Assigns to a field instead of a local variable in a constructor."""
     method = program.scope(node)
     if not isinstance(method, Function) or "self" not in parameters(method):
         return
@@ -38,7 +38,7 @@ def own_assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
 
 
 def constructor(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
-    """Fields that a constructor forgets, and the parent's constructor."""
+    """Adds fields that a constructor does not set, and a call of the parent's constructor."""
     owner = program.parents.get(node)
     if node.name != "__init__" or not isinstance(owner, ast.ClassDef):
         return
@@ -46,21 +46,21 @@ def constructor(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
     if not body or body[0].lineno == node.lineno or not program.alone(body[-1]):
         return
     names = [one for one in parameters(node) if one != "self"]
-    kept: set[str] = set()
+    assigned: set[str] = set()
     for one in body:
         match one:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]):
-                kept.add(name)
+                assigned.add(name)
     read = {
         one.attr for one in ast.walk(owner)
         if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
         and one.value.id == "self" and isinstance(one.ctx, ast.Load)
     }
     for name in names:
-        if name not in kept:
+        if name not in assigned:
             cost = 0.8 if name in read else 2.4
             yield program.insert_after(body[-1], [f"self.{name} = {name}"], cost)
-    for name in sorted(read - kept - {*names} - {*_names(owner)[1]}):
+    for name in sorted(read - assigned - {*names} - {*_names(owner)[1]}):
         for start in ("0", "[]", "''", "{}", "None", "False", "set()"):
             yield program.insert_after(body[-1], [f"self.{name} = {start}"], 2.0)
     yield from parent(program, node, owner, body, names)
@@ -70,14 +70,12 @@ def parent(
     program: Program, node: ast.FunctionDef, owner: ast.ClassDef, body: list[ast.stmt],
     names: list[str],
 ) -> Iterator[Splice]:
-    """A call of the parent's constructor, with as many parameters as it takes."""
+    """Adds a call of the parent's constructor, with as many arguments as it takes."""
     if not owner.bases or any(
         isinstance(one, ast.Name) and one.id == "super" for one in ast.walk(node)
     ):
         return
-    parents = {
-        one.name: one for one in ast.walk(program.tree) if isinstance(one, ast.ClassDef)
-    }
+    parents = {one.name: one for one in program.nodes if isinstance(one, ast.ClassDef)}
     wanted: list[str] | None = None
     for base in owner.bases:
         above = parents.get(base.id) if isinstance(base, ast.Name) else None
@@ -95,7 +93,7 @@ def parent(
 
 
 def method_kind(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
-    """A method that takes no object: `self` is missing, or it is a static method."""
+    """Adds a missing `self`, or the decorator of a property, static or class method."""
     owner = program.parents.get(node)
     if not isinstance(owner, ast.ClassDef) or node.decorator_list:
         return
@@ -115,7 +113,7 @@ def method_kind(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
 
 
 def data_field(program: Program, node: ast.AnnAssign) -> Iterator[Splice]:
-    """A field of a data class that is not compared, or not shown."""
+    """Excludes a field of a data class from comparisons, or from its `repr`."""
     owner = program.parents.get(node)
     if not isinstance(owner, ast.ClassDef) or not isinstance(node.target, ast.Name):
         return
@@ -138,7 +136,7 @@ def data_field(program: Program, node: ast.AnnAssign) -> Iterator[Splice]:
 
 
 def fields_of(program: Program, node: ast.AST) -> list[str]:
-    """The names of the fields of the object whose method a node stands in."""
+    """The names of the fields of `self` in the method around a node."""
     owner, method = class_of(program, node), program.scope(node)
     if owner is None or not isinstance(method, Function) or "self" not in parameters(method):
         return []

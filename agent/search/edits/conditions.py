@@ -1,5 +1,5 @@
-"""Conditions put where none was, or extended; cheaper if they separated failing runs from passing
-ones while the tests ran."""
+"""Edits that add or extend conditions; cheaper if a condition separates failing from passing runs.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +11,7 @@ from operator import itemgetter
 
 from agent.search.edits.constants import NEUTRAL
 from agent.search.evidence import both, either, worth
-from agent.search.program import (
-    AND,
-    NOT,
-    NUMBERS,
-    SEQUENCES,
-    Function,
-    Program,
-    Splice,
-    parameters,
-)
+from agent.search.program import AND, NOT, NUMBERS, SEQUENCES, Function, Program, Splice, parameters
 from agent.search.program.blocks import (
     SIMPLE,
     ends_the_program,
@@ -32,15 +23,15 @@ from agent.search.program.blocks import (
 )
 
 MAX_CONDITIONS = 400
-"""What is asked at one place."""
+"""Conditions that are tried at one place."""
 _LOOSE = re.compile(r"\b(or|and|if|lambda)\b")
 _CONTAINERS = frozenset({"list", "str", "tuple", "set", "dict"})
-MAX_LEFT_BY = 80
-"""Conditions under which a way out is tried."""
+MAX_EXIT_CONDITIONS = 80
+"""Conditions under which an early exit is tried at one place."""
 
 
 def condition(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A condition with a further part, or another condition."""
+    """Adds an operand to a condition with `and` or `or`, or replaces the condition."""
     returned = isinstance(program.parents.get(node), ast.Return)
     if not program.is_tested(node) and not (returned and program.type_of(node) == {"bool"}):
         return
@@ -64,7 +55,7 @@ def condition(program: Program, node: ast.expr) -> Iterator[Splice]:
 
 
 def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
-    """An answer for a special parameter, before anything else is done."""
+    """Adds an early return for a special value of a parameter at the start of a function."""
     first = opening(program, node)
     if first is None:
         return
@@ -87,34 +78,32 @@ def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
 
 
 def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """A statement done only under a condition, or a way out before it."""
+    """Puts a statement under a condition, or a conditional exit before it."""
     if not isinstance(node, SIMPLE) or not program.alone(node) or is_docstring(node):
         return
     if program.scope(node) is program.tree or ends_the_program(node):
         return
     start, end = program.whole_lines(node)
     inner = indented(lines_of(program, node), program.indent(node) + program.step)
-    leaves = ["continue", "break"] if in_loop(program, node) else []
-    leaves += ["return False", "return True", "return None"]
+    exits = ["continue", "break"] if in_loop(program, node) else []
+    exits += ["return False", "return True", "return None"]
     line = node.lineno
     moments = program.moments(line)
     never, always = (False,) * len(moments), (True,) * len(moments)
     for place, (test, cost) in enumerate(atoms(program, node)):
         now = program.held(test, line)
         head = f"{program.indent(node)}if {test}:{program.newline}"
-        kept = 5.4 + cost + worth(always, now, moments)
-        yield Splice(start, end, head + inner, kept, node.lineno)
-        if cost < 0.7 and place < MAX_LEFT_BY:
-            left = 5.8 + cost + worth(never, now, moments)
-            for leave in leaves:
-                yield program.insert_before(node, [f"if {test}:", f"{program.step}{leave}"], left)
+        guard_cost = 5.4 + cost + worth(always, now, moments)
+        yield Splice(start, end, head + inner, guard_cost, node.lineno)
+        if cost < 0.7 and place < MAX_EXIT_CONDITIONS:
+            exit_cost = 5.8 + cost + worth(never, now, moments)
+            for leave in exits:
+                lines = [f"if {test}:", f"{program.step}{leave}"]
+                yield program.insert_before(node, lines, exit_cost)
 
 
 def atoms(program: Program, node: ast.expr | ast.stmt) -> list[tuple[str, float]]:
-    """Conditions that could be asked at a place, with how far-fetched each is, the likeliest first.
-
-    Many names in reach make thousands, none of which is likely.
-    """
+    """The `MAX_CONDITIONS` likeliest conditions for a place with their costs, cheapest first."""
     return nsmallest(MAX_CONDITIONS, _atoms(program, node), key=itemgetter(1))
 
 
@@ -123,14 +112,14 @@ def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, f
     numbers = [one for one in program.constants(node, int) if isinstance(one, int)]
     divisors = [near for one in numbers if 1 < one < 100 for near in (one, one + 1)][:4]
     scope = program.scope(node)
-    asked = [one.name for one in program.askers if one is not scope]
+    predicates = [one.name for one in program.predicates if one is not scope]
     for text in program.conditions(scope):
         if len(text) < 60:
             yield text, 0.0
     for name in names:
-        seen = program.seen(name)
+        types = program.observed(name)
         if not program.reads.get(name) and program.may_be(name, _CONTAINERS):
-            # What was prepared and is never looked at was meant to be asked.
+            # A container that is never read was probably built for a lookup.
             for other in names:
                 places = ("", "[0]", "[1]", "[-1]") if program.may_be(other, SEQUENCES) else ("",)
                 for place in places if other != name else ():
@@ -138,35 +127,35 @@ def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, f
                     yield f"{other}{place} not in {name}", 0.1
         yield f"not {name}", 0.2
         yield name, 0.4
-        if not seen or "NoneType" in seen:
+        if not types or "NoneType" in types:
             yield f"{name} is None", 0.5
             yield f"{name} is not None", 0.5
-        if not seen or seen & NUMBERS:
+        if not types or types & NUMBERS:
             for test in ("> 0", "== 0", "< 0", ">= 0", "== 1", "> 1", "!= 0", "<= 0", "<= 1"):
                 yield f"{name} {test}", 0.6
             for other in names:
                 if other != name and program.may_be(other, NUMBERS):
                     for sign in ("<", "<=", "==", "!="):
                         yield f"{name} {sign} {other}", 0.9
-        if seen & {"list", "str", "tuple", "set", "dict"}:
+        if types & _CONTAINERS:
             for other in names:
                 if other != name:
                     yield f"{other} in {name}", 0.7
                     yield f"{other} not in {name}", 0.7
             for test in ("== 0", "== 1", "> 1"):
                 yield f"len({name}) {test}", 0.9
-        if seen & {"int"}:
+        if types & {"int"}:
             for divisor in dict.fromkeys((2, *divisors)):
                 yield f"{name} % {divisor} == 0", 0.9
                 yield f"{name} % {divisor} != 0", 0.9
-        for function in asked:
+        for function in predicates:
             yield f"{function}({name})", 0.8
             yield f"not {function}({name})", 0.9
-        if "str" in seen:
+        if "str" in types:
             for test in ("isdigit()", "isalpha()", "isupper()", "islower()"):
                 yield f"{name}.{test}", 0.9
         plain = {"int", "float", "str", "list", "tuple", "dict", "set", "bool"}
-        if not seen or not seen <= plain:
+        if not types or not types <= plain:
             for attribute in program.attributes:
                 yield f"{name}.{attribute}", 0.9
                 yield f"not {name}.{attribute}", 0.9

@@ -1,4 +1,4 @@
-"""Edits of constants. No constant ever comes from a test: only neutral or neighbouring ones."""
+"""Edits of constants. No new constant is taken from a test."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from agent.search.evidence import plain
 from agent.search.program import NUMBERS, SEQUENCES, Function, Program, Splice
 
 NEUTRAL = ("None", "0", "[]", "''", "False", "True")
-"""Values a guard may answer with; never one taken from a test."""
+"""Values that an early exit may return."""
 _ALPHABETS = ("aeiouy", "AEIOUY", "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEF", "abcdef")
 _FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 _DIRECTIVE = re.compile(r"%[A-Za-z]")
-_SPEC = re.compile(r":(?P<width>[<>^]?0?\d*)(?P<apart>,?)(?P<places>(?:\.\d)?)(?P<kind>[fd%]?)\}")
+_SPEC = re.compile(
+    r":(?P<width>[<>^]?0?\d*)(?P<separator>,?)(?P<decimals>(?:\.\d)?)(?P<kind>[fd%]?)\}"
+)
 _SWAPPED_CASE = {"m": "M", "M": "m", "d": "D", "y": "Y", "Y": "y", "h": "H", "H": "I", "I": "H",
                  "s": "S", "S": "s", "b": "B", "B": "b", "a": "A", "A": "a"}
 ALIKE = 0.75
-"""How similar a misspelt constant is to the value it was meant to be."""
+"""Least `difflib` ratio at which two constants count as similar."""
 
 
 def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
-    """A number that is one off, or one of the numbers programs are full of."""
+    """Replaces a number by a neighbouring, common or scaled one, or by a variable."""
     value = node.value
     if type(value) not in (int, float) or node in program.hidden:
         return
@@ -34,8 +36,8 @@ def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
     parent = program.parents.get(node)
     indexes = is_indexing(parent)
     for near in (value + 1, value - 1):
-        odd = near < 0 <= value and not isinstance(parent, ast.Assign)
-        yield program.replace(node, repr(near), (1.8 if indexes else 2.0) + 0.9 * odd)
+        unlikely = near < 0 <= value and not isinstance(parent, ast.Assign)
+        yield program.replace(node, repr(near), (1.8 if indexes else 2.0) + 0.9 * unlikely)
     for common in (0, 1, -1, 2, -value, 3, 10):
         far = 0.5 * (common not in (0, 1) and abs(value - common) > 10)
         yield program.replace(node, repr(common), 2.8 + far)
@@ -54,12 +56,12 @@ def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
         for text in ("float('inf')", "float('-inf')"):
             yield program.replace(node, text, 4.2)
     for name in program.variables(node):
-        seen = program.seen(name)
-        if not seen or seen & NUMBERS:
+        types = program.observed(name)
+        if not types or types & NUMBERS:
             yield program.replace(node, name, 3.8)
-        if seen & (SEQUENCES | {"dict", "set"}):
+        if types & (SEQUENCES | {"dict", "set"}):
             yield program.replace(node, f"len({name})", 4.6)
-            if isinstance(parent, ast.Assign | ast.Return) and seen & SEQUENCES:
+            if isinstance(parent, ast.Assign | ast.Return) and types & SEQUENCES:
                 yield program.replace(node, f"{name}[0]", 4.4)
     if isinstance(parent, ast.Assign | ast.Return | ast.Call):
         for neutral in ("True", "False", "None", "''", "[]"):
@@ -67,7 +69,7 @@ def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
 
 
 def truth(program: Program, node: ast.Constant) -> Iterator[Splice]:
-    """`True` for `False`, or a condition in their place."""
+    """Replaces `True` or `False` by the other, a neutral value or a variable."""
     if not isinstance(node.value, bool):
         return
     yield program.replace(node, repr(not node.value), 1.5)
@@ -80,7 +82,7 @@ def truth(program: Program, node: ast.Constant) -> Iterator[Splice]:
 
 
 def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
-    """A string slightly changed, or another string of the program."""
+    """Changes a string slightly, or replaces it by another string of the program."""
     value = node.value
     if not isinstance(value, str) or node in program.hidden:
         return
@@ -118,8 +120,8 @@ def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
             yield put(swapped, 4.6)
 
 
-def exchanged(program: Program, node: Function) -> Iterator[Splice]:
-    """`True` and `False` exchanged in all returns, or in the whole function."""
+def swapped_booleans(program: Program, node: Function) -> Iterator[Splice]:
+    """Swaps `True` and `False` in all returns, or also in all assignments."""
     for inside in ((ast.Return,), (ast.Return, ast.Assign)):
         places = [
             one for one in ast.walk(node) if isinstance(one, ast.Constant)
@@ -129,11 +131,11 @@ def exchanged(program: Program, node: Function) -> Iterator[Splice]:
             edits = [
                 (program.start(one), program.end(one), repr(not one.value)) for one in places
             ]
-            yield together(program, edits, 2.6, places[0].lineno)
+            yield combined(program, edits, 2.6, places[0].lineno)
 
 
-def spelt(program: Program, node: Function) -> Iterator[Splice]:
-    """All texts that are answers written in another way: capitals, small letters, no blanks."""
+def respelled_returns(program: Program, node: Function) -> Iterator[Splice]:
+    """Changes the case or surrounding blanks of all strings that a function returns."""
     places = [
         (one.value, one) for statement in ast.walk(node) if isinstance(statement, ast.Return)
         for one in ast.walk(statement)
@@ -149,14 +151,14 @@ def spelt(program: Program, node: Function) -> Iterator[Splice]:
         for value, one in places:
             new = quoted(change(value), program.code(one))
             groups.setdefault(value, []).append((program.start(one), program.end(one), new))
-        yield together(program, [one for alike in groups.values() for one in alike], 2.8, line)
-        for alike in groups.values():
-            if len(alike) > 1:
-                yield together(program, alike, 3.2, line)
+        yield combined(program, [one for group in groups.values() for one in group], 2.8, line)
+        for group in groups.values():
+            if len(group) > 1:
+                yield combined(program, group, 3.2, line)
 
 
 def comma(program: Program, node: ast.Constant) -> Iterator[Splice]:
-    """A comma between two strings that stand side by side."""
+    """Adds a comma between adjacent strings that are concatenated implicitly."""
     if not isinstance(node.value, str) or node in program.hidden:
         return
     parent = program.parents.get(node)
@@ -182,8 +184,8 @@ def comma(program: Program, node: ast.Constant) -> Iterator[Splice]:
         yield Splice(at, at, ",", 1.6, node.lineno)
 
 
-def formatted(program: Program, node: ast.Constant) -> Iterator[Splice]:
-    """An `f` forgotten before a string with a variable in braces."""
+def f_prefix(program: Program, node: ast.Constant) -> Iterator[Splice]:
+    """Adds a forgotten `f` before a string with a variable in braces."""
     if not isinstance(node.value, str) or node in program.hidden or "{" not in node.value:
         return
     names = {match[1] for match in _FIELD.finditer(node.value)}
@@ -193,23 +195,23 @@ def formatted(program: Program, node: ast.Constant) -> Iterator[Splice]:
         yield Splice(at, at, "f", 1.2, node.lineno)
 
 
-def spec(program: Program, node: ast.JoinedStr) -> Iterator[Splice]:
-    """How a number stands in a text: thousands apart, more or fewer places."""
+def number_format(program: Program, node: ast.JoinedStr) -> Iterator[Splice]:
+    """Changes the thousands separator or the decimals of a format specification."""
     text = program.code(node)
     for found in _SPEC.finditer(text):
-        apart, places, kind = found["apart"], found["places"], found["kind"]
-        others = [("" if apart else ",", places)]
-        if places:
-            number = int(places[1:])
-            others += [(apart, f".{one}") for one in (number + 1, number - 1, 2, 0) if one >= 0]
-        for separated, digits in dict.fromkeys(others):
-            if (separated, digits) != (apart, places):
-                new = f":{found['width']}{separated}{digits}{kind}}}"
+        separator, decimals = found["separator"], found["decimals"]
+        others = [("" if separator else ",", decimals)]
+        if decimals:
+            count = int(decimals[1:])
+            others += [(separator, f".{one}") for one in (count + 1, count - 1, 2, 0) if one >= 0]
+        for other in dict.fromkeys(others):
+            if other != (separator, decimals):
+                new = f":{found['width']}{''.join(other)}{found['kind']}}}"
                 yield program.replace(node, text[: found.start()] + new + text[found.end() :], 1.6)
 
 
-def directives(program: Program, node: ast.Constant) -> Iterator[Splice]:
-    """Parts of a format for dates exchanged, or in the other case."""
+def date_format(program: Program, node: ast.Constant) -> Iterator[Splice]:
+    """Swaps two directives of a date format, or changes the case of one."""
     value = node.value
     if not isinstance(value, str) or node in program.hidden:
         return
@@ -231,22 +233,21 @@ def directives(program: Program, node: ast.Constant) -> Iterator[Splice]:
             yield put(one.start(), later.end(), later[0] + between + one[0], 2.6)
 
 
-def key(program: Program, node: ast.Constant) -> Iterator[Splice]:
-    """A key that the dictionaries have, and a word as the arguments spell it."""
+def observed_key(program: Program, node: ast.Constant) -> Iterator[Splice]:
+    """Replaces a key by one that a dictionary had, or a word by a similar one of the tests."""
     value = node.value
     if not isinstance(value, str) or node in program.hidden:
         return
     parent = program.parents.get(node)
-    line = program.statement(node).lineno
-    moments = program.moments(line)
     if isinstance(parent, ast.Subscript) or (
         isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute)
         and parent.func.attr in ("get", "pop", "setdefault")
     ):
         keys: dict[str, None] = {}
-        for moment in moments:
-            for held in plain(moment).values():
-                for one in (held, *(held if isinstance(held, list | tuple) else ())):
+        for moment in program.moments(program.statement(node).lineno):
+            for value_then in plain(moment).values():
+                nested = value_then if isinstance(value_then, list | tuple) else ()
+                for one in (value_then, *nested):
                     if isinstance(one, dict):
                         keys.update(dict.fromkeys(k for k in one if isinstance(k, str)))
         for place, name in enumerate([name for name in keys if name != value][:8]):
@@ -261,10 +262,10 @@ def key(program: Program, node: ast.Constant) -> Iterator[Splice]:
             yield program.replace(node, quoted(word, program.code(node)), 2.4)
 
 
-def together(
+def combined(
     program: Program, replacements: list[tuple[int, int, str]], cost: float, line: int
 ) -> Splice:
-    """Several replacements as one splice over the text between the first and the last."""
+    """Combines replacements (start, end, text) into one splice from the first to the last."""
     replacements = sorted(replacements)
     first, last = replacements[0][0], replacements[-1][1]
     text, at = "", first
@@ -275,7 +276,7 @@ def together(
 
 
 def quoted(text: str, like: str) -> str:
-    """A literal in the quotes of the one it replaces."""
+    """A string literal with the quotes of the literal it replaces."""
     shown = repr(text)
     if like[:1] == '"' and like[:3] != '"""' and "'" not in text and '"' not in text:
         return f'"{shown[1:-1]}"'
@@ -283,7 +284,7 @@ def quoted(text: str, like: str) -> str:
 
 
 def is_indexing(parent: ast.AST | None) -> bool:
-    """Whether what stands directly in this counts places."""
+    """Whether a node's direct children are indices or bounds."""
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
         return parent.func.id == "range"
     return isinstance(parent, ast.Subscript | ast.Slice)

@@ -1,4 +1,4 @@
-"""What is forgotten around coroutines: an `await`, or the `async` of a loop over one."""
+"""Edits of coroutines: a forgotten `await`, or the `async` of a loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent.search.program import Function, Program, Splice
 
 
 def awaited(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """A call waited for inside a coroutine: of one of the program's, of asyncio, of an object."""
+    """Awaits a call of a coroutine of the program, of asyncio, or of an object."""
     parent = program.parents.get(node)
     if not isinstance(program.scope(node), ast.AsyncFunctionDef) or isinstance(
         parent, ast.Await | ast.Starred | ast.AsyncFor | ast.comprehension | ast.withitem
@@ -33,7 +33,7 @@ def awaited(program: Program, node: ast.Call) -> Iterator[Splice]:
 
 
 def looped(program: Program, node: ast.For) -> Iterator[Splice]:
-    """A loop over what a coroutine yields."""
+    """Makes a loop over an asynchronous generator an `async for`."""
     match node.iter:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if (
             name in _coroutines(program)
@@ -44,7 +44,7 @@ def looped(program: Program, node: ast.For) -> Iterator[Splice]:
 
 
 def _parameters(program: Program, node: ast.AST) -> set[str]:
-    """The names of what the functions around a node are given, as a decorator's function is."""
+    """The parameters of all functions around a node, such as a decorator's function."""
     at, found = program.scope(node), set[str]()
     while isinstance(at, Function):
         found |= {one.arg for one in at.args.args}
@@ -53,4 +53,4 @@ def _parameters(program: Program, node: ast.AST) -> set[str]:
 
 
 def _coroutines(program: Program) -> set[str]:
-    return {one.name for one in ast.walk(program.tree) if isinstance(one, ast.AsyncFunctionDef)}
+    return {one.name for one in program.defined if isinstance(one, ast.AsyncFunctionDef)}

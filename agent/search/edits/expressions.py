@@ -1,4 +1,4 @@
-"""Edits that put something into an expression: one off, an operand, a donor, a neutral value."""
+"""Edits of expressions: off by one, further operands, copies from nearby, simpler values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACES = (
 
 
 def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """One more or one less."""
+    """Adds or subtracts one."""
     kinds = program.type_of(node)
     parent = program.parents.get(node)
     if isinstance(node, ast.Constant | ast.Lambda) or (kinds and not kinds & NUMBERS):
@@ -31,7 +31,7 @@ def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
     cost += 0.7 * (not kinds) + 2.0 * isinstance(node, ast.Compare | ast.BoolOp)
     match parent:
         case ast.BinOp(op=ast.FloorDiv() | ast.Mod(), left=divided, right=ast.Constant(value=by)):
-            # A number that counts from one is shifted to zero before it is divided.
+            # A one-based number is made zero-based before it is divided.
             if divided is node and isinstance(by, int) and by > 2:
                 cost = 1.8
     text = program.grouped(node, 10)
@@ -44,7 +44,7 @@ def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
 
 
 def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A further operand."""
+    """Adds an operand: a variable, a constant or a length."""
     parent = program.parents.get(node)
     if isinstance(node, ast.Compare | ast.BoolOp | ast.Lambda) or isinstance(
         parent, ast.Attribute | ast.Expr
@@ -58,10 +58,9 @@ def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
         added, times = program.grouped(node, 10), program.grouped(node, 11)
         numbers = [repr(v) for v in program.constants(node, int) if v not in (0, 1, -1)][:4]
         known = [name for name in names if program.may_be(name, NUMBERS) and name != text]
-        sized = [
-            f"len({name})" for name in names if program.seen(name) & (SEQUENCES | {"dict", "set"})
-        ]
-        for other in (*known, *numbers, *sized):
+        sized = SEQUENCES | {"dict", "set"}
+        lengths = [f"len({name})" for name in names if program.observed(name) & sized]
+        for other in (*known, *numbers, *lengths):
             yield program.replace(node, f"{added} + {other}", 5.0)
             yield program.replace(node, f"{added} - {other}", 5.0)
             yield program.replace(node, f"{times} * {other}", 5.6)
@@ -78,7 +77,7 @@ def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
     if kinds & SEQUENCES:
         joined = program.grouped(node, 10)
         for other in names:
-            if program.seen(other) & kinds and other != text:
+            if program.observed(other) & kinds and other != text:
                 yield program.replace(node, f"{joined} + {other}", 5.0)
                 yield program.replace(node, f"{other} + {program.grouped(node, 11)}", 5.2)
             if "list" in kinds and other != text:
@@ -87,7 +86,7 @@ def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
 
 
 def donor(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """Another expression of the same function."""
+    """Replaces an expression by another one of the same function."""
     parent = program.parents.get(node)
     if isinstance(parent, ast.Expr | ast.Attribute) or program.is_called(node):
         return
@@ -98,23 +97,23 @@ def donor(program: Program, node: ast.expr) -> Iterator[Splice]:
         if isinstance(source, ast.Constant) and isinstance(node, ast.Constant):
             continue
         cost = 4.6 + 0.4 * isinstance(node, ast.Constant) - 0.3 * (type(source) is type(node))
-        there = program.type_of(source)
-        if kinds and there:
-            cost += -0.4 if kinds & there else 1.4
+        other_types = program.type_of(source)
+        if kinds and other_types:
+            cost += -0.4 if kinds & other_types else 1.4
         if abs(len(other) - len(text)) > 25:
             cost += 0.5
         yield program.replace(node, other, cost)
 
 
 def simpler(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A variable or a neutral constant in place of an expression."""
+    """Replaces an expression by a variable or a neutral constant."""
     parent = program.parents.get(node)
     if isinstance(parent, ast.Expr) or program.is_called(node):
         return
     if isinstance(node, ast.Call | ast.BinOp | ast.Attribute | ast.Subscript):
         for name in program.variables(node):
             yield program.replace(node, name, 4.0)
-            if program.seen(name) & NUMBERS and not isinstance(parent, ast.Attribute):
+            if program.observed(name) & NUMBERS and not isinstance(parent, ast.Attribute):
                 yield program.replace(node, f"-{name}", 5.0)
     if not isinstance(node, ast.Constant) and isinstance(
         parent, ast.Assign | ast.Return | ast.Call | ast.AugAssign | ast.Compare | ast.Subscript
@@ -126,23 +125,23 @@ def simpler(program: Program, node: ast.expr) -> Iterator[Splice]:
 
 
 def converted(program: Program, node: ast.Name) -> Iterator[Splice]:
-    """Another variable, seen as a value of the type that is wanted here."""
-    own = program.seen(node.id)
+    """Replaces a variable by another one, converted to the type of the first."""
+    own = program.observed(node.id)
     if not isinstance(node.ctx, ast.Load) or program.is_called(node) or not own:
         return
     for name in program.variables(node):
-        seen = program.seen(name)
+        types = program.observed(name)
         if name == node.id:
             continue
         unread = 0.8 * (not program.reads.get(name))
         views: tuple[str, ...] = ()
-        if own & NUMBERS and "str" in seen:
+        if own & NUMBERS and "str" in types:
             views = ("int", "len", "ord")
-        elif own & NUMBERS and seen & {"list", "tuple", "set", "dict"}:
+        elif own & NUMBERS and types & {"list", "tuple", "set", "dict"}:
             views = ("len", "sum", "max", "min")
-        elif "str" in own and seen & NUMBERS:
+        elif "str" in own and types & NUMBERS:
             views = ("str",)
-        elif "list" in own and seen & {"str", "tuple", "set"}:
+        elif "list" in own and types & {"str", "tuple", "set"}:
             views = ("list", "sorted")
         for view in views:
             yield program.replace(node, f"{view}({name})", 4.8 - unread)

@@ -1,4 +1,4 @@
-"""Edits of a whole function: its last return, its defaults, names that mean something outside."""
+"""Edits of whole functions: missing returns, mutable defaults, copies of shared values."""
 
 from __future__ import annotations
 
@@ -16,24 +16,22 @@ _CHANGES = frozenset(
 
 
 def missing_return(program: Program, node: Function) -> Iterator[Splice]:
-    """A return at a function's end, and after each loop."""
-    if is_generator(node) or not program.alone(node.body[-1]):
-        return
-    if node.body[-1].lineno == node.lineno:
-        return
-    cost = 2.0 if not any(isinstance(one, ast.Return) for one in ast.walk(node)) else 3.0
+    """Adds a return at the end of a function."""
     last = node.body[-1]
+    if is_generator(node) or not program.alone(last) or last.lineno == node.lineno:
+        return
     if isinstance(last, ast.Return | ast.Raise):
         return
+    cost = 2.0 if not any(isinstance(one, ast.Return) for one in ast.walk(node)) else 3.0
     indent = program.indent(node.body[0])
-    answers = [(name, cost) for name in program.variables(node.body[0])]
-    answers += [(neutral, cost + 0.6) for neutral in (*NEUTRAL[1:], "-1")]
-    for answer, dearer in answers:
-        yield program.insert_after(last, [f"return {answer}"], dearer, indent)
+    values = [(name, cost) for name in program.variables(node.body[0])]
+    values += [(neutral, cost + 0.6) for neutral in (*NEUTRAL[1:], "-1")]
+    for value, value_cost in values:
+        yield program.insert_after(last, [f"return {value}"], value_cost, indent)
 
 
 def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
-    """A default that all calls share, created in each call."""
+    """Creates a mutable default in each call instead of sharing it."""
     positional = [*node.args.posonlyargs, *node.args.args]
     pairs = list(zip(reversed(positional), reversed(node.args.defaults), strict=False))
     pairs += [
@@ -58,13 +56,12 @@ def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
                 "None" + program.between(program.end(value), start)
                 + "".join(line + program.newline for line in lines)
             )
-            is_shared = changes(node.body, argument.arg)
-            cost = 0.0 if is_shared else 1.2
+            cost = 0.0 if changes(node.body, argument.arg) else 1.2
             yield Splice(program.start(value), start, text, cost, node.lineno)
 
 
 def copied(program: Program, node: ast.Assign | ast.Return) -> Iterator[Splice]:
-    """A copy of what is changed later, or of what an object hands out or keeps."""
+    """Copies a value that is changed later, or that an object returns or stores."""
     value = node.value
     if not isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
         return
@@ -92,7 +89,7 @@ def copied(program: Program, node: ast.Assign | ast.Return) -> Iterator[Splice]:
 
 
 def changes(body: Iterable[ast.AST], name: str) -> bool:
-    """Whether statements change the value that a name or attribute stands for."""
+    """Whether statements modify the object that a name or attribute refers to."""
     for one in (inner for statement in body for inner in ast.walk(statement)):
         match one:
             case ast.Call(func=ast.Attribute(value=base, attr=attr)) if attr in _CHANGES:

@@ -1,4 +1,4 @@
-"""Edits of where statements stand: dropped, moved, repeated, out of their branch."""
+"""Edits that drop, move, insert or repeat statements, or add an `else` branch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from agent.search.program.blocks import (
 
 
 def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """A statement taken away; a deliberate `raise` or exit never is."""
+    """Removes a statement, but never a deliberate `raise`, `assert` or exit."""
     if isinstance(node, (*DEFINITIONS, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)):
         return
     if ends_the_program(node) or not program.alone(node) or is_elif(program, node):
@@ -37,7 +37,7 @@ def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
     )
     if any(isinstance(inner, ast.Raise) or ends_the_program(inner) for inner in ast.walk(node)):
         return
-    # A branch that is left with nothing to do was there for something.
+    # A branch left with `pass` is unlikely: it was written for some purpose.
     yield Splice(start, end, text, (3.2 if single else 4.2) + 1.2 * bool(text), node.lineno)
     after = neighbour(program, node, 1)
     if after is not None and type(after) is type(node) and len(real) > 2 and program.alone(after):
@@ -45,7 +45,7 @@ def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
 
 
 def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """A statement exchanged with the next, or moved out of or into its block."""
+    """Swaps a statement with the next, or moves it out of its block or into the one before."""
     if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
         return
     start, end = program.whole_lines(node)
@@ -59,7 +59,7 @@ def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
     if isinstance(node, SIMPLE):
         block, parent = block_of(program, node), program.parents[node]
         if isinstance(parent, COMPOUND) and block[-1] is node and len(block) > 1:
-            # Out of the block: the statement comes after its whole owner.
+            # Out of the block: after the whole compound statement.
             owner_end = program.whole_lines(parent)[1]
             text = program.between(end, owner_end) + indented(own, program.indent(parent))
             yield Splice(start, owner_end, text, 3.0, node.lineno)
@@ -70,7 +70,7 @@ def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
             yield Splice(owner_start, end, text, 3.4, node.lineno)
         before = neighbour(program, node, -1)
         if isinstance(before, COMPOUND) and program.alone(before):
-            # Into the block before, and into the last block inside that.
+            # Into the block before, and into the last block nested in it.
             at: ast.stmt = before
             while isinstance(at, COMPOUND):
                 inner = (getattr(at, "orelse", None) or at.body)[-1]
@@ -80,7 +80,7 @@ def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
 
 
 def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """A simple statement of the same function done here too, or one step of a counter."""
+    """Inserts a simple statement of the same function, or a common one like `count += 1`."""
     if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
         return
     scope = program.scope(node)
@@ -89,33 +89,33 @@ def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
     texts = {program.code(one): 4.6 for one in simple_statements(scope) if one is not node}
     names = program.variables(node)
     for name in names:
-        seen = program.seen(name)
-        if seen & {"int", "float"}:
+        types = program.observed(name)
+        if types & {"int", "float"}:
             for text in (f"{name} += 1", f"{name} -= 1", f"{name} = 0"):
                 texts.setdefault(text, 5.2)
-        if "list" in seen:
+        if "list" in types:
             for text in (f"{name}.sort()", f"{name}.reverse()", f"{name} = []", f"{name}.pop()"):
                 texts.setdefault(text, 5.5)
-        if "str" in seen:
+        if "str" in types:
             texts.setdefault(f"{name} = ''", 5.5)
         for other_name in names:
             if other_name == name:
                 continue
-            there = program.seen(other_name)
-            if seen & there:
+            other_types = program.observed(other_name)
+            if types & other_types:
                 texts.setdefault(f"{name} = {other_name}", 5.6)
-            if seen & there & {"int", "float", "str"}:
+            if types & other_types & {"int", "float", "str"}:
                 texts.setdefault(f"{name} += {other_name}", 5.8)
-            if "list" in seen:
+            if "list" in types:
                 texts.setdefault(f"{name}.append({other_name})", 5.4)
-                if there & SEQUENCES:
+                if other_types & SEQUENCES:
                     texts.setdefault(f"{name}.append({other_name}[-1])", 5.8)
                     texts.setdefault(f"{name}.append({other_name}[0])", 5.9)
-            if "set" in seen:
+            if "set" in types:
                 texts.setdefault(f"{name}.add({other_name})", 5.4)
-            if seen & {"list", "set"}:
+            if types & {"list", "set"}:
                 texts.setdefault(f"{name}.remove({other_name})", 5.4)
-            if "dict" in seen:
+            if "dict" in types:
                 texts.setdefault(f"{name}.pop({other_name}, None)", 5.6)
     last = block_of(program, node)[-1] is node
     for text, cost in texts.items():
@@ -124,8 +124,8 @@ def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
             yield program.insert_after(node, [text], cost)
 
 
-def repeated(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """A statement's twin after it: the same for another variable."""
+def twin(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """Repeats a statement after itself, for another variable."""
     if not isinstance(node, SIMPLE) or not program.alone(node) or is_docstring(node):
         return
     if program.scope(node) is program.tree or node.lineno != node.end_lineno:
@@ -137,7 +137,8 @@ def repeated(program: Program, node: ast.stmt) -> Iterator[Splice]:
 
 
 def twins(program: Program, node: ast.stmt) -> Iterator[tuple[str, float]]:
-    """A statement's text with one of its variables replaced by another of the same type."""
+    """A statement's texts with one of its variables replaced by another of the same type, and
+    their costs."""
     names: dict[str, list[ast.Name]] = {}
     for one in ast.walk(node):
         if isinstance(one, ast.Name) and one not in program.hidden:
@@ -151,8 +152,8 @@ def twins(program: Program, node: ast.stmt) -> Iterator[tuple[str, float]]:
         for other in variables:
             if other == name or other in names:
                 continue
-            seen, there = program.seen(name), program.seen(other)
-            if seen and there and not seen & there:
+            types, other_types = program.observed(name), program.observed(other)
+            if types and other_types and not types & other_types:
                 continue
             text = own
             for place in sorted(places, key=program.start, reverse=True):
@@ -160,11 +161,12 @@ def twins(program: Program, node: ast.stmt) -> Iterator[tuple[str, float]]:
                 text = text[:at] + other.encode() + text[at + len(name.encode()) :]
             stored = any(isinstance(place.ctx, ast.Store) for place in places)
             unread = not program.reads.get(other)
-            yield text.decode(), 4.2 + 0.6 * (not seen or not there) - 0.6 * stored - 0.4 * unread
+            unknown = not types or not other_types
+            yield text.decode(), 4.2 + 0.6 * unknown - 0.6 * stored - 0.4 * unread
 
 
-def otherwise(program: Program, node: ast.If) -> Iterator[Splice]:
-    """What is done when a condition does not hold, where nothing was."""
+def else_branch(program: Program, node: ast.If) -> Iterator[Splice]:
+    """Adds an `else` branch to an `if` that has none."""
     last = node.body[-1]
     if node.orelse or not program.alone(last) or last.lineno == node.lineno:
         return
@@ -181,7 +183,7 @@ def otherwise(program: Program, node: ast.If) -> Iterator[Splice]:
         if other not in node.body and not (jumps and not in_loop(program, node)):
             texts.setdefault(program.code(other), 4.8)
     for name in program.variables(node):
-        if program.seen(name) & NUMBERS:
+        if program.observed(name) & NUMBERS:
             for text in (f"{name} += 1", f"{name} -= 1", f"{name} = 0"):
                 texts.setdefault(text, 5.2)
     for text in ("break", "continue") if in_loop(program, node) else ():

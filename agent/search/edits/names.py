@@ -1,4 +1,4 @@
-"""Edits of names: variables, attributes, functions and methods mistaken for one another."""
+"""Edits of names: variables, attributes, functions and methods."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from agent.search.edits.constants import together
+from agent.search.edits.constants import combined
 from agent.search.edits.library import FUNCTIONS, MEMBERS, METHODS
 from agent.search.program import BUILTINS, SEQUENCES, Program, Splice
 
@@ -14,44 +14,44 @@ _TAKES_ONE = frozenset({"remove", "discard", "append", "add", "index", "count"})
 
 
 def variable(program: Program, node: ast.Name) -> Iterator[Splice]:
-    """Another variable that can be read here."""
+    """Reads another variable."""
     if not isinstance(node.ctx, ast.Load) or _is_function(program, node):
         return
-    own = program.seen(node.id)
+    own = program.observed(node.id)
     for name in program.variables(node):
         if name == node.id:
             continue
-        seen = program.seen(name)
-        cost = 3.0 if not seen or not own or seen & own else 4.5
+        types = program.observed(name)
+        cost = 3.0 if not types or not own or types & own else 4.5
         if not program.reads.get(name):
-            cost -= 0.8  # written and never read: likely what was meant
+            cost -= 0.8  # assigned but never read, so it is a likely replacement
         yield program.replace(node, name, cost)
 
 
 def target(program: Program, node: ast.Name) -> Iterator[Splice]:
-    """Another variable to assign to."""
+    """Assigns to another variable."""
     if isinstance(node.ctx, ast.Store):
         for name in program.variables(node):
             if name != node.id:
-                alike = program.seen(name) & program.seen(node.id)
+                alike = program.observed(name) & program.observed(node.id)
                 yield program.replace(node, name, 4.0 if alike else 4.5)
 
 
 def function(program: Program, node: ast.Name) -> Iterator[Splice]:
-    """A function's sibling: `min` for `max`."""
+    """Calls a related function: `min` instead of `max`."""
     if isinstance(node.ctx, ast.Load):
         for variant in FUNCTIONS.get(node.id, ()):
-            start, end, cost = program.start(node), program.end(node), 2.5
-            edits = [(start, end, variant), *_imported_too(program, node.id, variant)]
-            yield together(program, edits, cost, node.lineno)
+            edits = [(program.start(node), program.end(node), variant)]
+            edits += _imported(program, node.id, variant)
+            yield combined(program, edits, 2.5, node.lineno)
         if node.id in program.functions and _is_function(program, node):
             for other in program.callables(node):
                 if other != node.id:
                     yield program.replace(node, other, 3.5)
 
 
-def _imported_too(program: Program, name: str, variant: str) -> Iterator[tuple[int, int, str]]:
-    """The import of a function beside that of its sibling, where it is not known yet."""
+def _imported(program: Program, name: str, variant: str) -> Iterator[tuple[int, int, str]]:
+    """Adds a function that is not defined yet to the import of a related one."""
     if variant in {*BUILTINS, *program.imported, *program.functions}:
         return
     for one in program.nodes:
@@ -64,7 +64,7 @@ def _imported_too(program: Program, name: str, variant: str) -> Iterator[tuple[i
 
 
 def method(program: Program, node: ast.Attribute) -> Iterator[Splice]:
-    """A method's sibling: `upper` for `lower`."""
+    """Calls a related method: `upper` instead of `lower`."""
     parent = program.parents.get(node)
     if isinstance(parent, ast.Call) and program.is_called(node):
         for variant in METHODS.get(node.attr, ()):
@@ -78,28 +78,28 @@ def method(program: Program, node: ast.Attribute) -> Iterator[Splice]:
 
 
 def attribute(program: Program, node: ast.Attribute) -> Iterator[Splice]:
-    """Another attribute, or the object itself."""
+    """Replaces an attribute by another one, or by the object itself."""
     if program.is_called(node):
         return
     for other in dict.fromkeys((*program.attributes, *program.beside.get(node.attr, ()))):
-        # Nobody forgot which of Python's own attributes to set.
-        is_own = other.startswith("__") and not isinstance(node.ctx, ast.Load)
-        if other != node.attr and not is_own:
+        # Assignments to special attributes are no likely repair.
+        is_special = other.startswith("__") and not isinstance(node.ctx, ast.Load)
+        if other != node.attr and not is_special:
             yield attribute_name(program, node, other, 2.5)
     if isinstance(node.ctx, ast.Load):
         yield program.replace(node, program.code(node.value), 4.0)
 
 
 def element_of(program: Program, node: ast.Name) -> Iterator[Splice]:
-    """An element or a part of a sequence in place of a variable."""
+    """Replaces a variable by an element or a slice of a sequence."""
     if not isinstance(node.ctx, ast.Load) or _is_function(program, node):
         return
     parent = program.parents.get(node)
     if isinstance(parent, ast.Attribute):
         return
-    own = program.seen(node.id)
+    own = program.observed(node.id)
     variables = program.variables(node)
-    counts = [name for name in variables if "int" in program.seen(name)]
+    counts = [name for name in variables if "int" in program.observed(name)]
     if not own or own & SEQUENCES:
         cost = 4.6 if own else 5.6
         for part in ("1:", ":-1", "::-1"):
@@ -111,18 +111,18 @@ def element_of(program: Program, node: ast.Name) -> Iterator[Splice]:
         return
     indices = [*counts, "0", "-1", *(f"{n} - 1" for n in counts), *(f"{n} + 1" for n in counts)]
     for name in variables:
-        if program.seen(name) & SEQUENCES:
+        if program.observed(name) & SEQUENCES:
             for index in indices:
                 if index != name:
                     yield program.replace(node, f"{name}[{index}]", 5.4)
-        if "dict" in program.seen(name):
+        if "dict" in program.observed(name):
             for key in variables:
                 if key != name:
                     yield program.replace(node, f"{name}[{key}]", 5.6)
 
 
 def class_of_module(program: Program, node: ast.Attribute) -> Iterator[Splice]:
-    """A module and its class of the same name taken for one another, as with `datetime`."""
+    """Uses the class of a module of the same name, or the module: `datetime`."""
     crash = program.crash
     if crash is None or crash.exception != "AttributeError" or not isinstance(node.value, ast.Name):
         return
@@ -146,13 +146,13 @@ def class_of_module(program: Program, node: ast.Attribute) -> Iterator[Splice]:
 
 
 def attribute_name(program: Program, node: ast.Attribute, name: str, cost: float) -> Splice:
-    """Only the attribute's name changed."""
+    """Replaces the name of an attribute and leaves the rest of the node as it is."""
     end = program.end(node)
     return Splice(end - len(node.attr.encode()), end, name, cost, node.end_lineno or node.lineno)
 
 
 def _is_function(program: Program, node: ast.Name) -> bool:
-    """Whether a name stands for a function, a class or a module."""
+    """Whether a name refers to a function, a class or a module."""
     return program.is_called(node) or node.id in (*program.functions, *program.imported) or (
         node.id in BUILTINS and node.id not in program.variables(node)
     )

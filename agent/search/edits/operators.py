@@ -17,15 +17,15 @@ _NEGATIONS = {
     ("is not", "is"), ("is", "=="), ("is not", "!="),
 }
 IN_ORDER = 0.01
-"""What each place in a list of the likeliest adds to a cost, so that none ties."""
+"""Added to the cost for each place in a list ordered by likelihood, so that costs do not tie."""
 
 
 def comparison(program: Program, node: ast.Compare) -> Iterator[Splice]:
-    """Another comparison in the same place."""
+    """Replaces one comparison operator, or both of a chain of two."""
     places = list(_comparison_places(program, node))
     for start, end, old in places:
         for new in NEARBY[old]:
-            yield Splice(start, end, new, _mistaken(old, new), node.lineno)
+            yield Splice(start, end, new, _comparison_cost(old, new), node.lineno)
     if len(places) == 2:
         (a, b, first), (c, d, second) = places
         for one in NEARBY[first][:2]:
@@ -34,20 +34,20 @@ def comparison(program: Program, node: ast.Compare) -> Iterator[Splice]:
                 yield Splice(a, d, text, 3.0, node.lineno)
 
 
-def _mistaken(old: str, new: str) -> float:
-    """How far-fetched it is that one comparison was written for another."""
+def _comparison_cost(old: str, new: str) -> float:
+    """How unlikely it is that one comparison operator was written instead of another."""
     if (old, new) in _BOUNDS:
         return 1.4
     if (old, new) in _NEGATIONS:
         return 2.0
     if {old, new} in ({"<", ">"}, {"<=", ">="}):
         return 2.4
-    # That an order was meant as an inequality is seldom.
+    # An ordering operator is seldom meant as an inequality.
     return 3.3 if "!=" in (old, new) and ("<" in old + new or ">" in old + new) else 2.6
 
 
 def comparison_sides(program: Program, node: ast.Compare) -> Iterator[Splice]:
-    """Sides swapped, a chain shortened, or both sides seen through the same function."""
+    """Swaps the sides, shortens a chain, or applies the same function to both sides."""
     parts = [program.grouped(one, COMPARE + 1) for one in (node.left, *node.comparators)]
     indicators = [COMPARISONS[type(op)] for op in node.ops]
     for index in range(len(indicators)):
@@ -68,7 +68,7 @@ def comparison_sides(program: Program, node: ast.Compare) -> Iterator[Splice]:
 
 
 def arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
-    """Another arithmetic operator."""
+    """Replaces an arithmetic operator."""
     old = BINARY[type(node.op)][0]
     start = _operator_start(program, node, old)
     for position, new in enumerate(ARITHMETIC[old]):
@@ -85,7 +85,7 @@ def arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
 
 
 def operands(program: Program, node: ast.BinOp) -> Iterator[Splice]:
-    """Operands swapped, regrouped, or one of them alone."""
+    """Swaps or regroups operands, or drops one of them."""
     sign, need = BINARY[type(node.op)]
     left, right = program.grouped(node.right, need), program.grouped(node.left, need + 1)
     if sign not in ("*", "&", "|", "^"):
@@ -97,7 +97,7 @@ def operands(program: Program, node: ast.BinOp) -> Iterator[Splice]:
         a = program.grouped(node.left.left, inner[1])
         b, c = program.code(node.left.right), program.code(node.right)
         yield program.replace(node, f"{a} {inner[0]} ({b} {sign} {c})", 3.4)
-        # The middle left out, with either sign.
+        # Without the middle operand, with either operator.
         for mark, level in (inner, (sign, need)):
             first = program.grouped(node.left.left, level + (mark == "**"))
             last = program.grouped(node.right, UNARY if mark == "**" else level + 1)
@@ -114,7 +114,7 @@ def operands(program: Program, node: ast.BinOp) -> Iterator[Splice]:
 
 
 def augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:
-    """Another operator of an augmented assignment, or a plain assignment."""
+    """Replaces the operator of an augmented assignment, or makes it a plain assignment."""
     old = BINARY[type(node.op)][0]
     target, value = program.code(node.target), program.code(node.value)
     start = program.data.find(old.encode() + b"=", program.end(node.target))
@@ -122,9 +122,9 @@ def augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:
         cost = (2.0 if position < 3 else 2.8) + IN_ORDER * position
         yield Splice(start, start + len(old), new, cost, node.lineno)
     yield Splice(start, start + len(old) + 1, "=", 2.8, node.lineno)
-    seen = program.type_of(node.target)
-    for name in program.variables(node) if seen else ():
-        if name not in (target, value) and program.seen(name) & seen:
+    types = program.type_of(node.target)
+    for name in program.variables(node) if types else ():
+        if name not in (target, value) and program.observed(name) & types:
             yield program.replace_statement(node, f"{target} = {name}", 3.0)
     need = BINARY[type(node.op)][1]
     grouped = program.grouped(node.value, need)
@@ -135,7 +135,7 @@ def augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:
 
 
 def connective(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
-    """`and` for `or`, and conditions without one of their parts."""
+    """Swaps `and` and `or`, or drops one operand."""
     old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
     need = (AND if new == "and" else OR) + 1
     parts = [program.grouped(value, need) for value in node.values]
@@ -158,7 +158,7 @@ def connective(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
 
 
 def negation(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A condition turned round."""
+    """Negates a condition."""
     parent = program.parents.get(node)
     tested = program.is_tested(node)
     if not (tested or isinstance(parent, ast.Return)) or isinstance(node, ast.Constant):
@@ -169,13 +169,13 @@ def negation(program: Program, node: ast.expr) -> Iterator[Splice]:
         return
     kinds = program.type_of(node)
     likely = tested or "bool" in kinds
-    # A comparison turned round reads better than one denied.
+    # The opposite comparison, which another operator proposes, is likelier than `not`.
     cost = 3.0 if isinstance(node, ast.Compare) else 2.5 if likely else 3.8
     yield program.replace(node, f"not {program.grouped(node, NOT)}", cost)
 
 
 def _comparison_places(program: Program, node: ast.Compare) -> Iterator[tuple[int, int, str]]:
-    """(start, end, sign) of each comparison sign of a chain."""
+    """The start, end and operator of each comparison of a chain."""
     left = node.left
     for op, right in zip(node.ops, node.comparators, strict=True):
         sign = COMPARISONS[type(op)]

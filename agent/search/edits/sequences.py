@@ -7,11 +7,9 @@ from collections.abc import Iterator
 
 from agent.search.program import NUMBERS, SEQUENCES, Program, Splice, names_in
 
-_FOLDS = ("sum", "max", "min", "len")
-
 
 def index(program: Program, node: ast.Subscript) -> Iterator[Splice]:
-    """Another index, or the index or the sequence alone."""
+    """Replaces an index, or the subscript by its index or sequence."""
     if isinstance(node.slice, ast.Slice):
         if isinstance(node.ctx, ast.Load):
             yield program.replace(node, program.code(node.value), 3.6)
@@ -24,10 +22,10 @@ def index(program: Program, node: ast.Subscript) -> Iterator[Splice]:
     for text in ("0", "-1", "1"):
         yield at(text, 3.0)
     for name in program.variables(node):
-        seen = program.seen(name)
-        if not seen or seen & {"int", "str", "tuple"}:
+        types = program.observed(name)
+        if not types or types & {"int", "str", "tuple"}:
             yield at(name, 3.2)
-            if not seen or "int" in seen:
+            if not types or "int" in types:
                 yield at(f"{name} - 1", 4.4)
                 yield at(f"{name} + 1", 4.4)
     own = program.code(place)
@@ -51,10 +49,9 @@ def index(program: Program, node: ast.Subscript) -> Iterator[Splice]:
 
 
 def bounds(program: Program, node: ast.Slice) -> Iterator[Splice]:
-    """Other bounds or another step of a slice."""
+    """Changes the bounds or the step of a slice."""
     lower, upper, step = (
-        program.code(part) if part is not None else "" for part in (node.lower, node.upper,
-                                                                    node.step)
+        program.code(one) if one is not None else "" for one in (node.lower, node.upper, node.step)
     )
 
     def part(low: str, high: str, every: str, cost: float) -> Splice:
@@ -89,14 +86,14 @@ def bounds(program: Program, node: ast.Slice) -> Iterator[Splice]:
 
 
 def clamped(program: Program, node: ast.Slice) -> Iterator[Splice]:
-    """A bound that never falls before the start."""
+    """Prevents a negative bound of a slice: `max(0, i - 1)`."""
     for bound, cost in ((node.lower, 1.7), (node.upper, 2.4)):
         if isinstance(bound, ast.BinOp) and isinstance(bound.op, ast.Sub):
             yield program.replace(bound, f"max(0, {program.code(bound)})", cost)
 
 
 def display(program: Program, node: ast.List | ast.Tuple) -> Iterator[Splice]:
-    """Elements of a list or tuple swapped, dropped or added."""
+    """Swaps, drops or adds elements of a list or tuple."""
     parent = program.parents.get(node)
     if not node.elts or (isinstance(parent, ast.For | ast.comprehension) and parent.target is node):
         return
@@ -128,8 +125,8 @@ def display(program: Program, node: ast.List | ast.Tuple) -> Iterator[Splice]:
             yield shown([*parts, extra], 5.0)
 
 
-def empty(program: Program, node: ast.List | ast.Dict) -> Iterator[Splice]:
-    """Another start than an empty list or dictionary."""
+def initial_value(program: Program, node: ast.List | ast.Dict) -> Iterator[Splice]:
+    """Replaces an empty list or dictionary by another initial value."""
     if isinstance(node, ast.Dict):
         if not node.keys:
             for text in ("[]", "set()"):
@@ -144,7 +141,7 @@ def empty(program: Program, node: ast.List | ast.Dict) -> Iterator[Splice]:
 
 
 def filtered(program: Program, node: ast.comprehension) -> Iterator[Splice]:
-    """A comprehension's filter dropped or added."""
+    """Drops or adds the filter of a comprehension."""
     previous = program.end(node.iter)
     for condition in node.ifs:
         gap = program.between(previous, program.start(condition))
@@ -172,13 +169,12 @@ def filtered(program: Program, node: ast.comprehension) -> Iterator[Splice]:
             yield Splice(end, end, f" if {test}", cost, node.iter.lineno)
 
 
-def folded(program: Program, node: ast.Subscript) -> Iterator[Splice]:
-    """All elements taken together in place of one of them."""
+def aggregate(program: Program, node: ast.Subscript) -> Iterator[Splice]:
+    """Replaces an element of a sequence by an aggregate of all: `sum`, `max` …"""
     if not isinstance(node.ctx, ast.Load) or isinstance(node.slice, ast.Slice):
         return
     constant = isinstance(node.slice, ast.Constant | ast.UnaryOp)
     if not constant or not program.type_of(node.value) & SEQUENCES:
         return
-    whole = program.code(node.value)
-    for name in _FOLDS:
-        yield program.replace(node, f"{name}({whole})", 4.4)
+    for name in ("sum", "max", "min", "len"):
+        yield program.replace(node, f"{name}({program.code(node.value)})", 4.4)

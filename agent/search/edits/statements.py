@@ -1,4 +1,4 @@
-"""Edits of what a single statement does: assigned, returned, gone on with, attempted."""
+"""Edits of single statements: assignments, unused values, jumps, exception handlers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.search.program.blocks import SIMPLE, in_loop, indented, is_docstring,
 
 
 def assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
-    """An augmented assignment, a maximum, or a return in place of an assignment."""
+    """Replaces an assignment by an augmented one, a maximum or minimum, or a return."""
     if len(node.targets) != 1:
         return
     first, value = node.targets[0], program.code(node.value)
@@ -28,7 +28,7 @@ def assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
                 yield program.replace_statement(node, joint.join(reversed(pairs)), 4.0)
         return
     if isinstance(node.value, ast.UnaryOp) and isinstance(node.value.op, ast.UAdd | ast.USub):
-        # `x =+ 1` is a misspelt `x += 1`.
+        # `x =+ 1` is a typo of `x += 1`.
         sign = "+" if isinstance(node.value.op, ast.UAdd) else "-"
         operand = program.code(node.value.operand)
         yield program.replace_statement(node, f"{target} {sign}= {operand}", 1.6)
@@ -41,7 +41,7 @@ def assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
 
 
 def expression(program: Program, node: ast.Expr) -> Iterator[Splice]:
-    """A computed value that was thrown away: returned or assigned."""
+    """Returns or assigns a value that is computed and not used."""
     value = node.value
     if isinstance(value, ast.Constant | ast.Yield | ast.YieldFrom):
         return
@@ -57,7 +57,7 @@ def expression(program: Program, node: ast.Expr) -> Iterator[Splice]:
 
 
 def jump(program: Program, node: ast.Break | ast.Continue | ast.Pass) -> Iterator[Splice]:
-    """Another way to go on, or a return."""
+    """Replaces `break`, `continue` or `pass` by another one, or by a return."""
     words = ["break", "continue", "pass"]
     if program.scope(node) is not program.tree:
         words += ["return", "return True", "return False", "return None"]
@@ -68,14 +68,14 @@ def jump(program: Program, node: ast.Break | ast.Continue | ast.Pass) -> Iterato
             yield program.replace_statement(node, f"return {name}", 3.8)
 
 
-def handler(program: Program, node: ast.ExceptHandler) -> Iterator[Splice]:
-    """Another exception to expect, and first the one that was raised."""
+def expected_exception(program: Program, node: ast.ExceptHandler) -> Iterator[Splice]:
+    """Catches another exception, preferably the one that was raised."""
     if not isinstance(node.type, ast.Name | ast.Tuple):
         return
     raised = program.crash.exception if program.crash else ""
     text = program.code(node.type)
     if raised in HANDLED and raised not in text:
-        # What may still come is still expected; what cannot was mistaken for what did.
+        # If the caught exception cannot occur here, it is likely a mistake for the raised one.
         yield program.replace(node.type, raised, 1.8 if _may_raise(program, node) else 1.4)
         parts = text[1:-1] if isinstance(node.type, ast.Tuple) else text
         yield program.replace(node.type, f"({parts.rstrip(', ')}, {raised})", 1.6)
@@ -86,7 +86,7 @@ def handler(program: Program, node: ast.ExceptHandler) -> Iterator[Splice]:
 
 
 def _may_raise(program: Program, node: ast.ExceptHandler) -> bool:
-    """Whether what is attempted can raise what is expected, as far as its form tells."""
+    """Whether the `try` body can raise the caught exception, judged by its syntax."""
     parent = program.parents.get(node)
     if not isinstance(parent, ast.Try) or not isinstance(node.type, ast.Name):
         return True
@@ -100,8 +100,8 @@ def _may_raise(program: Program, node: ast.ExceptHandler) -> bool:
     )
 
 
-def attempted(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """The statement that raised what programs expect, with an answer for that case."""
+def wrapped_in_try(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """Puts the statement that raised a commonly caught exception into a `try`."""
     crash = program.crash
     if crash is None or crash.exception not in HANDLED or crash.line is None:
         return
@@ -113,13 +113,13 @@ def attempted(program: Program, node: ast.stmt) -> Iterator[Splice]:
     indent, end = program.indent(node), program.newline
     start, stop = program.whole_lines(node)
     body = indented(lines_of(program, node), indent + program.step)
-    leaves = ["continue"] if in_loop(program, node) else []
-    # Work that is called and fails is not to be silenced.
-    leaves += [] if isinstance(node, ast.Expr) else ["pass"]
-    leaves += [f"return {value}" for value in ("None", "0", "False", "[]", "''", "-1", "True")]
+    exits = ["continue"] if in_loop(program, node) else []
+    # The failure of a call made for its effect must not be silenced.
+    exits += [] if isinstance(node, ast.Expr) else ["pass"]
+    exits += [f"return {value}" for value in ("None", "0", "False", "[]", "''", "-1", "True")]
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-        leaves += [f"{node.targets[0].id} = {value}" for value in ("None", "0", "''", "[]")]
-    for place, leave in enumerate(leaves):
+        exits += [f"{node.targets[0].id} = {value}" for value in ("None", "0", "''", "[]")]
+    for place, leave in enumerate(exits):
         text = (
             f"{indent}try:{end}{body}{indent}except {crash.exception}:{end}"
             f"{indent}{program.step}{leave}{end}"

@@ -1,1 +1,1 @@
-"""What the text of a repair itself says against it."""
+"""Static checks of a repair's text."""

@@ -1,5 +1,4 @@
-"""A text without the statements that can never run and the imports that nothing reads, of those
-that another text does not have."""
+"""Finds and removes unreachable statements and unused imports."""
 
 from __future__ import annotations
 
@@ -9,51 +8,56 @@ from collections.abc import Iterator, Sequence
 from agent.core.trees import is_legible, readable_nodes, tree_of
 from agent.search.program import names_in
 
-_ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+BLOCK_ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _BINDS = (
     ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr, ast.Global, ast.Nonlocal, ast.Import,
     ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.MatchAs,
     ast.MatchStar, ast.MatchMapping,
 )
-"""What changes its function by standing there, though it never runs."""
+"""Nodes that change the meaning of their function even if they never run."""
 
 
 def without_dead_code(text: str, before: str = "") -> str:
-    """The text without them; it is as it was where nothing of it can be left out. Lines that stand
-    in `before` stay."""
+    """Removes unreachable statements and unused imports, except for lines that `before` contains.
+
+    Returns the text unchanged if it, or the result, does not parse.
+    """
     if not is_legible(text):
         return text
     lines = text.splitlines(keepends=True)
     known = {line.strip() for line in before.splitlines()}
-    for node in sorted(_dead(text), key=lambda one: -one.lineno):
+    dead = [*dead_statements(text), *_unused_imports(tree_of(text))]
+    for node in sorted(dead, key=lambda one: -one.lineno):
         first, last = node.lineno - 1, node.end_lineno or node.lineno
-        if _stands_alone(node, lines) and not known & {
-            line.strip() for line in lines[first:last]
-        }:
+        if _is_alone(node, lines) and not known & {line.strip() for line in lines[first:last]}:
             del lines[first:last]
     shorter = "".join(lines)
     return shorter if is_legible(shorter) else text
 
 
+def reachable_children(node: ast.AST) -> Iterator[ast.AST]:
+    """The children of a node without the statements after the end of their block."""
+    for _, value in ast.iter_fields(node):
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, ast.AST):
+                yield part
+            if isinstance(part, BLOCK_ENDS):
+                break
+
+
 def dead_statements(text: str) -> Iterator[ast.stmt]:
-    """The statements that stand behind the end of their block; none where the text does not
-    parse."""
+    """The statements after the end of their block; none if the text does not parse."""
     for node in readable_nodes(text):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if isinstance(block, list):
-                yield from _after_an_end(block)
+                yield from _after_end(block)
 
 
-def _dead(text: str) -> Iterator[ast.stmt]:
-    yield from dead_statements(text)
-    yield from _unread_imports(tree_of(text))
-
-
-def _after_an_end(block: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-    """What follows an end of its block, where none of it binds a name."""
+def _after_end(block: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    """The statements after the end of a block; none if one of them binds a name."""
     for place, one in enumerate(block):
-        if isinstance(one, _ENDS):
+        if isinstance(one, BLOCK_ENDS):
             rest = block[place + 1 :]
             return () if any(_binds(node) for left in rest for node in ast.walk(left)) else rest
     return ()
@@ -66,9 +70,9 @@ def _binds(node: ast.AST) -> bool:
     )
 
 
-def _unread_imports(tree: ast.Module) -> Iterator[ast.stmt]:
+def _unused_imports(tree: ast.Module) -> Iterator[ast.stmt]:
     words = {*names_in(tree)}
-    words |= {  # names may be given as strings, in `__all__` or in annotations
+    words |= {  # names in strings, as in `__all__` or in annotations
         word for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         for word in node.value.replace(".", " ").split()
@@ -81,8 +85,8 @@ def _unread_imports(tree: ast.Module) -> Iterator[ast.stmt]:
                 yield node
 
 
-def _stands_alone(node: ast.stmt, lines: Sequence[str]) -> bool:
-    """Whether its lines hold nothing else."""
+def _is_alone(node: ast.stmt, lines: Sequence[str]) -> bool:
+    """Whether its lines contain nothing else."""
     first, last = lines[node.lineno - 1], lines[(node.end_lineno or node.lineno) - 1]
     end = last.encode()[node.end_col_offset or 0 :].strip()
     return not first.encode()[: node.col_offset].strip() and (not end or end.startswith(b"#"))

@@ -1,57 +1,62 @@
-"""Finds what speaks against a repair that passes: calls that it no longer makes, names that nothing
-reads, and fields that the program's own comparisons no longer compare."""
+"""Finds signs of a wrong repair: dropped calls, unused names, and fields that the program's own
+comparisons no longer compare."""
 
 from __future__ import annotations
 
 import ast
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
 
 from agent.core.trees import parse, readable_nodes
 from agent.search.program import BUILTINS, Function, parameters
 
 MISSPELT = 0.7
-"""From so much likeness on, a name that is called now is taken for one that was called before."""
+"""Similarity from which on a new call is taken for the dropped one by another name."""
 READS_UNSEEN = frozenset({"locals", "vars", "eval", "exec", "super"})
 """A caller of one of these may read any name."""
 MAKERS = frozenset({"__init__", "__new__", "__call__"})
-"""Of the methods that Python calls, those whose parameters nobody prescribes."""
+"""Special methods with arbitrary parameters."""
 COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 
 
 def dropped_calls(before: str, after: str) -> tuple[str, ...]:
-    """What `before` calls for its effect, or by a name of its own, and `after` does not call, in
-    the order of the text; nothing where one of them does not parse."""
+    """The calls of `before` that `after` lacks, in the order of the text.
+
+    Compared are calls whose result is unused, and calls of functions by name. Empty if one of the
+    texts does not parse.
+    """
     try:
         old, new = parse(before), parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     made, still = Counter(_effects(old)), Counter(_effects(new))
-    # What has come to be called on a value of its own is still called.
-    own = Counter(_effects(new, outside=False)) - still
-    own -= Counter(_effects(old, outside=False)) - made
+    # A method that is now called on a local value is still called.
+    own = Counter(_effects(new, with_local=True)) - still
+    own -= Counter(_effects(old, with_local=True)) - made
     named, named_still = dict.fromkeys(_named(old)), set(_named(new))
-    lost = [*(made - still - own), *(name for name in named if name not in named_still)]
-    fresh = [*(still - made), *(name for name in named_still if name not in named)]
+    dropped = [*(made - still - own), *(name for name in named if name not in named_still)]
+    added = [*(still - made), *(name for name in named_still if name not in named)]
     return tuple(dict.fromkeys(
-        name for name in lost
-        if not any(_ratio(name, other) >= MISSPELT for other in fresh)
+        name for name in dropped
+        if not any(SequenceMatcher(None, name, one).ratio() >= MISSPELT for one in added)
     ))
 
 
 def calls(text: str, name: str) -> bool:
-    """Whether a text calls something by that name, as `dropped_calls` writes it."""
+    """Whether a text contains a call by that name, which is written as by `dropped_calls`."""
     return any(
         isinstance(node, ast.Call) and _name(node.func) == name for node in readable_nodes(text)
     )
 
 
 def unread_names(before: str, after: str) -> tuple[str, ...]:
-    """Parameters, plain variables and inner functions that their function never reads, in the order
-    of `after`: in those functions and classes of a module that `before` does not have so; none
-    where one of them does not parse. A function that does nothing, one whose parameters somebody
-    else may prescribe, and names that begin with `_` are left out."""
+    """Parameters, variables and inner functions that are never read, in the order of `after`.
+
+    Only functions and classes that `before` does not contain unchanged are checked; functions that
+    do nothing, functions with prescribed parameters, and names with a leading `_` are left out.
+    Empty if one of the texts does not parse.
+    """
     try:
         old, new = parse(before), parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -69,7 +74,7 @@ def unread_names(before: str, after: str) -> tuple[str, ...]:
 def ignored_fields(before: str, after: str) -> tuple[str, ...]:
     """Fields that objects of the program no longer compare after a repair.
 
-    Tests that compare such objects then pass by the repaired code's own verdict.
+    Tests that compare such objects then pass for the wrong reason.
     """
     old, new = _comparisons(before), _comparisons(after)
     return tuple(
@@ -78,7 +83,7 @@ def ignored_fields(before: str, after: str) -> tuple[str, ...]:
 
 
 def _comparisons(text: str) -> dict[str, frozenset[str]]:
-    """The fields that each dataclass, and each comparing method, of a text compares."""
+    """The fields that each dataclass and each comparison method of a text compares."""
     found = {}
     for node in readable_nodes(text):
         if not isinstance(node, ast.ClassDef):
@@ -96,16 +101,16 @@ def _comparisons(text: str) -> dict[str, frozenset[str]]:
     return found
 
 
-def _effects(tree: ast.AST, *, outside: bool = True) -> Iterator[str]:
-    """What statements call without using what it gives; `outside` leaves out methods of a local
-    value, of which what becomes shows in the answers."""
+def _effects(tree: ast.AST, *, with_local: bool = False) -> Iterator[str]:
+    """The calls whose result is unused; methods of local values, whose effects the answers show,
+    only with `with_local`."""
     pending: list[tuple[ast.AST, frozenset[str]]] = [(tree, frozenset())]
     while pending:
         node, local = pending.pop()
         match node:
             case ast.Expr(value=ast.Call(func=func) | ast.Await(value=ast.Call(func=func))):
                 name = _name(func)
-                if not outside or name.partition(".")[0] not in local:
+                if with_local or name.partition(".")[0] not in local:
                     yield name
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 local = _assigned(node)
@@ -113,7 +118,7 @@ def _effects(tree: ast.AST, *, outside: bool = True) -> Iterator[str]:
 
 
 def _named(tree: ast.AST) -> Iterator[str]:
-    """Functions called by a name that is no built-in one."""
+    """The names of called functions that are not built in."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id=name)) if name not in BUILTINS:
@@ -121,7 +126,7 @@ def _named(tree: ast.AST) -> Iterator[str]:
 
 
 def _assigned(function: Function) -> frozenset[str]:
-    """Names that a function assigns, and that are not the caller's."""
+    """Local variables of a function that are no parameters."""
     given = {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
     found: set[str] = set()
     for node in ast.walk(function):
@@ -133,7 +138,7 @@ def _assigned(function: Function) -> frozenset[str]:
 
 
 def _name(node: ast.expr) -> str:
-    """The name that a chain of attributes begins with, and the attributes."""
+    """The first name of a chain of attributes, subscripts and calls, and its attributes."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         if isinstance(node, ast.Attribute):
@@ -142,12 +147,8 @@ def _name(node: ast.expr) -> str:
     return ".".join([node.id if isinstance(node, ast.Name) else "", *reversed(parts)])
 
 
-def _ratio(one: str, other: str) -> float:
-    return difflib.SequenceMatcher(None, one, other).ratio()
-
-
 def _functions(statements: Iterable[ast.stmt]) -> Iterator[tuple[Function, bool]]:
-    """Functions of a module, and methods of a class that has no parent; whether it is one."""
+    """Functions of a module, and methods of classes without bases; whether it is a method."""
     for node in statements:
         if isinstance(node, Function):
             yield node, False

@@ -1,6 +1,6 @@
-"""Calls that are risky with data of strangers, as they stand in a text.
+"""Finds calls that are risky with untrusted data.
 
-Only what is written plainly is seen. A text in which nothing is found is not thereby safe.
+Only direct calls by name are found; a text without findings may still be unsafe.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Risk:
 
 
 def risks(text: str) -> tuple[Risk, ...]:
-    """The risky calls of a text by line; none of one that cannot be read."""
+    """The risky calls of a text by line; none if it does not parse."""
     if not is_legible(text):
         return ()
     imported = _imported(text)
     found = []
     for node in nodes_of(text):
         if isinstance(node, ast.Call):
-            name = _dotted(node.func, imported)
+            name = _full_name(node.func, imported)
             whys = [RISKY[name]] if name in RISKY else [
                 ARGUMENTS[key] for one in node.keywords
                 if isinstance(one.value, ast.Constant) and isinstance(one.value.value, bool)
@@ -55,7 +55,7 @@ def risks(text: str) -> tuple[Risk, ...]:
 
 
 def _imported(text: str) -> dict[str, str]:
-    """What each name that is imported stands for."""
+    """The full name of each imported name."""
     found = {}
     for node in nodes_of(text):
         if isinstance(node, ast.Import):
@@ -67,8 +67,8 @@ def _imported(text: str) -> dict[str, str]:
     return found
 
 
-def _dotted(function: ast.expr, imported: dict[str, str]) -> str:
-    """A function's full name; empty where it has none."""
+def _full_name(function: ast.expr, imported: dict[str, str]) -> str:
+    """A function's full name; empty if it has none."""
     parts = []
     while isinstance(function, ast.Attribute):
         parts.append(function.attr)

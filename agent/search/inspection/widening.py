@@ -1,9 +1,8 @@
-"""Conditions that a repair has changed, and what they would be if they decided nothing.
+"""Finds the conditions that a repair changed, and the guards that it removed.
 
-A repair that makes a guard vacuous, turns it round or narrows it to one value lets inputs through
-that were meant to be stopped; tests notice only where they take both sides of the condition and
-expect different things. So each changed condition is tried as `True` and as `False`: where no test
-notices one of these, nothing is known of that side.
+A repair that weakens or inverts a guard accepts inputs that were meant to be rejected; tests notice
+it only if they cover both outcomes of the condition. So each changed condition is replaced by
+`True` and by `False`: if no test notices one of these mutants, that outcome is not tested.
 """
 
 from __future__ import annotations
@@ -14,17 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.core.trees import parse
+from agent.search.inspection.dead_code import BLOCK_ENDS, reachable_children
 from agent.search.program import Program, spliced
 
 MOST = 12
-"""Conditions of one repair that are tried."""
-GIVING_UP = (ast.Raise, ast.Return, ast.Continue, ast.Break)
+"""Conditions of one repair that are returned."""
 
 
 @dataclass(frozen=True)
 class Changed:
-    """A condition of a repair that the program as it came did not have, and the two whole texts in
-    which it decides nothing."""
+    """A condition that is new in a repair, and the texts in which it is `True` and `False`."""
 
     condition: str
     always: str
@@ -32,18 +30,20 @@ class Changed:
 
 
 def changed_conditions(before: str, after: str) -> tuple[Changed, ...]:
-    """The conditions of `after` that `before` does not have, each with its operands where several
-    are joined; none where one of them does not parse."""
+    """The conditions of `after` that `before` does not have, operands of `and` and `or` one by one.
+
+    Empty if one of the texts does not parse.
+    """
     try:
         old, new = Program(before), Program(after)
     except (SyntaxError, ValueError, RecursionError):
         return ()
-    known = Counter(_spelt(node) for node in _conditions(old))
+    known = Counter(map(ast.unparse, _conditions(old)))
     found = []
     for node in _conditions(new):
-        spelt = _spelt(node)
-        if known[spelt]:
-            known[spelt] -= 1
+        source = ast.unparse(node)
+        if known[source]:
+            known[source] -= 1
         else:
             always, never = (
                 spliced(new.data, [new.replace(node, word, 0.0)]) for word in ("True", "False")
@@ -53,23 +53,25 @@ def changed_conditions(before: str, after: str) -> tuple[Changed, ...]:
 
 
 def dropped_guards(before: str, after: str) -> tuple[str, ...]:
-    """The guards of `before` that `after` does not have in any form: an `if` that only gives up,
-    an `assert`; in the order of the text. One that is never come to is there no more."""
+    """The reachable guards of `before` that `after` lacks, if it has fewer guards altogether.
+
+    A guard is an `assert`, or an `if` with nothing but a `raise`, `return`, `continue` or `break`.
+    """
     try:
         old, new = parse(before), parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    had, has = list(_guards(old)), list(_guards(new))
-    if len(had) <= len(has):
+    guards, kept = list(_guards(old)), list(_guards(new))
+    if len(guards) <= len(kept):
         return ()
-    left = Counter(has)
-    lost = []
-    for guard in had:
+    left = Counter(kept)
+    dropped = []
+    for guard in guards:
         if left[guard]:
             left[guard] -= 1
         else:
-            lost.append(guard)
-    return tuple(lost)
+            dropped.append(guard)
+    return tuple(dropped)
 
 
 def _guards(tree: ast.AST) -> Iterator[str]:
@@ -77,37 +79,17 @@ def _guards(tree: ast.AST) -> Iterator[str]:
     while pending:
         node = pending.pop()
         match node:
-            case ast.If(test=test, body=[last]) if isinstance(last, GIVING_UP):
+            case ast.If(test=test, body=[last]) if isinstance(last, BLOCK_ENDS):
                 yield f"if {ast.unparse(test)}"
             case ast.Assert():
                 yield ast.unparse(node)
-        pending += reversed([*_reached(node)])
-
-
-def _reached(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a node without the statements that stand behind the end of their block."""
-    for _, value in ast.iter_fields(node):
-        parts = value if isinstance(value, list) else [value]
-        for part in parts:
-            if isinstance(part, ast.AST):
-                yield part
-            if isinstance(part, GIVING_UP):
-                break
+        pending += reversed([*reachable_children(node)])
 
 
 def _conditions(program: Program) -> Iterator[ast.expr]:
-    """What is asked in a program, in the order of a walk: tests of statements and of filters,
-    operands joined by `and` and `or`, comparisons that are returned."""
+    """Conditions of statements and filters, operands of `and` and `or`, returned comparisons."""
     for node in program.nodes:
-        if not isinstance(node, ast.expr) or isinstance(node, ast.Constant):
-            continue
-        parent = program.parents.get(node)
-        joined = isinstance(node, ast.BoolOp)
-        if not joined and (program.is_tested(node) or (
-            isinstance(parent, ast.Assert) and node is parent.test
-        )):
-            yield node
-
-
-def _spelt(node: ast.expr) -> str:
-    return ast.unparse(node)
+        if isinstance(node, ast.expr) and not isinstance(node, ast.Constant | ast.BoolOp):
+            parent = program.parents.get(node)
+            if program.is_tested(node) or (isinstance(parent, ast.Assert) and node is parent.test):
+                yield node

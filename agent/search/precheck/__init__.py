@@ -1,1 +1,1 @@
-"""Many candidates in few processes; never final."""
+"""The pre-check: runs many candidates in few processes; its results are hints, not verdicts."""

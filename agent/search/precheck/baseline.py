@@ -1,4 +1,4 @@
-"""How the unrepaired program does: the order of the tests and the limits follow from it."""
+"""The pre-check of the unrepaired program, which sets the order of the tests and the limits."""
 
 from __future__ import annotations
 
@@ -14,52 +14,51 @@ STEPS_SHORT = 20_000
 STEPS_LEAST = 2_000
 STEPS_MOST = 4_000_000
 STEPS_FACTOR = 20
-"""A candidate may take this many times the steps of the base's longest test that ended."""
+"""The step limit of a candidate as a multiple of the base's longest test that ended."""
 CPU_MOST_S = 0.15
-"""The processor seconds that any candidate usually has for one test."""
+"""The highest usual limit of processor seconds for one test."""
 ASLEEP = 5
-"""A test that uses no processor is ended after this many times its processor seconds."""
+"""The wall-clock limit as a multiple of the processor seconds, for a test that only waits."""
 LOOKED_AT = 10
-"""The part of a candidate's steps after which it is looked at."""
+"""Loops are watched after this fraction, 1/10, of the step limit."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """How the unrepaired program did: the order of the tests and the limits follow from it."""
+    """The results of the unrepaired program."""
 
     screened: tuple[Screened, ...]
     """One per test, each with a single entry in `passed`."""
     steps: tuple[int, ...]
     output: str | None
-    """What a program without tests printed before its end."""
+    """The output of a program without tests."""
     cpu_s: tuple[float, ...] = ()
     """Processor seconds of each test."""
     hidden: bool = False
-    """A run that came to an end seemed to repeat itself: looking at states shows nothing."""
+    """Whether a run that ended seemed to repeat itself, so that watching loops is unreliable."""
 
     @property
     def failing(self) -> list[int]:
-        """Failing tests, the quickest first."""
+        """Failing tests, the fastest first."""
         return self._by_steps([i for i, one in enumerate(self.screened) if not one.passed[0]])
 
     @property
     def passing(self) -> list[int]:
-        """Passing tests, the quickest first."""
+        """Passing tests, the fastest first."""
         return self._by_steps([i for i, one in enumerate(self.screened) if one.passed[0]])
 
     def is_screenable(self, place: int) -> bool:
-        """Whether a candidate that behaves as the base does can pass this test."""
+        """Whether a candidate that behaves like the base passes this test within its limits."""
         return self.screened[place].passed[0] is True and self.cpu_s[place] < CPU_MOST_S
 
     @property
     def step_limit(self) -> int:
-        """Steps that a candidate may take in one test."""
+        """The step limit of a candidate in one test."""
         return min(STEPS_MOST, max(STEPS_LEAST, STEPS_FACTOR * int(self._most(self.steps))))
 
     @property
     def look_at(self) -> int:
-        """The step from which on a candidate is looked at for whether it repeats itself: such as
-        the base's longest test never came to. 0 is never."""
+        """The step from which on loops are watched, beyond the base's longest test; 0 is never."""
         return 0 if self.hidden else self.step_limit // LOOKED_AT
 
     @property
@@ -68,16 +67,15 @@ class Baseline:
         return self._most(self.cpu_s)
 
     def _most(self, spent: Sequence[float]) -> float:
-        ended = [one.ended != "timeout" for one in self.screened]
-        return max((one for one, own in zip(spent, ended, strict=False) if own), default=0)
+        pairs = zip(spent, self.screened, strict=False)
+        return max((one for one, run in pairs if run.ended != "timeout"), default=0)
 
     def _by_steps(self, indices: list[int]) -> list[int]:
-        slow = [self.screened[index].ended == "timeout" for index in indices]
-        keys = {index: (late, self.steps[index]) for index, late in zip(indices, slow, strict=True)}
-        return sorted(indices, key=lambda index: (keys[index], index))
+        return sorted(indices, key=lambda index: (
+            self.screened[index].ended == "timeout", self.steps[index], index,
+        ))
 
 
 def limits(steps: int, cpu_s: float, look_at: int = 0) -> Json:
-    """What one test of one candidate may use, as `programs.running.Limits` takes it: a timer stands
-    behind the steps, and the kernel behind that, for what cannot be interrupted."""
+    """The fields of `CandidateLimits` for one test of one candidate."""
     return [steps, cpu_s, cpu_s * ASLEEP, 2 * cpu_s + 0.2, look_at]

@@ -1,8 +1,8 @@
-"""Processes that answer item after item: several side by side, and what they work.
+"""Distributes items over several processes, and measures their processor time.
 
-A search is bounded in processor seconds, which no other program makes longer. Each reply brings
-the seconds that it took, by the word of a process that the candidate shares. So they are a hint:
-never less than nothing, and never more than the host waited.
+A search is limited in processor seconds, which do not depend on other programs. Each reply reports
+its own, from a process that the candidate could influence; so they are clamped between zero and the
+time that the host waited.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from sandbox.sandbox import Batch
 from sandbox.types import Json, LostItem
 
 LOST_S = 0.4
-"""The most that counts for a process that was ended: how long it worked is not known."""
+"""The most that is counted for a process that was ended, since its processor time is unknown."""
 
 
 @dataclass
 class ProcessorTime:
-    """Processor seconds that were spent so far."""
+    """The sum of processor seconds spent so far."""
 
     spent_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class TimedBatch:
-    """A batch whose replies bring their processor seconds, which are counted and taken off.
+    """A batch that removes the processor seconds from each reply and adds them up.
 
-    A reply that brings none is `None`.
+    A reply without them becomes `None`.
     """
 
     batch: Batch
@@ -39,11 +39,11 @@ class TimedBatch:
     async def replies(
         self, items: Sequence[Json], item_wall_s: float
     ) -> AsyncIterator[tuple[int, Json | LostItem]]:
-        """As the batch's own."""
-        asked = time.monotonic()
+        """As `Batch.replies`."""
+        began = time.monotonic()
         async for number, reply in self.batch.replies(items, item_wall_s):
-            heard = time.monotonic()
-            waited_s, asked = heard - asked, heard
+            now = time.monotonic()
+            waited_s, began = now - began, now
             match reply:
                 case LostItem():
                     self.work.spent_s += min(waited_s, LOST_S)
@@ -62,19 +62,19 @@ class TimedBatch:
 async def shared_out(
     batches: Sequence[Batch], items: Sequence[Json], wall_s: float
 ) -> AsyncGenerator[tuple[int, Json | LostItem], None]:
-    """The replies of several processes to items that they share; any process suits any item."""
+    """Distributes items evenly over processes; yields the index of each item and its reply."""
     if len(batches) == 1 or len(items) == 1:
         async for number, reply in batches[0].replies(items, wall_s):
             yield number, reply
         return
-    heard: asyncio.Queue[tuple[int, Json | LostItem] | None] = asyncio.Queue()
+    replies: asyncio.Queue[tuple[int, Json | LostItem] | None] = asyncio.Queue()
 
     async def ask(share: Sequence[int], batch: Batch) -> None:
         try:
             async for number, reply in batch.replies([items[one] for one in share], wall_s):
-                heard.put_nowait((share[number], reply))
+                replies.put_nowait((share[number], reply))
         finally:
-            heard.put_nowait(None)
+            replies.put_nowait(None)
 
     count = len(batches)
     shares = [range(first, len(items), count) for first in range(count)]
@@ -85,11 +85,11 @@ async def shared_out(
     try:
         ended = 0
         while ended < len(asking):
-            said = await heard.get()
-            if said is None:
+            numbered = await replies.get()
+            if numbered is None:
                 ended += 1
             else:
-                yield said
+                yield numbered
         await asyncio.gather(*asking)
     finally:
         for task in asking:

@@ -1,7 +1,7 @@
-"""One text, described by where it differs from another.
+"""Texts encoded by their difference from a base text.
 
-Thousands of candidates differ from a long program in one place each: what they have in common
-crosses no wall again.
+Thousands of candidates differ from a long program in one place each; so only that place is sent to
+the jail.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from hashlib import blake2b
 from agent.core.common_ends import common_ends
 
 Change = tuple[int, int, str]
-"""Characters of the base from the first to the second place are the text's own instead."""
+"""Start and end of the replaced characters of the base, and their replacement."""
 
 
 def change(base: str, text: str) -> Change:
-    """What makes the text of the base."""
+    """The change from the base to the text."""
     start, tail = common_ends(base, text)
     return start, len(base) - tail, text[start : len(text) - tail]
 
 
 def changed(base: str, made: Change) -> str:
     """The text that `change` describes."""
-    start, end, own = made
-    return base[:start] + own + base[end:]
+    start, end, replacement = made
+    return base[:start] + replacement + base[end:]
 
 
 def short_hash(text: str) -> str:
-    """What tells one text from others, wherever texts are many."""
+    """A hash of 64 bits."""
     return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -1,8 +1,6 @@
-"""Which of many texts pass every test of a program, and what those answer beyond the tests.
+"""Finds the texts that pass every test of a program, and their answers to calls beyond the tests.
 
-Like every pre-check it is a hint: candidates share a process with the tests. A caller that
-relies on one puts it
-before the judge.
+Like every pre-check it is a hint, since candidates share a process with the tests.
 """
 
 from __future__ import annotations
@@ -18,33 +16,32 @@ from sandbox.sandbox import Sandbox
 
 @dataclass(frozen=True)
 class Fitting:
-    """The texts that pass, by their places, and what the program itself and they answer."""
+    """The indices of the texts that pass, and the answers of the program and of these texts."""
 
     places: tuple[int, ...] = ()
     calls: tuple[str, ...] = ()
-    """Those that the program itself answers soon; the others would hold up every text."""
+    """The calls that the program answers quickly."""
     own: tuple[str, ...] = ()
-    """The program's answers, in words; empty where it was not asked."""
+    """The program's answers; empty if it was not probed."""
     answers: tuple[tuple[str, ...], ...] = ()
-    """Those of the texts that pass; empty for one that was not asked or ended its process."""
+    """The answers of each passing text; empty if it was not probed or ended its process."""
 
 
 async def fitting(
     program: Solution, texts: Sequence[str], calls: Sequence[str], tests: Sequence[TestCase],
     task: Task, sandbox: Sandbox,
 ) -> Fitting:
-    """Screens all texts to the end. Those that pass only with values of another type than the
-    tests expect are left out."""
+    """Pre-checks all texts; those whose results have another type than the tests expect fail."""
     async with screening(task, program, tests, sandbox) as screener:
         places = sorted([
-            place async for place, seen in screener.screen(texts, mode="early")
-            if seen.ended == "ok" and not seen.types
+            place async for place, one in screener.screen(texts, mode="early")
+            if one.ended == "ok" and not one.types
         ])
-        soon: tuple[str, ...] = ()
+        quick: tuple[str, ...] = ()
         if places and calls:
-            soon = quick_calls(tuple(calls), await screener.probe([program.text], calls))
-        if not soon:
+            quick = quick_calls(tuple(calls), await screener.probe([program.text], calls))
+        if not quick:
             return Fitting(tuple(places), answers=((),) * len(places))
-        asked = await screener.probe([program.text, *(texts[one] for one in places)], soon)
-    own, *others = (row or () for row in asked.rows)
-    return Fitting(tuple(places), soon, own, tuple(others))
+        probed = await screener.probe([program.text, *(texts[one] for one in places)], quick)
+    own, *others = (row or () for row in probed.rows)
+    return Fitting(tuple(places), quick, own, tuple(others))

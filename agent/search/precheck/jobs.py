@@ -1,4 +1,4 @@
-"""Jobs that hold a program and its tests in one process."""
+"""Jobs that run a program and its tests in one process."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Limits
 
 KILL_S = 2.0
-"""Beyond the timers of the child: a call into C that nothing interrupts."""
+"""Added to the child's own limits, for calls into C that no timer interrupts."""
 
 
 async def job(
     task: Task, solution: Solution, tests: Sequence[TestCase], sandbox: Sandbox, program: str,
     **more: Json,
 ) -> Job:
-    """A jail's job that runs one of our programs over a solution and its tests, with what of ours
-    these need."""
-    paths = [file.path for file in (*solution.files, *task.support)]
-    own = {path.partition("/")[0].removesuffix(".py") for path in paths}
+    """The job that runs `program`, a module of `precheck.programs`, with a solution and its tests.
+
+    `more` has further entries of the payload.
+    """
+    texts = {file.path: file.text for file in (*task.support, *solution.files)}
+    own = {path.partition("/")[0].removesuffix(".py") for path in texts}
     own |= {PurePosixPath(solution.entry).stem, "solution"}
     with_pytest = any(jail_modules.needs_packages(test, own) for test in tests)
-    ours = await jail_modules.bundle(sandbox, task.sites, with_pytest)
-    texts = {file.path: file.text for file in (*task.support, *solution.files)}
+    bundle = await jail_modules.bundle(sandbox, task.sites, with_pytest)
     payload: dict[str, Json] = {
         "entry": solution.entry,
         "base": solution.text,
@@ -47,9 +48,9 @@ async def job(
     return Job(
         program=jail_modules.program(program),
         payload=payload,
-        modules=ours.modules,
+        modules=bundle.modules,
         files=texts,
-        sites=ours.sites,
+        sites=bundle.sites,
         preload=jail_modules.preloads(text for path, text in texts.items() if path.endswith(".py")),
         limits=Limits(wall_s=600.0, cpu_s=600.0, output_bytes=8_000_000),
     )

@@ -1,8 +1,7 @@
-"""What built-in types and modules have, and which modules there are, by the words of an exception.
+"""The names that a type or module has, for an exception that reports a missing name.
 
-The search decides what to try and looks at nothing itself: of what it would have to import, it is
-given the names. Those of the standard library are of the interpreter that runs here, whichever
-version it is; those of the program's own modules stand in its files.
+The search itself imports nothing, so it is given these names. Those of the standard library are of
+the running interpreter, those of the program's own modules are read from its files.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _FROM = re.compile(r"cannot import name '\w+' from '([\w.]+)'")
 
 
 def importable(message: str, task: Task, solution: Solution) -> tuple[str, ...]:
-    """What could be meant by a module, or a name in a module of the program, that is not there."""
+    """The modules, or the names in a module of the program, among which one was not found."""
     if _NO_MODULE.search(message):
         return tuple(sorted(modules_of(task)))
     if found := _FROM.search(message):
@@ -40,7 +39,7 @@ def importable(message: str, task: Task, solution: Solution) -> tuple[str, ...]:
 
 
 def members(message: str) -> tuple[str, ...]:
-    """Public names of the type or module in which an exception missed one; none of any other."""
+    """The public names of the built-in type or module in which one was not found."""
     owner: object = None
     if found := _MODULE.search(message):
         name = found[1] or found[2]

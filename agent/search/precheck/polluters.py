@@ -1,4 +1,4 @@
-"""Which earlier tests another one fails beside, and passes without."""
+"""Finds the polluting tests: those after which another test fails."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable, Sequence
 async def polluters(
     earlier: Sequence[int], fails: Callable[[Sequence[int]], Awaitable[bool]]
 ) -> list[int]:
-    """As few of the earlier tests as halving finds, run before a test that `fails` beside all of
-    them; the last ones first, since what they left is the newest."""
+    """Reduces the tests `earlier` than a failing one by bisection, as long as it fails after them.
+
+    The later half is tried first.
+    """
     kept = [*earlier]
     while len(kept) > 1:
         half = len(kept) // 2

@@ -1,13 +1,12 @@
-"""Fast screening of candidates: tests and solution in one process, many candidates each.
+"""The pre-check of candidates: a process runs the tests of many candidates one after another.
 
-Nothing here is a verdict. The candidate shares a process with its tests, so it could pass
-by cheating; screening only chooses what the judge then verifies.
+Nothing here is a verdict. The candidate shares a process with its tests, so it could pass by
+cheating; the pre-check only selects what the judge then verifies.
 
-One jailed child answers chunks of candidates. Endless loops end by a budget of steps that
-is the same on every machine; behind it stand a timer inside the child and, for what no
-timer can interrupt, the kernel, which ends the child. Both count processor time, so that a
-busy machine changes nothing; the host's own clock is generous. When a child has ended, the
-chunk's candidates are asked for one by one, and the guilty one alone is lost.
+One jailed child runs chunks of candidates. Endless loops end by a limit of steps that is the same
+on every machine. Behind it, a timer inside the child, and the kernel for calls that no timer
+interrupts, limit the processor time, so that a busy machine changes nothing; the host's wall-clock
+limit is generous. If a child ends, its candidates are run one by one, and only the cause is lost.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import cast
 
 from agent.core.domain import Solution, Task, TestCase
 from agent.search.precheck.baseline import (
@@ -36,34 +34,34 @@ from sandbox.sandbox import Batch, Sandbox
 from sandbox.types import Json, LostItem
 
 CPU_LEAST_S, CPU_FACTOR = 0.03, 10
-"""Processor seconds for one test: so many times those of the base's longest, within limits."""
+"""The limit of processor seconds for one test: a multiple of the base's longest, within bounds."""
 PATIENT_TIMES = 4.0
+"""The highest factor by which `patience` raises this limit."""
 PATIENT, PATIENT_S = 100.0, 1.5
-"""A patient search takes so many times as long for it; from so much patience on, it takes so many
-seconds more."""
+"""From this patience on, the limit is raised by so many seconds."""
 BUSY = 10
-"""So many times longer than on a machine of its own a process may take before the host ends it."""
+"""The host's wall-clock limit as a multiple of the processor seconds, for a busy machine."""
 BASELINE_CPU_S = 1.0
 MAX_PROCESSES = 2
 CHUNK = 40
-"""Candidates a child is asked for at once."""
+"""Candidates in one item."""
 PROBED = 4
-"""Candidates a child is asked to probe at once."""
+"""Candidates in one item of probes."""
 PROBE_PATIENCE = 4
 PROBE_CPU_S = 0.06
 PROBE_WALL_S = 6.0
 LOST_ROW = BaseRow(Screened((False,), "lost"))
-"""A test that ended its process, and the steps nobody could count."""
+"""A test that ended its process."""
 SLICE_S = 0.3
-"""After so much processor time a child answers for the candidates it has finished."""
+"""Processor time after which a child returns the results that it has."""
 NOTHING: Json = {
     "kind": "probes", "changes": [], "calls": [], "limits": [1, 1.0, 1.0, 0.0, 0],
 }
-"""An item that asks for nothing: its reply says that the process runs."""
+"""An empty item, whose reply shows that the process runs."""
 
 
 class Screener:
-    """Screens candidate texts of one program against its tests; see `screening`."""
+    """Pre-checks candidate texts of one program against its tests; see `screening`."""
 
     def __init__(
         self, batches: Sequence[Batch], base: str, count: int,
@@ -77,14 +75,14 @@ class Screener:
         self._baseline: Baseline | None = None
 
     async def join(self, batch: Batch) -> None:
-        """Has another process take part from when it runs: where places are scarce it may have to
-        wait for one, and nobody waits for it."""
+        """Adds another process as soon as it runs, which may be late on a machine with few places.
+        """
         async for _, reply in batch.replies([NOTHING], SLICE_S + KILL_S):
             if not isinstance(reply, LostItem):
                 self._batches.append(batch)
 
     async def baseline(self) -> Baseline:
-        """How the base itself does, test by test; run once."""
+        """The results of the base, which is run once."""
         if self._baseline is None:
             self._baseline = await self._measured()
         return self._baseline
@@ -92,9 +90,9 @@ class Screener:
     async def screen(
         self, texts: Sequence[str], *, mode: Mode, patience: float = 1.0
     ) -> AsyncGenerator[tuple[int, Screened], None]:
-        """Yields (index, what it did) for each text, in no particular order.
+        """Yields the index and the result of each text, in no particular order.
 
-        `patience` multiplies the budget of steps and time, for candidates that may be slow.
+        `patience` is a factor of the limits of steps and time, for candidates that may be slow.
         """
         baseline = await self.baseline()
         pending = list(range(len(texts)))
@@ -115,7 +113,7 @@ class Screener:
                     continue
                 answers = candidate_rows(reply)
                 if answers is None or not answers or len(answers) > len(chunk):
-                    # A candidate wrote over our channel: nothing it says counts.
+                    # A candidate wrote to our channel, so no result of the chunk is reliable.
                     for index in chunk:
                         yield index, self._lost(LostItem("garbled"))
                     continue
@@ -123,28 +121,22 @@ class Screener:
                     yield index, screened(answer, self._count)
                 pending += chunk[len(answers) :]
 
-    async def probe(
-        self, texts: Sequence[str], calls: Sequence[str]
-    ) -> Probed:
-        """What each text answers to each call, see `programs.probing`."""
+    async def probe(self, texts: Sequence[str], calls: Sequence[str]) -> Probed:
+        """The answer of each text to each call, see `programs.probing`."""
         baseline = await self.baseline()
         found: list[tuple[tuple[str, int], ...] | None] = [None] * len(texts)
-        chunks = [
-            [*range(first, min(first + PROBED, len(texts)))]
-            for first in range(0, len(texts), PROBED)
-        ]
+        indices = range(len(texts))
+        chunks = [indices[first : first + PROBED] for first in range(0, len(texts), PROBED)]
+        steps = min(baseline.step_limit * PROBE_PATIENCE, STEPS_MOST)
         while chunks:
             items: list[Json] = [
                 {
                     "kind": "probes", "changes": [self._change(texts[one]) for one in chunk],
-                    "calls": list(calls),
-                    "limits": limits(
-                        min(baseline.step_limit * PROBE_PATIENCE, STEPS_MOST), PROBE_CPU_S
-                    ),
+                    "calls": list(calls), "limits": limits(steps, PROBE_CPU_S),
                 }
                 for chunk in chunks
             ]
-            again: list[list[int]] = []
+            alone: list[range] = []
             async for number, reply in shared_out(tuple(self._batches), items, BUSY * PROBE_WALL_S):
                 chunk = chunks[number]
                 rows = probe_rows(reply, len(chunk), len(calls))
@@ -152,8 +144,8 @@ class Screener:
                     for one, row in zip(chunk, rows, strict=True):
                         found[one] = row
                 elif len(chunk) > 1:
-                    again += [[one] for one in chunk]
-            chunks = again
+                    alone += [range(one, one + 1) for one in chunk]
+            chunks = alone
         return Probed(
             tuple(None if row is None else tuple(answer for answer, _ in row) for row in found),
             tuple(() if row is None else tuple(steps for _, steps in row) for row in found),
@@ -163,17 +155,16 @@ class Screener:
         self, baseline: Baseline, texts: Sequence[str], chunk: list[int], mode: Mode,
         patience: float,
     ) -> Json:
-        cpu_s = _cpu_s(baseline, patience)
+        in_order = [*range(self._count)]
         return {
             "kind": "candidates",
             "changes": [self._change(texts[index]) for index in chunk],
-            "order": cast(
-                Json, [*range(self._count)] if self._together
-                else baseline.failing + baseline.passing,
-            ),
-            "failing": cast(Json, baseline.failing),
+            "order": [*(in_order if self._together else baseline.failing + baseline.passing)],
+            "failing": [*baseline.failing],
             "mode": mode, "together": self._together,
-            "limits": limits(int(baseline.step_limit * patience), cpu_s, baseline.look_at),
+            "limits": limits(
+                int(baseline.step_limit * patience), _cpu_s(baseline, patience), baseline.look_at
+            ),
             "slice_s": SLICE_S,
             "base_output": baseline.output,
         }
@@ -182,14 +173,14 @@ class Screener:
         return [*change(self._base, text)]
 
     async def _measured(self) -> Baseline:
-        """All tests in one process; each in its own where one of them ends the process."""
+        """Runs all tests in one process; each in its own if one of them ends the process."""
         tests = [*range(self._count)]
-        rows, output, hidden = await self._ran(tests)
+        rows, output, hidden = await self._run_base(tests)
         if rows is None and self._count > 1:
-            alone = [await self._ran([test]) for test in tests]
+            alone = [await self._run_base([test]) for test in tests]
             rows = [(one or [LOST_ROW])[0] for one, _, _ in alone]
-            output = next((said for _, said, _ in alone if said is not None), None)
-            hidden = any(has for _, _, has in alone)
+            output = next((text for _, text, _ in alone if text is not None), None)
+            hidden = any(is_hidden for _, _, is_hidden in alone)
         rows = rows or [LOST_ROW] * self._count
         return Baseline(
             screened=tuple(one.screened for one in rows),
@@ -199,11 +190,10 @@ class Screener:
             hidden=hidden,
         )
 
-    async def _ran(
+    async def _run_base(
         self, tests: Sequence[int]
     ) -> tuple[list[BaseRow] | None, str | None, bool]:
-        """The base's rows for some tests, what it printed, and whether it hides what changes in
-        it; none where its process ended."""
+        """The base's rows, or `None` if its process ended, its output, and `Baseline.hidden`."""
         item: Json = {
             "kind": "baseline", "text": self._base, "tests": [*tests], "hanging": [*self._hanging],
             "short_steps": STEPS_SHORT, "limits": limits(STEPS_BASELINE, BASELINE_CPU_S),
@@ -228,17 +218,20 @@ async def screening(
     hanging: Collection[int] = frozenset(), processes: int | None = None,
     work: ProcessorTime | None = None, together: bool = False,
 ) -> AsyncIterator[Screener]:
-    """A screener for candidates of `base`; leaving the context ends its processes.
+    """A screener for candidates of `base`; its processes end with the context.
 
-    `hanging` are the places of tests that the base is known not to end; `processes` screen side
-    by side, by default one a core and at most two. Each test has a candidate to itself, unless they
-    run `together`, in their order.
+    Args:
+        hanging: The indices of tests that do not end with the base.
+        processes: How many run side by side; by default one per core, at most two.
+        work: Where processor seconds are added up.
+        together: Whether all tests run on one execution of the candidate, in their order;
+            otherwise it is executed for each.
     """
-    ordered = await job(task, base, tests, sandbox, "screen")
+    screen_job = await job(task, base, tests, sandbox, "screen")
     spent = work or ProcessorTime()
     async with AsyncExitStack() as stack:
         batches = [
-            TimedBatch(await stack.enter_async_context(sandbox.batch(ordered)), spent)
+            TimedBatch(await stack.enter_async_context(sandbox.batch(screen_job)), spent)
             for _ in range(processes or min(MAX_PROCESSES, os.cpu_count() or 1))
         ]
         screener = Screener(batches[:1], base.text, len(tests) or 1, hanging, together)
@@ -252,7 +245,7 @@ async def screening(
 
 
 def _cpu_s(baseline: Baseline, patience: float) -> float:
-    """The timer stands behind the budget of steps and grows more slowly."""
+    """The timer of one test, which grows more slowly with patience than the limit of steps."""
     usual_s = min(CPU_MOST_S, max(CPU_LEAST_S, CPU_FACTOR * baseline.longest_s))
     patient_s = min(2 * CPU_MOST_S, usual_s * min(patience, PATIENT_TIMES))
     return patient_s + (PATIENT_S if patience >= PATIENT else 0.0)

@@ -1,7 +1,7 @@
-"""What a process tells of its runs, read row by row.
+"""Parses the replies of the processes that run candidates.
 
-The program shares that process and can write over our channel: the shape of each row is checked,
-and its word is a hint, never a verdict.
+The candidate shares that process and could write to its channel, so the shape of each row is
+checked; the content is a hint, never a verdict.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ _PASSED = {"1": True, "0": False, "-": None}
 
 
 def candidate_rows(reply: Json) -> list[list[Json]] | None:
-    """One row for each candidate of a chunk, to be read by `screened`; `None` for no such reply."""
+    """The row of each candidate, for `screened`; `None` if the reply is malformed."""
     if isinstance(reply, list) and all(isinstance(row, list) and len(row) == 8 for row in reply):
         return cast(list[list[Json]], reply)
     return None
 
 
 def screened(row: list[Json], count: int) -> Screened:
-    """What one candidate did, if its row can be true of so many tests."""
-    ended, passed, exception, message, line, types, near, did = row
+    """Parses the row of one candidate with `count` tests; `lost` if the row is inconsistent."""
+    ended, passed, exception, message, line, types, near, behaviour = row
+    lost = Screened((None,) * count, "lost", message=NO_SENSE)
     if not isinstance(passed, str) or ended not in _ENDS:
-        return Screened((None,) * count, "lost", message=NO_SENSE)
+        return lost
     marks = tuple(_PASSED.get(mark) for mark in passed) if passed else (None,) * count
     if len(marks) != count or (ended == "ok" and not all(marks)):
-        return Screened((None,) * count, "lost", message=NO_SENSE)
+        return lost
     return Screened(
         passed=marks,
         ended=cast(Literal["ok", "failed", "syntax", "timeout", "endless"], ended),
@@ -39,7 +40,7 @@ def screened(row: list[Json], count: int) -> Screened:
         line=line if isinstance(line, int) else None,
         types=tuple(str(one) for one in types) if isinstance(types, list) else (),
         near=_hundredths(near, count),
-        did=str(did),
+        behaviour=str(behaviour),
     )
 
 
@@ -52,7 +53,7 @@ def _hundredths(near: Json, count: int) -> tuple[float, ...]:
 def probe_rows(
     reply: Json | LostItem, texts: int, calls: int
 ) -> list[tuple[tuple[str, int], ...]] | None:
-    """Each text's answers to each call with their steps; `None` for no such reply."""
+    """Each text's answers to each call with their steps; `None` if the reply is malformed."""
     if not isinstance(reply, list) or len(reply) != texts:
         return None
     rows = []
@@ -71,7 +72,7 @@ def probe_rows(
 
 
 class BaseRow(NamedTuple):
-    """How one test of the base went."""
+    """The result of one test of the base."""
 
     screened: Screened
     steps: int = 0
@@ -79,7 +80,7 @@ class BaseRow(NamedTuple):
 
 
 def base_rows(reply: Json | LostItem, count: int) -> list[BaseRow] | None:
-    """How each test went; `None` where the program wrote over our channel."""
+    """The result of each test; `None` if the reply is malformed."""
     runs = reply.get("runs") if isinstance(reply, dict) else None
     if not isinstance(runs, list) or len(runs) != count:
         return None
@@ -87,15 +88,13 @@ def base_rows(reply: Json | LostItem, count: int) -> list[BaseRow] | None:
     for run in runs:
         match run:
             case [
-                bool(passed), bool(timeout), str(said), str(message), line, int(steps), list(t),
-                float(near), float(cpu_s),
+                bool(passed), bool(timeout), str(exception), str(message), line, int(steps),
+                list(types), float(near), float(cpu_s),
             ]:
-                ended: Literal["ok", "timeout", "failed"] = (
-                    "ok" if passed else "timeout" if timeout else "failed"
-                )
                 one = Screened(
-                    (passed,), ended, said, message, line if isinstance(line, int) else None,
-                    types=tuple(map(str, t)), near=(near,),
+                    (passed,), "ok" if passed else "timeout" if timeout else "failed", exception,
+                    message, line if isinstance(line, int) else None,
+                    types=tuple(map(str, types)), near=(near,),
                 )
                 rows.append(BaseRow(one, steps, cpu_s))
             case _:

@@ -1,4 +1,4 @@
-"""One watched run of each test: what it covered, what types it met, where it went wrong."""
+"""Traces each test once: covered lines, types of variables, and the state at the failure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ STEPS = 100_000
 STEPS_HANGING = 5_000
 CPU_S = 0.6
 WALL_S = 3.0
-"""For a test that uses no processor."""
+"""For a test that only waits."""
 BUSY = 10
-"""So many times longer than on a machine of its own the process may take."""
+"""The wall-clock limit as a multiple of the processor seconds, for a busy machine."""
 SLOW_TESTS = 3
-"""After this many tests that did not end, the others are not watched."""
+"""After this many timeouts the other tests are not traced."""
 
 
 async def trace(
@@ -32,35 +32,38 @@ async def trace(
     hanging: Collection[int] = frozenset(), work: ProcessorTime | None = None,
     report: Report | None = None, together: bool = False,
 ) -> Trace:
-    """Runs each test once under a tracer; a test that ends its process is seen as failed.
+    """Runs each test once under a tracer; a test that ends its process counts as failed.
 
-    `hanging` are the places of tests known not to end: a few of their steps show enough. What the
-    process works is added to `work`. A test of a file that fails in `report` and passes by itself
-    is run beside those before it; where tests are known to fail `together`, each file is executed
-    again for that, as what an earlier one leaves may be there.
+    Args:
+        hanging: The indices of tests known not to end, which run for a few steps only.
+        work: Where processor seconds are added up.
+        report: The tests' verdicts. A test of a file that fails there but passes alone is run
+            again after its polluting tests.
+        together: Whether tests are known to fail only after others. Tests that failed are then
+            also checked for that, with their file executed again.
     """
-    watched = await job(task, solution, tests, sandbox, "trace", cpu_s=CPU_S, wall_s=WALL_S)
+    traced = await job(task, solution, tests, sandbox, "trace", cpu_s=CPU_S, wall_s=WALL_S)
     replies: list[Json | LostItem] = []
     slow = 0
-    # The search that waits for it keeps places of its own meanwhile.
-    async with sandbox.batch(replace(watched, brief=True)) as uncounted:
-        batch = TimedBatch(uncounted, work or ProcessorTime())
+    # Brief: the search that waits for the trace keeps its own processes meanwhile.
+    async with sandbox.batch(replace(traced, brief=True)) as untimed:
+        batch = TimedBatch(untimed, work or ProcessorTime())
         for index in range(len(tests) or 1):
             if slow >= SLOW_TESTS:
                 replies.append(LostItem("timeout"))
                 continue
-            reply = await _watched(batch, [index], index in hanging)
+            reply = await _run_traced(batch, [index], index in hanging)
             slow += _is_late(reply)
             replies.append(reply)
-        found = await _together(batch, tests, replies, report, together)
-    seen = trace_of([found.get(place, reply) for place, reply in enumerate(replies)])
-    return replace(seen, together=bool(found), tests=tuple(
+        polluted = await _polluted(batch, tests, replies, report, together)
+    found = trace_of([polluted.get(place, reply) for place, reply in enumerate(replies)])
+    return replace(found, together=bool(polluted), tests=tuple(
         replace(one, members=one.members or importable(one.message, task, solution))
-        for one in seen.tests
+        for one in found.tests
     ))
 
 
-async def _watched(
+async def _run_traced(
     batch: TimedBatch, places: Sequence[int], hangs: bool = False, together: bool = False
 ) -> Json | LostItem:
     item: Json = [[*places], STEPS_HANGING if hangs else STEPS, together]
@@ -69,35 +72,34 @@ async def _watched(
     return found[-1] if found else None
 
 
-async def _together(
+async def _polluted(
     batch: TimedBatch, tests: Sequence[TestCase], replies: Sequence[Json | LostItem],
     report: Report | None, known: bool,
 ) -> dict[int, Json | LostItem]:
-    """What is seen of tests that fail beside earlier ones alone, and of these, on one program."""
+    """The traces of tests that fail only after others, including those, on one program."""
     failing = {one.test for one in report.failing} if report is not None else set[str]()
     of_files = [
         place for place, test in enumerate(tests) if isinstance(test, Script) and test.node
     ]
     found: dict[int, Json | LostItem] = {}
-    beside: Sequence[int] = ()
+    polluting: Sequence[int] = ()
     for place in of_files:
         async def fails(before: Sequence[int], place: int = place) -> bool:
-            return _fails(await _watched(batch, [*before, place], together=True))
+            return _fails(await _run_traced(batch, [*before, place], together=True))
 
         if tests[place].name not in failing:
             continue
         if _fails(replies[place]) and not (known and not await fails(())):
             continue
         earlier = [one for one in of_files if one < place]
-        if not (beside and await fails(beside)):
-            beside = await polluters(earlier, fails) if await fails(earlier) else ()
-        if beside:
-            found[place] = await _watched(batch, [*beside, place], together=True)
+        if not (polluting and await fails(polluting)):
+            polluting = await polluters(earlier, fails) if await fails(earlier) else ()
+        if polluting:
+            found[place] = await _run_traced(batch, [*polluting, place], together=True)
     return found
 
 
 def _fails(reply: Json | LostItem) -> bool:
-    """Whether a run was seen to fail."""
     return isinstance(reply, dict) and reply.get("passed") is False
 
 
@@ -108,16 +110,16 @@ def _is_late(reply: Json | LostItem) -> bool:
 
 
 def trace_of(replies: Sequence[Json | LostItem]) -> Trace:
-    """What was recorded of each test's run, together."""
+    """Parses the replies of all tests."""
     types: dict[str, set[str]] = {}
     moments: list[Moment] = []
-    seen = [_traced(reply, types, moments) for reply in replies]
-    kinds_of = {name: frozenset(kinds) for name, kinds in types.items()}
-    return Trace(tuple(seen), kinds_of, tuple(moments))
+    tests = [_traced(reply, types, moments) for reply in replies]
+    names = {name: frozenset(kinds) for name, kinds in types.items()}
+    return Trace(tuple(tests), names, tuple(moments))
 
 
 def hanging(tests: Sequence[TestCase], report: Report) -> frozenset[int]:
-    """The places of tests that were judged not to end."""
+    """The indices of tests with a timeout in the report."""
     late = {one.test for one in report.verdicts if one.status == "timeout"}
     return frozenset(place for place, test in enumerate(tests) if test.name in late)
 
@@ -125,32 +127,33 @@ def hanging(tests: Sequence[TestCase], report: Report) -> frozenset[int]:
 def _traced(
     reply: Json | LostItem, types: dict[str, set[str]], moments: list[Moment]
 ) -> Traced:
-    """Reads one reply and adds to what all tests saw together."""
+    """Parses one reply; adds to the types and moments of all tests."""
     if isinstance(reply, LostItem):
         return Traced(passed=False, exception="TimeoutError" if reply.ended == "timeout" else "",
                       message=reply.limit or reply.ended)
     row = cast(dict[str, Any], reply)
     try:
-        covered = frozenset(int(line) for line, _ in row["hits"])
-        met = {str(name): {str(kind) for kind in kinds} for name, kinds in row["types"].items()}
-        message = str(row["message"])
+        own_types = {str(name): set(map(str, kinds)) for name, kinds in row["types"].items()}
         traced = Traced(
             passed=bool(row["passed"]),
-            covered=covered,
+            covered=frozenset(int(line) for line, _ in row["hits"]),
             exception=str(row["exception"]),
-            message=message,
+            message=str(row["message"]),
             line=row["line"] if isinstance(row["line"], int) else None,
-            values=tuple((str(name), str(value)) for name, value in row["values"]),
-            members=members(message),
+            values=_pairs(row["values"]),
+            members=members(str(row["message"])),
         )
-        met_here = [
-            Moment(int(line), traced.passed, tuple((str(name), str(value)) for name, value in held))
-            for line, held in row["moments"]
+        own_moments = [
+            Moment(int(line), traced.passed, _pairs(values)) for line, values in row["moments"]
         ]
     except (AttributeError, KeyError, TypeError, ValueError):
-        # The program shares the process and can write over our channel: nothing counts then.
+        # The program shares the process and may have written to its channel.
         return Traced(passed=False, message=NO_SENSE)
-    moments += met_here
-    for name, kinds in met.items():
+    moments += own_moments
+    for name, kinds in own_types.items():
         types.setdefault(name, set()).update(kinds)
     return traced
+
+
+def _pairs(rows: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((str(name), str(value)) for name, value in rows)

@@ -1,4 +1,4 @@
-"""A program whose original text is edited in place, and what is known of it."""
+"""Programs whose original text is edited in place."""
 
 from agent.search.program.program import NUMBERS, SEQUENCES, Program
 from agent.search.program.scopes import BUILTINS, Function, names_in, parameters

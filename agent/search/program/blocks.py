@@ -1,4 +1,4 @@
-"""Where statements stand: blocks, neighbours and lines; and the ends that an author wanted."""
+"""Blocks, neighbours and lines of statements, and deliberate exits."""
 
 from __future__ import annotations
 
@@ -30,19 +30,17 @@ def neighbour(program: Program, node: ast.stmt, distance: int) -> ast.stmt | Non
 
 
 def lines_of(program: Program, node: ast.stmt) -> str:
-    """A statement's whole lines, ending with a line end."""
+    """A statement's whole lines, with a final line end."""
     text = program.between(*program.whole_lines(node))
     return text if text.endswith(("\n", "\r")) else text + program.newline
 
 
 def indented(lines: str, indent: str) -> str:
-    """Lines moved so that the first stands at `indent`; the text inside strings may move too."""
+    """Reindents lines so that the first begins with `indent`; may change multi-line strings."""
     parts = lines.splitlines(keepends=True)
     first = next((part for part in parts if part.strip()), "")
     own = first[: len(first) - len(first.lstrip())]
-    return "".join(
-        indent + part.removeprefix(own) if part.strip() else part for part in parts
-    )
+    return "".join(indent + part.removeprefix(own) if part.strip() else part for part in parts)
 
 
 def is_elif(program: Program, node: ast.AST) -> bool:
@@ -57,14 +55,14 @@ def is_docstring(node: ast.stmt) -> bool:
 
 
 def simple_statements(scope: ast.AST) -> Iterator[ast.stmt]:
-    """The statements of a scope that stand on one line and could stand elsewhere too."""
+    """The simple statements of a scope that fit on one line, without docstrings."""
     for node in ast.walk(scope):
         if isinstance(node, SIMPLE) and node.lineno == node.end_lineno and not is_docstring(node):
             yield node
 
 
 def opening(program: Program, function: Function) -> ast.stmt | None:
-    """A function's first statement behind its docstring, if lines can be put before it."""
+    """A function's first statement after the docstring, if lines can be inserted before it."""
     first = next((one for one in function.body if not is_docstring(one)), None)
     if first is None or first.lineno == function.lineno or not program.alone(first):
         return None
@@ -95,10 +93,10 @@ def ends_the_program(node: ast.AST) -> bool:
 
 
 def deliberate_ends(program: Program) -> tuple[tuple[int, int], ...]:
-    """Lines of `raise`, `assert` and exits: what the author wanted is not healed away."""
+    """First and last lines of every `raise`, `assert` and exit, which are never edited."""
     return tuple(
         (node.lineno, node.end_lineno or node.lineno)
-        for node in ast.walk(program.tree)
-        if isinstance(node, ast.Raise | ast.Assert) or ends_the_program(node)
-        if isinstance(node, ast.stmt)
+        for node in program.nodes
+        if isinstance(node, ast.Raise | ast.Assert | ast.Expr)
+        and (not isinstance(node, ast.Expr) or ends_the_program(node))
     )

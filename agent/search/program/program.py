@@ -1,10 +1,10 @@
-"""A program under repair: its text, and what is known of its values."""
+"""A program under repair: its text, and its values in the traced runs."""
 
 from __future__ import annotations
 
 import ast
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from importlib.resources import files
 
@@ -15,24 +15,39 @@ from agent.search.values import Crash, Moment
 
 NUMBERS = frozenset({"int", "float", "bool", "complex"})
 SEQUENCES = frozenset({"list", "str", "tuple"})
-_TYPES = tomllib.loads(
-    files(__package__).joinpath("types.toml").read_text(encoding="utf-8")
-)
+_TYPES = tomllib.loads(files(__package__).joinpath("types.toml").read_text(encoding="utf-8"))
 CALL_TYPES, METHOD_TYPES = (
     {name: frozenset(types.split()) for types, names in _TYPES[kind].items()
      for name in names.split()}
     for kind in ("functions", "methods")
 )
+_NODE_TYPES: Mapping[type[ast.AST], frozenset[str]] = {
+    node: frozenset({name}) for name, nodes in (
+        ("list", (ast.List, ast.ListComp)), ("dict", (ast.Dict, ast.DictComp)),
+        ("set", (ast.Set, ast.SetComp)), ("tuple", (ast.Tuple,)), ("bool", (ast.Compare,)),
+        ("str", (ast.JoinedStr,)),
+    ) for node in nodes
+}
 TABLE = 100
-"""Constants in one display from which on it is a table of data."""
+"""Number of constants above which the entries of a display are not edited."""
 VAST = 1_000
-"""Entries from which on a table is data all through: its keys, and it itself as a value."""
+"""Number of entries above which a whole display, with its keys, is not edited."""
 
 
 class Program(Scopes):
-    """A program under repair: its names and places, and what is known of its values.
+    """A program under repair: its names, its positions, and its values in the traced runs.
 
-    Raises `SyntaxError`, `ValueError` or `RecursionError` where the text does not parse.
+    Args:
+        text: The source code.
+        types: Names of the types observed in each variable.
+        crash: How the failing run ended, if it was an exception.
+        moments: Values of variables just before lines ran.
+        words: Texts in the failing tests.
+        beside: For the name of a field, the fields that classes of other files set next to it.
+        together: Whether the tests fail only together with others.
+
+    Raises:
+        SyntaxError: The text does not parse; also `ValueError` or `RecursionError`.
     """
 
     def __init__(
@@ -51,15 +66,12 @@ class Program(Scopes):
         self.crash = crash
         self.all_moments = moments
         self.words = words
-        """Texts that the failing tests write."""
         self.beside = beside or {}
-        """For the name of a field those that classes set beside it."""
         self.together = together
-        """Whether its tests fail only together with others."""
         self._held: dict[tuple[str, int], Vector] = {}
         self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}
 
-    # What the watched runs saw
+    # Values in the traced runs
 
     @cached_property
     def _picked(self) -> Mapping[int, tuple[Moment, ...]]:
@@ -69,46 +81,36 @@ class Program(Scopes):
         return {line: picked(moments) for line, moments in lines.items()}
 
     def moments(self, line: int) -> tuple[Moment, ...]:
-        """A few moments just before a line ran, those of failing tests first."""
+        """Up to eight moments of failing and of passing tests just before a line ran."""
         return self._picked.get(line, ())
 
     def held(self, condition: str, line: int) -> Vector:
-        """What a condition was at each of the moments before a line."""
+        """The value of a condition at each of the line's moments."""
         key = condition, line
         if key not in self._held:
             self._held[key] = held(condition, self.moments(line))
         return self._held[key]
 
-    def seen(self, name: str) -> frozenset[str]:
-        """Types seen in a variable; empty is unknown."""
+    def observed(self, name: str) -> frozenset[str]:
+        """The types observed in a variable; empty if unknown."""
         return self.types.get(name, frozenset())
 
     def may_be(self, name: str, kinds: frozenset[str]) -> bool:
-        seen = self.seen(name)
-        return not seen or bool(seen & kinds)
+        """Whether a variable's type is unknown or one of `kinds`."""
+        types = self.observed(name)
+        return not types or bool(types & kinds)
 
     def type_of(self, node: ast.expr) -> frozenset[str]:
-        """Likely types of an expression; empty is unknown."""
+        """Likely types of an expression; empty if unknown."""
         match node:
             case ast.Name():
-                return self.seen(node.id)
+                return self.observed(node.id)
             case ast.Constant():
                 return frozenset({type(node.value).__name__})
-            case ast.List() | ast.ListComp():
-                return frozenset({"list"})
-            case ast.Dict() | ast.DictComp():
-                return frozenset({"dict"})
-            case ast.Set() | ast.SetComp():
-                return frozenset({"set"})
-            case ast.Tuple():
-                return frozenset({"tuple"})
-            case ast.Compare():
+            case ast.UnaryOp(op=ast.Not()):
                 return frozenset({"bool"})
-            case ast.JoinedStr():
-                return frozenset({"str"})
             case ast.UnaryOp():
-                is_not = isinstance(node.op, ast.Not)
-                return frozenset({"bool"}) if is_not else self.type_of(node.operand)
+                return self.type_of(node.operand)
             case ast.BoolOp():
                 return self.type_of(node.values[-1])
             case ast.BinOp(op=ast.Div()):
@@ -123,25 +125,25 @@ class Program(Scopes):
                 return METHOD_TYPES.get(name, frozenset())
             case ast.Subscript(slice=ast.Slice()):
                 return self.type_of(node.value)
-        return frozenset()
+        return _NODE_TYPES.get(type(node), frozenset())
 
     @cached_property
-    def askers(self) -> tuple[Function, ...]:
-        """Functions, no methods, that take one value and answer with `True` or `False`."""
+    def predicates(self) -> tuple[Function, ...]:
+        """Functions, but not methods, that take one argument and return a `bool`."""
         return tuple(
             one for one in self.defined
             if len(one.args.args) == 1 and not isinstance(self.parents.get(one), ast.ClassDef)
             and any(
-                isinstance(left, ast.Return) and left.value is not None
-                and self.type_of(left.value) == {"bool"} for left in ast.walk(one)
+                isinstance(node, ast.Return) and node.value is not None
+                and self.type_of(node.value) == {"bool"} for node in ast.walk(one)
             )
         )
 
-    # Expressions of the program as material
+    # Expressions of the program that edits copy
 
     @cached_property
     def calls(self) -> Mapping[str, list[ast.Call]]:
-        """The calls of each function, by how it is written."""
+        """The calls of each function, by its source text."""
         found: dict[str, list[ast.Call]] = {}
         for node in self.nodes:
             if isinstance(node, ast.Call):
@@ -150,11 +152,36 @@ class Program(Scopes):
 
     @cached_property
     def hidden(self) -> frozenset[ast.AST]:
-        """Nodes that are no material."""
-        return hidden(self.nodes, self._stands)
+        """Nodes that are neither edited nor copied: docstrings, annotations, match patterns, the
+        `__name__` condition, entries of large tables, the texts of f-strings, and their values
+        whose position Python reports wrongly."""
+        found: set[ast.AST] = set()
+        for node in self.nodes:
+            if isinstance(node, ast.JoinedStr):
+                for part in node.values:
+                    found.update(ast.walk(part))
+                for part in node.values:
+                    if isinstance(part, ast.FormattedValue) and self._is_placed(part.value):
+                        found.difference_update(
+                            inner for inner in ast.walk(part.value)
+                            if not isinstance(inner, ast.JoinedStr | ast.FormattedValue)
+                        )
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                found.add(node.value)
+            for name in ("annotation", "returns"):
+                note = getattr(node, name, None)
+                if isinstance(note, ast.AST):
+                    found.update(ast.walk(note))
+            if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+                found.update(ast.walk(node.test))
+            if isinstance(node, ast.Match):
+                for case in node.cases:
+                    found.update(ast.walk(case.pattern))
+            found.update(_data(node))
+        return frozenset(found)
 
-    def _stands(self, node: ast.expr) -> bool:
-        """Whether a value in an f-string stands where its node says, as before 3.12 not all do."""
+    def _is_placed(self, node: ast.expr) -> bool:
+        """Whether a value in an f-string has the right position; before 3.12 not all have."""
         text = self.code(node)
         before = self.data[: self.start(node)].rstrip()
         try:
@@ -163,19 +190,18 @@ class Program(Scopes):
             return False
 
     def expressions(self, scope: ast.AST) -> tuple[tuple[str, ast.expr], ...]:
-        """Short expressions read in a scope, each text once."""
-        return self._material.get(scope, ())
+        """Short expressions that a scope reads, each text once."""
+        return self._expressions.get(scope, ())
 
     @cached_property
-    def _material(self) -> Mapping[ast.AST, tuple[tuple[str, ast.expr], ...]]:
+    def _expressions(self) -> Mapping[ast.AST, tuple[tuple[str, ast.expr], ...]]:
         found: dict[ast.AST, dict[str, ast.expr]] = {}
         known = {*self.functions, *self.imported, *BUILTINS}
         for node in self.nodes:
             if not isinstance(node, ast.expr) or node in self.hidden:
                 continue
-            if not isinstance(getattr(node, "ctx", None) or ast.Load(), ast.Load):
-                continue
-            if isinstance(node, ast.Slice | ast.Starred):
+            context = getattr(node, "ctx", None) or ast.Load()
+            if not isinstance(context, ast.Load) or isinstance(node, ast.Slice | ast.Starred):
                 continue
             if isinstance(node, ast.Name) and node.id in known:
                 continue
@@ -186,22 +212,17 @@ class Program(Scopes):
         return {scope: tuple(texts.items()) for scope, texts in found.items()}
 
     def conditions(self, scope: ast.AST) -> tuple[str, ...]:
-        """Texts of the comparisons and tests of a scope."""
-        found = []
-        for text, node in self.expressions(scope):
-            parent = self.parents.get(node)
-            tested = (
-                (isinstance(parent, ast.If | ast.While | ast.IfExp) and parent.test is node)
-                or isinstance(parent, ast.BoolOp)
-                or (isinstance(parent, ast.comprehension) and node in parent.ifs)
+        """Texts of the comparisons and conditions of a scope."""
+        return tuple(
+            text for text, node in self.expressions(scope)
+            if isinstance(node, ast.Compare) or (
+                self.is_tested(node) and not isinstance(self.parents.get(node), ast.UnaryOp)
             )
-            if tested or isinstance(node, ast.Compare):
-                found.append(text)
-        return tuple(found)
+        )
 
     def constants(self, node: ast.AST, kind: type) -> tuple[object, ...]:
-        """Distinct constants of exactly that type in the node's scope; of very many, those that
-        stand nearest."""
+        """Distinct constants of exactly this type in the node's scope; of very many, the nearest.
+        """
         key = self.scope(node), kind
         if key not in self._constants:
             self._constants[key] = [
@@ -216,7 +237,7 @@ class Program(Scopes):
         return tuple(dict.fromkeys(value for _, value in found))
 
     def is_tested(self, node: ast.expr) -> bool:
-        """Whether a node stands where a condition is asked for."""
+        """Whether a node is used as a condition or an operand of one."""
         parent = self.parents.get(node)
         if isinstance(parent, ast.If | ast.While | ast.IfExp):
             return parent.test is node
@@ -227,40 +248,8 @@ class Program(Scopes):
         )
 
 
-def hidden(
-    nodes: Iterable[ast.AST], stands: Callable[[ast.expr], bool]
-) -> frozenset[ast.AST]:
-    """Nodes that are no material: docstrings, annotations, the condition of the main part, what
-    tables of data hold, the texts of f-strings, and before 3.12 those of their values whose place
-    is not known."""
-    found: set[ast.AST] = set()
-    for node in nodes:
-        if isinstance(node, ast.JoinedStr):
-            for part in node.values:
-                found.update(ast.walk(part))
-            for part in node.values:
-                if isinstance(part, ast.FormattedValue) and stands(part.value):
-                    found.difference_update(
-                        inner for inner in ast.walk(part.value)
-                        if not isinstance(inner, ast.JoinedStr | ast.FormattedValue)
-                    )
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            found.add(node.value)
-        for name in ("annotation", "returns"):
-            note = getattr(node, name, None)
-            if isinstance(note, ast.AST):
-                found.update(ast.walk(note))
-        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
-            found.update(ast.walk(node.test))
-        if isinstance(node, ast.Match):
-            for case in node.cases:
-                found.update(ast.walk(case.pattern))
-        found.update(_data(node))
-    return frozenset(found)
-
-
 def _data(node: ast.AST) -> list[ast.AST]:
-    """What of a table of data is no material; nothing for other nodes."""
+    """The nodes of a large table that are not edited; empty for other nodes."""
     match node:
         case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
             keys: list[ast.expr | None] = []
@@ -278,7 +267,7 @@ def _data(node: ast.AST) -> list[ast.AST]:
 
 
 def _is_datum(part: ast.expr) -> bool:
-    """Whether an entry is a constant, or a display of such."""
+    """Whether an entry is a constant, or a display of constants."""
     return isinstance(part, ast.Constant) or (
         isinstance(part, ast.List | ast.Tuple | ast.Set | ast.Dict | ast.UnaryOp)
         and is_literal(part)

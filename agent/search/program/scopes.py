@@ -1,10 +1,11 @@
-"""Which names a text has, and which of them can be read where."""
+"""The names of a program, and those that can be read at a node."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
@@ -14,21 +15,21 @@ from agent.search.program.source import Source
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 BUILTINS = frozenset(dir(builtins))
 MAX_GLOBALS = 12
-"""Global variables that an edit of one function may bring in."""
+"""Most global variables that edits of one function use."""
 NEAR = 60
-"""Variables, or constants of a type, that an edit of a long function may bring in."""
+"""Most variables, or constants of a type, that edits at one place use."""
 ALWAYS_NEAR = 12
-"""Of the variables, how many are the function's first: its parameters."""
+"""How many of these variables are the first of the function, such as its parameters."""
 
 
 class Scopes(Source):
-    """A text with its names."""
+    """A source text with its names."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._variables: dict[ast.AST, tuple[str, ...]] = {}
         self._scopes: dict[ast.AST, ast.AST] = {}
-        self._unread: dict[ast.AST, tuple[str, ...]] = {}
+        self._unused: dict[ast.AST, tuple[str, ...]] = {}
         self._named: dict[ast.AST, list[tuple[int, str]]] = {}
         self._nearby: dict[tuple[ast.AST, int], tuple[str, ...]] = {}
 
@@ -44,7 +45,7 @@ class Scopes(Source):
         return found
 
     def variables(self, node: ast.AST) -> tuple[str, ...]:
-        """Names of values a node could read, the nearest scope first."""
+        """Variables that a node could read, the nearest scope first."""
         scope = self.scope(node)
         if scope not in self._variables:
             names: list[str] = []
@@ -60,11 +61,8 @@ class Scopes(Source):
         own = [name for name in self._comprehension_names(node) if name not in names_here]
         return (*own, *names_here) if own else names_here
 
-    def _near(
-        self, node: ast.AST, scope: ast.AST, names: tuple[str, ...]
-    ) -> tuple[str, ...]:
-        """Of very many variables the first, which are the parameters, and those that stand
-        nearest."""
+    def _near(self, node: ast.AST, scope: ast.AST, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The first of very many variables, which are the parameters, and the nearest ones."""
         at = self.start(self.statement(node))
         if (scope, at) not in self._nearby:
             if scope not in self._named:
@@ -77,17 +75,17 @@ class Scopes(Source):
             self._nearby[scope, at] = tuple(dict.fromkeys((*names[:ALWAYS_NEAR], *near)))
         return self._nearby[scope, at]
 
-    def unread(self, node: ast.AST) -> tuple[str, ...]:
-        """Names that the function around a node binds, in vain as far as is seen."""
+    def unused_names(self, node: ast.AST) -> tuple[str, ...]:
+        """Names that the function around a node binds and never reads."""
         scope = self.scope(node)
-        if scope not in self._unread:
+        if scope not in self._unused:
             read = {*names_in(scope, context=ast.Load)}
             names = _bound(scope) if isinstance(scope, Function) and not _is_stub(scope) else []
-            self._unread[scope] = tuple(
+            self._unused[scope] = tuple(
                 name for name in dict.fromkeys(names)
                 if name not in read and name not in ("self", "cls") and not name.startswith("_")
             )
-        return self._unread[scope]
+        return self._unused[scope]
 
     @cached_property
     def _names_in(self) -> Mapping[ast.AST, list[ast.Name]]:
@@ -98,8 +96,8 @@ class Scopes(Source):
         return found
 
     def _globals_for(self, scope: ast.AST) -> tuple[str, ...]:
-        """All of a few global variables; of many, those that the scope reads already, and those
-        whose names are made of the same words."""
+        """All global variables if they are few, else those that the scope reads and those whose
+        names consist of the same words."""
         if len(self.module_values) <= MAX_GLOBALS or scope is self.tree:
             return self.module_values[:MAX_GLOBALS]
         read = {*names_in(scope)}
@@ -128,11 +126,11 @@ class Scopes(Source):
 
     @cached_property
     def functions(self) -> tuple[str, ...]:
-        """Functions and classes that go by their name: all but those of a class."""
+        """Functions and classes that are not members of a class."""
         return tuple(dict.fromkeys(name for names in self._by_scope.values() for name in names))
 
     def callables(self, node: ast.AST) -> tuple[str, ...]:
-        """Those of them that a node can name, the nearest scope first."""
+        """The functions and classes that a node can name, the nearest scope first."""
         scopes = [self.scope(node)]
         while scopes[-1] is not self.tree:
             scopes.append(self.scope(scopes[-1]))
@@ -152,7 +150,7 @@ class Scopes(Source):
 
     @cached_property
     def defined(self) -> tuple[Function, ...]:
-        """All functions, wherever they are defined, in the order of a walk."""
+        """All functions and methods, in the order of `ast.walk`."""
         return tuple(node for node in self.nodes if isinstance(node, Function))
 
     @cached_property
@@ -166,33 +164,23 @@ class Scopes(Source):
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """Attributes read or written as values, not called."""
-        called = {
-            node.func for node in self.nodes if isinstance(node, ast.Call)
-        }
-        return tuple(
-            sorted(
-                {
-                    node.attr
-                    for node in self.nodes
-                    if isinstance(node, ast.Attribute) and node not in called
-                }
-            )
-        )
+        """Attributes that are read or written, but not called."""
+        return tuple(sorted({
+            node.attr for node in self.nodes
+            if isinstance(node, ast.Attribute) and not self.is_called(node)
+        }))
 
     @cached_property
     def reads(self) -> Mapping[str, int]:
-        counts: dict[str, int] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                counts[node.id] = counts.get(node.id, 0) + 1
-        return counts
+        """How often each name is read."""
+        return Counter(
+            node.id for node in self.nodes
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        )
 
 
-def names_in(
-    *nodes: ast.AST, context: type[ast.expr_context] = ast.expr_context
-) -> list[str]:
-    """The names in some nodes, each once, in the order of a walk."""
+def names_in(*nodes: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> list[str]:
+    """The distinct names in some nodes, in the order of `ast.walk`."""
     return list(dict.fromkeys(
         one.id for node in nodes for one in ast.walk(node)
         if isinstance(one, ast.Name) and isinstance(one.ctx, context)
@@ -200,14 +188,14 @@ def names_in(
 
 
 def parameters(function: Function | ast.Lambda, *, keywords: bool = True) -> list[str]:
-    """The names of a function's parameters without `*` and `**`; `keywords` says whether those
-    that are given by name alone are among them."""
+    """The names of a function's parameters without `*args` and `**kwargs`; `keywords` includes
+    the keyword-only ones."""
     own = function.args
     return [one.arg for one in (*own.posonlyargs, *own.args, *(own.kwonlyargs if keywords else ()))]
 
 
 def _bound(function: Function) -> list[str]:
-    """Parameters and assigned names of a function, not of functions inside it."""
+    """Parameters and assigned names of a function, without those of nested functions."""
     further = filter(None, (function.args.vararg, function.args.kwarg))
     names = [*parameters(function), *(one.arg for one in further)]
     pending: list[ast.AST] = list(function.body)
@@ -223,7 +211,7 @@ def _bound(function: Function) -> list[str]:
 
 
 def _is_stub(function: Function) -> bool:
-    """Whether a function has nothing but a docstring, `pass` or a `raise`."""
+    """Whether a function contains only a docstring, `pass` or `raise`."""
     return all(isinstance(one, ast.Expr | ast.Pass | ast.Raise) for one in function.body)
 
 
@@ -231,7 +219,7 @@ T = TypeVar("T")
 
 
 def nearest(places: Sequence[tuple[int, T]], at: int, most: int) -> tuple[T, ...]:
-    """Different values whose places, given in their order, are nearest, the nearest first."""
+    """Up to `most` distinct values of the sorted `places` nearest to `at`, the nearest first."""
     found: dict[T, None] = {}
     after = bisect_left(places, at, key=lambda one: one[0])
     before = after - 1

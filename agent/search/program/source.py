@@ -1,8 +1,7 @@
-"""A parsed text: where its nodes stand, how tightly its expressions bind, and the splices that
-edit it.
+"""A parsed source text: positions of nodes, precedence of expressions, and splices that edit it.
 
-Splices count UTF-8 bytes, the unit of Python's own offsets. Whatever an edit does not touch keeps
-its layout, quotes and comments. Precedence is the language reference's.
+Offsets count UTF-8 bytes, as in `ast`. Code outside of a splice keeps its layout, quotes and
+comments. The precedence of operators follows the Python language reference.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _PLAIN = re.compile(r"[A-Za-z_][\w.]*\Z|\d+\Z")
 
 @lru_cache(maxsize=50_000)
 def rank(text: str) -> int:
-    """How tightly an expression's text binds; text that is no expression binds loosest."""
+    """The precedence of an expression; the lowest for text that is not an expression."""
     if _PLAIN.match(text):
         return ATOM
     try:
@@ -61,7 +60,7 @@ def rank(text: str) -> int:
 
 
 def needed(node: ast.expr, parent: ast.AST | None) -> int:
-    """How tightly an expression must bind to stand in a node's place without parentheses."""
+    """The least precedence with which an expression can replace a node without parentheses."""
     match parent:
         case ast.BinOp():
             own = BINARY[type(parent.op)][1]
@@ -93,7 +92,11 @@ def needed(node: ast.expr, parent: ast.AST | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """Replaces bytes `start` to `end` by `text`; `line` is where the suspicion is looked up."""
+    """Replaces the bytes from `start` to `end` by `text`.
+
+    `cost` is the operator's own estimate of how unlikely the edit is; `line` is the line whose
+    suspicion counts for it.
+    """
 
     start: int
     end: int
@@ -103,7 +106,7 @@ class Splice:
 
 
 def spliced(data: bytes, splices: Iterable[Splice]) -> str:
-    """The text after non-overlapping splices."""
+    """Applies splices that do not overlap."""
     for splice in sorted(splices, key=lambda one: (one.start, one.end), reverse=True):
         text = splice.text.encode("utf-8", "surrogatepass")
         data = data[: splice.start] + text + data[splice.end :]
@@ -111,9 +114,10 @@ def spliced(data: bytes, splices: Iterable[Splice]) -> str:
 
 
 class Source:
-    """A text, its tree, and the places of its nodes.
+    """A source text, its syntax tree, and the positions of its nodes.
 
-    Raises `SyntaxError`, `ValueError` or `RecursionError` where the text does not parse.
+    Raises:
+        SyntaxError: The text does not parse; also `ValueError` or `RecursionError`.
     """
 
     def __init__(self, text: str) -> None:
@@ -121,7 +125,7 @@ class Source:
         self.data = text.encode("utf-8", "surrogatepass")
         self.tree = parse(text)
         self.nodes: list[ast.AST] = [self.tree]
-        """All of its nodes, in the order of `ast.walk`."""
+        """All nodes, in the order of `ast.walk`."""
         self.newline = "\r\n" if "\r\n" in text else "\n"
         self._starts = [0, *(m.end() for m in re.finditer(rb"\r\n|\r|\n", self.data))]
         self.lines = [
@@ -129,12 +133,12 @@ class Source:
             for a, b in zip(self._starts, [*self._starts[1:], len(self.data)], strict=True)
         ]
         self.parents: dict[ast.AST, ast.AST] = {}
-        for node in self.nodes:  # which grows meanwhile
+        for node in self.nodes:  # grows while it is iterated
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
                 self.nodes.append(child)
 
-    # Places
+    # Positions
 
     def start(self, node: ast.expr | ast.stmt | ast.arg) -> int:
         return self._starts[node.lineno - 1] + node.col_offset
@@ -151,7 +155,7 @@ class Source:
         return self.data[start:end].decode("utf-8", "surrogatepass")
 
     def line_start(self, line: int) -> int:
-        """The offset of a line, counted from 1; past the end it is the end of the text."""
+        """The offset of a line, counted from 1; the end of the text for lines past the end."""
         return self._starts[line - 1] if line <= len(self._starts) else len(self.data)
 
     def indent(self, node: ast.stmt) -> str:
@@ -171,14 +175,14 @@ class Source:
         return "    "
 
     def alone(self, node: ast.stmt) -> bool:
-        """Whether a statement has its lines for itself."""
+        """Whether there is no other code on the lines of a statement."""
         before = self.between(self.line_start(first_line(node)), self._first(node))
         assert node.end_lineno is not None
         after = self.between(self.end(node), self.line_start(node.end_lineno + 1)).strip()
         return not before.strip() and (not after or after.startswith("#"))
 
     def whole_lines(self, node: ast.stmt) -> tuple[int, int]:
-        """The offsets of a statement's lines, line end included."""
+        """The start and end of a statement's lines, with the final line end."""
         assert node.end_lineno is not None
         return self.line_start(first_line(node)), self.line_start(node.end_lineno + 1)
 
@@ -198,14 +202,14 @@ class Source:
     # Edits
 
     def replace(self, node: ast.expr, text: str, cost: float) -> Splice:
-        """Puts an expression in a node's place, in parentheses where its new place needs them."""
+        """Replaces a node by an expression, in parentheses if its new place needs them."""
         return Splice(self.start(node), self.end(node), self.fit(node, text), cost, node.lineno)
 
     def replace_statement(self, node: ast.stmt, text: str, cost: float) -> Splice:
         return Splice(self.start(node), self.end(node), text, cost, node.lineno)
 
     def insert_before(self, node: ast.stmt, lines: Iterable[str], cost: float) -> Splice:
-        """New lines, indented as the statement is, before it."""
+        """Inserts lines before a statement, with its indentation."""
         start = self.line_start(first_line(node))
         indent = self.indent(node)
         text = "".join(f"{indent}{line}{self.newline}" for line in lines)
@@ -214,22 +218,23 @@ class Source:
     def insert_after(
         self, node: ast.stmt, lines: Iterable[str], cost: float, indent: str | None = None
     ) -> Splice:
+        """Inserts lines after a statement, with its indentation or the given one."""
         _, end = self.whole_lines(node)
         indent = self.indent(node) if indent is None else indent
         text = "".join(f"{indent}{line}".rstrip() + self.newline for line in lines)
         if end == len(self.data) and not self.data.endswith((b"\n", b"\r")):
             text = self.newline + text.removesuffix(self.newline)
-        # A block's last line may never have run: what leads to its end is its head.
+        # The last line of a block may not have run, so the suspicion of its first line counts.
         return Splice(end, end, text, cost, node.lineno)
 
     def fit(self, node: ast.expr, text: str) -> str:
-        """The text with parentheses if it binds looser than the node's place allows."""
+        """The text, in parentheses if its precedence is too low for the node's place."""
         if rank(text) >= needed(node, self.parents.get(node)) or self._in_parentheses(node):
             return text
         return f"({text})"
 
     def grouped(self, node: ast.expr, least: int) -> str:
-        """A node's own text, in parentheses if it binds looser than `least`."""
+        """A node's own text, in parentheses if its precedence is below `least`."""
         text = self.code(node)
         if "\n" in text and not text.startswith(("(", "[", "{")):
             return f"({text})"

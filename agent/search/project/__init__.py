@@ -1,1 +1,1 @@
-"""A repository whose tests fail: found, laid into a jail, searched for a repair, and mended."""
+"""Searches a project: its collected test suite in a jail, and the files suspected of the fault."""

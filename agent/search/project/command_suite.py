@@ -1,6 +1,6 @@
-"""A project's test command in the place of a kept suite: every question is a fresh run of it.
+"""A project's test command as a suite of one test.
 
-There is one test, the command, and nothing is kept: so few candidates can be tried.
+Each candidate is a new run of the command, so only few can be tried.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ AT_ONCE = 2
 BEYOND = 40
 """Candidates that are still tried after the first that passes."""
 LONGER, LEAST_S = 5.0, 5.0
-"""A run may take so many times what the base's took, and so long at least."""
+"""The time limit of a run as a multiple of the base's time, and the lowest limit."""
 
 
 class CommandSuite:
-    """Answers what `agent.search.project.suite.CollectedSuite` answers, for the search."""
+    """The interface of `agent.search.project.suite.CollectedSuite` for a test command."""
 
     def __init__(
         self, files: Mapping[str, str], project: Project, sites: tuple[str, ...],
@@ -38,27 +38,25 @@ class CommandSuite:
         self.files = files
         self.nodes: tuple[str, ...] = (project.command_words,)
         self.loaded = frozenset[str]()
-        """Files of which it ran a line."""
+        """Files that the command executed."""
         self.problems: tuple[str, ...] = ()
         self.work = ProcessorTime()
         self._project, self._sites, self._sandbox = project, sites, sandbox
         self._until = until
         self._left = MAX_TRIED
-        self._seen: CommandRun | None = None
+        self._base_run: CommandRun | None = None
 
     async def collect(self) -> TestRow:
-        """How the command comes out over the files as they are, and which of them it runs."""
-        run = await self._run({}, [*self._project.editable])
-        self._seen = run
+        """Runs the command on the base, and sets the files that it executes."""
+        run = self._base_run = await self._run({}, [*self._project.editable])
         self.loaded = frozenset(run.lines) or frozenset(self._project.editable)
         return TestRow(self.nodes[0], run.passed, run.outcome.wall_s, "", run.message)
 
     @property
     def code(self) -> str:
-        """The functions of tests that stand on the tracebacks which the command printed."""
-        seen = self._seen.places if self._seen is not None else ()
+        """The test functions in the tracebacks that the command printed."""
         found: dict[str, None] = {}
-        for place in seen:
+        for place in self._base_run.places if self._base_run is not None else ():
             if place.file not in self._project.editable:
                 found |= dict.fromkeys(_functions_at(self.files[place.file], place.line))
         return "\n".join(found) or "pass"
@@ -66,19 +64,15 @@ class CommandSuite:
     async def coverage(
         self, numbers: Sequence[int], files: Sequence[str], lines: bool
     ) -> dict[int, Coverage]:
-        """What the command ran; nothing for tests that are none."""
-        if not numbers or self._seen is None:
+        """The code that the command runs; empty without `numbers`."""
+        if not numbers or self._base_run is None:
             return {}
-        # Of a file whose top alone ran, or a command that runs its tests in other processes,
-        # nothing more is known than that it may be it.
-        known = {file: self._seen.functions.get(file) or {1: 1} for file in files}
-        return {0: Coverage(known)}
+        # Without calls, as from other processes, each file is as suspicious as the others.
+        return {0: Coverage({file: self._base_run.functions.get(file) or {1: 1} for file in files})}
 
-    async def trace(
-        self, file: str, numbers: Sequence[int], text: str | None = None
-    ) -> Trace:
-        """The lines that the command runs; of another text of a file where one is given."""
-        run = self._seen if text is None else await self._run({file: text}, [file])
+    async def trace(self, file: str, numbers: Sequence[int], text: str | None = None) -> Trace:
+        """Traces the command in one file, or in another text of it."""
+        run = self._base_run if text is None else await self._run({file: text}, [file])
         assert run is not None
         lines = run.lines.get(file) or frozenset(range(1, self.files[file].count("\n") + 2))
         own = [one.line for one in run.places if one.file == file]
@@ -88,7 +82,11 @@ class CommandSuite:
         self, file: str, texts: Sequence[str], order: Sequence[int], failing: int, mode: Mode,
         cpu_s: float, *, together: Sequence[int] = (),
     ) -> list[Screened | None]:
-        """How the command ends with each text, until one passes; `None` for those not tried."""
+        """Runs the command with each text; `None` for texts that were not tried.
+
+        After the first that passes, at most `BEYOND` more are tried. The other arguments are those
+        of `CollectedSuite.screen` and have no effect.
+        """
         found: list[Screened | None] = []
         began = time.monotonic()
         while len(found) < len(texts) and self._left > 0 and time.monotonic() < self._until:
@@ -102,21 +100,21 @@ class CommandSuite:
         return found + [None] * (len(texts) - len(found))
 
     async def _run(self, changed: Mapping[str, str], watched: Sequence[str]) -> CommandRun:
-        usual_s = self._seen.outcome.wall_s if self._seen is not None else MAX_S
+        base_s = self._base_run.outcome.wall_s if self._base_run is not None else MAX_S
         left_s = max(1.0, self._until - time.monotonic())
-        most_s = min(MAX_S, max(LEAST_S, LONGER * usual_s), left_s)
+        limit_s = min(MAX_S, max(LEAST_S, LONGER * base_s), left_s)
         files = {**self.files, **changed}
         job = await suite_job(COMMAND, files, self._project, self._sites, self._sandbox)
         return await run_command(
-            job, self._project.command, self._sandbox, watched=watched, wall_s=most_s
+            job, self._project.command, self._sandbox, watched=watched, wall_s=limit_s
         )
 
 
 def _functions_at(text: str, line: int) -> list[str]:
-    """The innermost function around a line, as text; none where there is none."""
-    nodes = readable_nodes(text)
+    """The source of the innermost function around a line; empty outside of functions."""
     around = [
-        node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        node for node in readable_nodes(text)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     return [ast.unparse(max(around, key=lambda node: node.lineno))] if around else []
@@ -126,4 +124,4 @@ def _screened(run: CommandRun) -> Screened:
     if run.passed:
         return Screened((True,), "ok")
     late = run.status == "timeout"
-    return Screened((False,), "timeout" if late else "failed", *run.crash, did=run.message)
+    return Screened((False,), "timeout" if late else "failed", *run.crash, behaviour=run.message)

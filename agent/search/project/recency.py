@@ -1,4 +1,4 @@
-"""What of a project changed lately, as git knows it: where a fault is looked for first."""
+"""Finds recently changed lines by git, and ranks suspects with such lines higher."""
 
 from __future__ import annotations
 
@@ -10,26 +10,30 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.core.trees import readable_nodes
-from agent.search.project.suspects import Suspect
+from agent.search.project.suspects import Suspect, first_line
 from agent.target.errors import BadInput
 from agent.target.repository.git import GitFault, git
 
 UNCHANGED = 0.7
-"""The suspicion of a function that did not change, where another suspect did."""
+"""A factor of the suspicion of an unchanged function if another suspect changed."""
 MAX_CHANGED = 200
-"""Files; where more are other, recency tells nothing."""
+"""If more files changed, changes are ignored."""
 
 
 def changed_lines(
     root: Path, files: Mapping[str, str], paths: Iterable[str], since: str = ""
 ) -> dict[str, tuple[int, ...]]:
-    """For each of these files that is not as a commit has it, its lines that are other; by
-    default those since the last commit. Where git knows nothing, nothing; raises `BadInput` for a
-    commit that was asked for and is none."""
+    """The lines of each file in `paths` that differ from a commit, by default the last one.
+
+    Empty if the project is not under version control.
+
+    Raises:
+        BadInput: `since` is not a commit.
+    """
     try:
-        commit = _said(root, "rev-parse", "--verify", "--end-of-options",
-                       f"{since or 'HEAD'}^{{commit}}")
-        prefix = _said(root, "rev-parse", "--show-prefix")
+        commit = _line_of(root, "rev-parse", "--verify", "--end-of-options",
+                          f"{since or 'HEAD'}^{{commit}}")
+        prefix = _line_of(root, "rev-parse", "--show-prefix")
         listed = git(root, "ls-tree", "-r", "-z", "--full-tree", commit)
     except GitFault as error:
         if since:
@@ -37,46 +41,47 @@ def changed_lines(
         return {}
     blobs = {}
     for row in listed.decode("utf-8", "surrogateescape").split("\0"):
-        about, _, path = row.partition("\t")
-        if path.startswith(prefix) and about.split(" ")[1:2] == ["blob"]:
-            blobs[path.removeprefix(prefix)] = about.split(" ")[2]
-    other = [path for path in paths if _address(files[path], commit) != blobs.get(path)]
-    if len(other) > MAX_CHANGED:
+        details, _, path = row.partition("\t")
+        if path.startswith(prefix) and details.split(" ")[1:2] == ["blob"]:
+            blobs[path.removeprefix(prefix)] = details.split(" ")[2]
+    changed = [path for path in paths if _object_id(files[path], commit) != blobs.get(path)]
+    if len(changed) > MAX_CHANGED:
         return {}
-    other = _without_ignored(root, other, [path for path in other if path not in blobs])
-    found = {}
-    for path in other:
-        before = _blob(root, blobs[path]) if path in blobs else ""
-        lines = _other_lines(before, files[path])
-        if lines:
-            found[path] = lines
-    return found
+    ignored = _ignored(root, [path for path in changed if path not in blobs])
+    found = {
+        path: _differing_lines(_blob(root, blobs[path]) if path in blobs else "", files[path])
+        for path in changed if path not in ignored
+    }
+    return {path: lines for path, lines in found.items() if lines}
 
 
-def _without_ignored(root: Path, paths: Sequence[str], new: Sequence[str]) -> list[str]:
-    """These paths without those of the new ones that git ignores: they are generated."""
+def _ignored(root: Path, new: Sequence[str]) -> set[str]:
+    """The untracked paths that git ignores, which are generated."""
     if not new:
-        return [*paths]
+        return set()
     try:
         listed = git(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--",
                    *(f":(literal){path}" for path in new))
     except GitFault:
-        return [*paths]  # an ignore file that cannot be read ignores nothing
-    ignored = {*listed.decode("utf-8", "surrogateescape").split("\0")}
-    return [path for path in paths if path not in ignored]
+        return set()  # an unreadable ignore file
+    return {*listed.decode("utf-8", "surrogateescape").split("\0")}
 
 
-def lately(
+def changed_first(
     suspects: Sequence[Suspect], files: Mapping[str, str], changed: Mapping[str, Sequence[int]]
 ) -> list[Suspect]:
-    """The suspects with those functions ahead of others that hold changed lines; as they are where
-    none does, or all."""
-    held = {one.file: _touched(one, files[one.file], changed.get(one.file, ())) for one in suspects}
-    if not any(held.values()):
+    """Ranks suspects with a lower suspicion for functions without `changed` lines.
+
+    If no suspect has changed lines, the suspicions stay.
+    """
+    touched_in = {
+        one.file: _touched(one, files[one.file], changed.get(one.file, ())) for one in suspects
+    }
+    if not any(touched_in.values()):
         return [*suspects]
     found = []
     for one in suspects:
-        touched = held[one.file]
+        touched = touched_in[one.file]
         functions = {
             first: suspicion * (1.0 if first in touched else UNCHANGED)
             for first, suspicion in one.functions.items()
@@ -89,13 +94,13 @@ def lately(
 
 
 def _touched(one: Suspect, text: str, lines: Sequence[int]) -> set[int]:
-    """First lines of its functions that hold one of these lines; 0 for lines outside of all."""
+    """The first lines of its functions that contain some lines; 0 for lines outside of functions.
+    """
     if not lines:
         return set()
-    nodes = readable_nodes(text)
     spans = {
-        min([node.lineno, *(above.lineno for above in node.decorator_list)]): node.end_lineno
-        for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        first_line(node): node.end_lineno for node in readable_nodes(text)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     around = {
         line: [first for first, last in spans.items() if first <= line <= (last or first)]
@@ -105,30 +110,29 @@ def _touched(one: Suspect, text: str, lines: Sequence[int]) -> set[int]:
     return inside | ({0} if not all(around.values()) else set())
 
 
-def _said(root: Path, *arguments: str) -> str:
+def _line_of(root: Path, *arguments: str) -> str:
     return git(root, *arguments).decode("utf-8", "surrogateescape").removesuffix("\n")
 
 
-def _address(text: str, commit: str) -> str:
+def _object_id(text: str, commit: str) -> str:
     content = text.encode("utf-8", "surrogateescape")
     kind = hashlib.sha1 if len(commit) == 40 else hashlib.sha256
     return kind(b"blob %d\0" % len(content) + content).hexdigest()
 
 
-def _blob(root: Path, address: str) -> str:
+def _blob(root: Path, object_id: str) -> str:
     try:
-        return git(root, "cat-file", "blob", address).decode("utf-8", "surrogateescape")
+        return git(root, "cat-file", "blob", object_id).decode("utf-8", "surrogateescape")
     except GitFault:
-        return ""  # a partial clone that does not have it
+        return ""  # missing in a partial clone
 
 
-def _other_lines(before: str, after: str) -> tuple[int, ...]:
-    """Lines of a text that another does not have, and those beside what it has no more."""
+def _differing_lines(before: str, after: str) -> tuple[int, ...]:
+    """The new or changed lines of `after`, and the lines next to deleted ones."""
     old, new = before.splitlines(), after.splitlines()
     found: set[int] = set()
-    for kind, _, _, first, last in difflib.SequenceMatcher(
-        None, old, new, autojunk=False
-    ).get_opcodes():
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for kind, _, _, first, last in matcher.get_opcodes():
         if kind == "delete":
             found |= {first, first + 1}
         elif kind != "equal":

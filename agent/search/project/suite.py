@@ -1,4 +1,4 @@
-"""A project's collected suite in a jail, and the talk with it; see `programs.suite_session`."""
+"""The client of a project's collected suite in a jail; see `programs.suite_session`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from sandbox.types import Json, LostItem
 START_S = 120.0
 CHUNK = 60
 SLICE_S = 0.4
-"""After so much processor time the jail answers for the candidates it has finished."""
+"""Processor time after which the jail returns the results that it has."""
 TEST_S = 10.0
-"""The processor seconds of one test of the base."""
+"""The limit of processor seconds for one test of the base."""
 LEAST_S, FACTOR, MAX_S = 0.1, 8.0, 3.0
-"""A candidate's test may take so many times what the base's took, within limits."""
+"""The limit for a candidate's test is a multiple of the base's time, within bounds."""
 
 
 @dataclass(frozen=True)
 class TestRow:
-    """How one test of the base came out where its suite is kept."""
+    """The outcome of one test of the base."""
 
     __test__ = False
 
@@ -45,15 +45,15 @@ class TestRow:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What of the project one test ran."""
+    """The project's code that one test ran."""
 
     functions: Mapping[str, Mapping[int, int]]
-    """File to first lines of functions and how often each was called."""
+    """By file, the first line of each function to its number of calls."""
     lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
 class CollectedSuite:
-    """Asks the jail that holds the suite."""
+    """A collected suite in its jail."""
 
     def __init__(self, batch: Batch, files: Mapping[str, str]) -> None:
         self._batch = batch
@@ -64,10 +64,10 @@ class CollectedSuite:
         self.problems: tuple[str, ...] = ()
         self.work = ProcessorTime()
         self.until = math.inf
-        """When no more is to be asked, on the monotonic clock; what is under way is cut short."""
+        """The deadline on the monotonic clock."""
 
     async def collect(self) -> None:
-        """Which tests there are."""
+        """Sets the node ids of the tests, the imported files and the problems of the collection."""
         answer = await self._asked({"ask": "collected"}, START_S)
         match answer:
             case {"tests": list(nodes), "loaded": list(loaded), "problems": list(problems)}:
@@ -80,13 +80,13 @@ class CollectedSuite:
                 self.problems = (lost.stderr.strip() or lost.limit or lost.ended,)
 
     async def baseline(self, numbers: Sequence[int]) -> dict[int, TestRow]:
-        """How these tests come out; missing are those that end their process, and those for which
-        there was no time."""
+        """Runs tests on the base; tests that end their process, or miss the deadline, are missing.
+        """
         found: dict[int, TestRow] = {}
         waiting = [*numbers]
         while waiting and time.monotonic() < self.until:
             rows = await self._asked(
-                {"ask": "baseline", "tests": _json(waiting), "limits": _limits(TEST_S),
+                {"ask": "baseline", "tests": [*waiting], "limits": _limits(TEST_S),
                  "wall_s": TEST_S * 12}, TEST_S * 13,
             )
             for row in rows if isinstance(rows, list) else []:
@@ -95,16 +95,16 @@ class CollectedSuite:
                         found[number] = TestRow(
                             self.nodes[number], passed and not late, cpu_s, exc, said, late
                         )
-            left = [one for one in waiting if one not in found]
-            waiting = left[1:]  # the first of them ended the process
+            # The first test without a row ended the process.
+            waiting = [one for one in waiting if one not in found][1:]
         return found
 
     async def coverage(
         self, numbers: Sequence[int], files: Sequence[str], lines: bool
     ) -> dict[int, Coverage]:
-        """What each test ran of these files."""
+        """The code of these files that each test runs."""
         rows = await self._asked(
-            {"ask": "coverage", "tests": _json(numbers), "files": _json(files), "lines": lines,
+            {"ask": "coverage", "tests": [*numbers], "files": [*files], "lines": lines,
              "limits": _limits(TEST_S), "wall_s": TEST_S * 6}, TEST_S * 7,
         )
         found = {}
@@ -118,28 +118,36 @@ class CollectedSuite:
                     )
         return found
 
-    async def trace(
-        self, file: str, numbers: Sequence[int], text: str | None = None
-    ) -> Trace:
-        """The lines of one file that these tests run, with values; of another text of it where
-        one is given."""
+    async def trace(self, file: str, numbers: Sequence[int], text: str | None = None) -> Trace:
+        """Traces these tests in one file, or in another text of it."""
         base = self.files[file]
-        made: Json = None if text is None else [*change(base, text)]
         rows = await self._asked(
-            {"ask": "watch", "file": file, "base": base, "change": made, "tests": _json(numbers),
+            {"ask": "watch", "file": file, "base": base,
+             "change": None if text is None else [*change(base, text)], "tests": [*numbers],
              "limits": _limits(TEST_S), "wall_s": TEST_S * 3}, TEST_S * 4,
         )
-        seen = [cast(Json | LostItem, one) for one in rows] if isinstance(rows, list) else []
-        missing = LostItem("killed")
-        return trace_of([*seen, *[missing] * (len(numbers) - len(seen))])
+        traces = [cast(Json | LostItem, one) for one in rows] if isinstance(rows, list) else []
+        return trace_of([*traces, *[LostItem("killed")] * (len(numbers) - len(traces))])
 
     async def screen(
         self, file: str, texts: Sequence[str], order: Sequence[int], failing: int, mode: Mode,
         cpu_s: float, *, together: Sequence[int] = (),
     ) -> list[Screened | None]:
-        """How far each text of a file comes; `None` if that is unknown. So many of
-        the first tests fail; or those do that fail `together` with the others alone, in whose order
-        each text has a copy of the suite to itself."""
+        """Pre-checks texts of one file.
+
+        Args:
+            file: The path of the file.
+            texts: Its candidate texts.
+            order: The numbers of the tests, in their order.
+            failing: How many of the first tests fail with the base.
+            mode: Which tests are run, see `Mode`.
+            cpu_s: The limit of processor seconds for one test.
+            together: The tests that fail only after others, if there are any; each text then runs
+                in its own copy of the suite.
+
+        Returns:
+            `None` for a text of which nothing is known.
+        """
         base = self.files[file]
         results: list[Screened | None] = [None] * len(texts)
         done = 0
@@ -147,8 +155,8 @@ class CollectedSuite:
             chunk = texts[done : done + CHUNK]
             answer = await self._asked(
                 {"ask": "screen", "file": file, "base": base,
-                 "changes": [[*change(base, one)] for one in chunk], "order": _json(order),
-                 "failing": _json(together or order[:failing]), "together": bool(together),
+                 "changes": [[*change(base, one)] for one in chunk], "order": [*order],
+                 "failing": [*(together or order[:failing])], "together": bool(together),
                  "mode": mode, "limits": _limits(cpu_s), "slice_s": SLICE_S,
                  "wall_s": 20 * SLICE_S + 5 * cpu_s * len(order)}, 60.0 + 5 * cpu_s * len(order),
             )
@@ -178,7 +186,7 @@ class CollectedSuite:
 async def open_suite(
     files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox
 ) -> AsyncIterator[CollectedSuite]:
-    """The suite of a project, collected over these files; leaving ends its processes."""
+    """Collects the suite of a project with these files; its processes end with the context."""
     job = await suite_job("suite_session", files, project, sites, sandbox)
     async with sandbox.batch(job) as batch:
         suite = CollectedSuite(batch, files)
@@ -186,11 +194,6 @@ async def open_suite(
         yield suite
 
 
-def _json(values: Sequence[Any]) -> list[Json]:
-    return [*values]
-
-
 def _limits(cpu_s: float) -> Json:
-    """As `programs.running.Limits` has them, but for steps: a test that waits is ended by the wall
-    clock, and what no timer interrupts by the kernel."""
+    """The fields of `CandidateLimits` after the steps."""
     return [cpu_s, cpu_s * 3 + 1.0, 2 * cpu_s + 1.0]

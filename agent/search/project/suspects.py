@@ -1,9 +1,8 @@
-"""Which files and functions of a project may hold the fault, by what failing and passing tests ran.
+"""Fault localisation in a project: which files and functions are suspicious.
 
-Suspicion is Ochiai's, over functions: of the failing tests, how many entered it, against how many
-tests entered it in all. Code at the top of a module runs once, when it is imported, and no test is
-seen to run it: a test counts as having entered it that reads a name which it binds, itself or in a
-function that it enters.
+The suspicion of a function is Ochiai's, by the failing and passing tests that entered it. Code at
+module level runs once, at import, so no test's coverage includes it: a test counts as having
+entered the statement that binds a name if it reads that name, itself or in a function it entered.
 """
 
 from __future__ import annotations
@@ -18,38 +17,41 @@ from agent.search.project.suite import Coverage
 from agent.search.values import Trace
 
 AT_THE_TOP = 0.9
-"""The suspicion of what binds a name, as part of what its readers tell of it."""
+"""A factor of the suspicion of module-level code."""
 
-MAX_WORDS, LONGEST_WORD = 60, 80
+MAX_STRINGS, LONGEST_STRING = 60, 80
 MAX_FIELDS = 12
-"""A class with more needs fewer than all of their names."""
+"""Classes with more fields are left out."""
 
 
 @dataclass(frozen=True)
 class SeenTest:
-    """What one test ran, and the names that it reads itself."""
+    """The coverage of one test, and the names that its own code reads."""
 
     coverage: Coverage
-    asked: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A file and how likely the fault lies in it."""
+    """A file and its suspicion."""
 
     file: str
     suspicion: float
     functions: Mapping[int, float]
-    """First line of a function, its decorators included, to its suspicion."""
+    """The first line of each function, including decorators, to its suspicion."""
 
 
 def suspects(
     files: Mapping[str, str], editable: Collection[str], failing: Sequence[SeenTest],
     passing: Sequence[SeenTest],
 ) -> list[Suspect]:
-    """The editable files in which the fault may lie, the likeliest first."""
+    """The `editable` files with a suspicion, the highest first; `files` has the text of each."""
     reads = {
-        file: _reads(files[file])
+        file: {
+            first_line(node): names_read(ast.walk(node)) for node in readable_nodes(files[file])
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        }
         for file in {file for one in (*failing, *passing) for file in one.coverage.functions}
     }
     failed, passed = ([_reached(one, reads) for one in some] for some in (failing, passing))
@@ -60,8 +62,9 @@ def suspects(
                            [one.coverage.functions.get(file, {}) for one in passing])
             for first in {line for one in failing for line in one.coverage.functions.get(file, {})}
         }
+        bound = {name for node in readable(files[file]).body for name, _ in _bound(node)}
         at_the_top = AT_THE_TOP * max(
-            (_ochiai(name, failed, passed) for name in _binds(files[file])), default=0.0
+            (_ochiai(name, failed, passed) for name in bound), default=0.0
         )
         suspicion = max([at_the_top, *functions.values()])
         if suspicion:
@@ -70,44 +73,36 @@ def suspects(
 
 
 def _ochiai(
-    wanted: object, failing: Sequence[Collection[object]], passing: Sequence[Collection[object]]
+    item: object, failing: Sequence[Collection[object]], passing: Sequence[Collection[object]]
 ) -> float:
-    """The suspicion of what some tests ran or read."""
-    failed = sum(wanted in one for one in failing)
-    passed = sum(wanted in one for one in passing)
+    """The suspicion of an item, given the items of each test."""
+    failed = sum(item in one for one in failing)
+    passed = sum(item in one for one in passing)
     return failed / math.sqrt(len(failing) * (failed + passed)) if failed else 0.0
 
 
 def _reached(one: SeenTest, reads: Mapping[str, Mapping[int, frozenset[str]]]) -> frozenset[str]:
     """Names that a test reads, itself or in functions that it enters."""
-    return one.asked.union(*(
+    return one.reads.union(*(
         reads[file].get(first, frozenset())
         for file, lines in one.coverage.functions.items() for first in lines
     ))
 
 
-def _reads(text: str) -> dict[int, frozenset[str]]:
-    """Names that each function reads, attributes included, by its first line."""
-    nodes = readable_nodes(text)
-    return {
-        min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))]):
-            names_read(ast.walk(node))
-        for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-    }
-
-
-def _binds(text: str) -> frozenset[str]:
-    """Names that the top of a file, or of a class in it, binds to what is no function or class."""
-    return frozenset(name for node in readable(text).body for name, _ in _bound(node))
+def first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> int:
+    """The first line of a function, including its decorators."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
 
 
 def fields_beside(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """For the name of each field those that classes, and the classes above them, set beside it."""
+    """The name of each field to all fields of the classes that have it, including inherited ones.
+    """
     own: dict[str, dict[str, None]] = {}
-    above: dict[str, list[str]] = {}
+    bases: dict[str, list[str]] = {}
     for text in texts:
         for owner in (one for one in readable_nodes(text) if isinstance(one, ast.ClassDef)):
-            above.setdefault(owner.name, []).extend(sorted(names_read(owner.bases)))
+            bases.setdefault(owner.name, []).extend(sorted(names_read(owner.bases)))
             own.setdefault(owner.name, {}).update(dict.fromkeys(
                 one.attr for one in ast.walk(owner) if isinstance(one, ast.Attribute)
                 and isinstance(one.ctx, ast.Store) and isinstance(one.value, ast.Name)
@@ -115,29 +110,31 @@ def fields_beside(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
             ))
     found: dict[str, dict[str, None]] = {}
     for name in own:
-        waiting, fields, seen = [name], dict[str, None](), set[str]()
+        waiting, fields, visited = [name], dict[str, None](), set[str]()
         while waiting:
-            at = waiting.pop()
-            if at not in seen:
-                seen.add(at)
-                fields |= own.get(at, {})
-                waiting += above.get(at, [])
+            owner_name = waiting.pop()
+            if owner_name not in visited:
+                visited.add(owner_name)
+                fields |= own.get(owner_name, {})
+                waiting += bases.get(owner_name, [])
         for one in fields if len(fields) <= MAX_FIELDS else ():
             found.setdefault(one, {}).update(fields)
     return {name: tuple(fields) for name, fields in found.items()}
 
 
 def named_statements(text: str) -> dict[str, ast.stmt]:
-    """Functions and classes at the top and in classes, named as pytest names tests; none where the
-    text does not parse."""
+    """Functions, classes and methods by their names in pytest's node ids, as `TestA::test_b`.
+
+    Empty if the text does not parse.
+    """
     waiting = [("", one) for one in readable(text).body]
     found: dict[str, ast.stmt] = {}
     while waiting:
-        above, node = waiting.pop()
+        prefix, node = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found[f"{above}{node.name}"] = node
+            found[f"{prefix}{node.name}"] = node
             if isinstance(node, ast.ClassDef):
-                waiting += [(f"{above}{node.name}::", one) for one in node.body]
+                waiting += [(f"{prefix}{node.name}::", one) for one in node.body]
     return found
 
 
@@ -149,36 +146,35 @@ def names_read(nodes: Iterable[ast.AST]) -> frozenset[str]:
     )
 
 
-def words_told(codes: Sequence[str], cases: Sequence[str]) -> tuple[str, ...]:
-    """Short texts that failing tests write: of a test with many cases those of the failing ones,
-    as far as the ids of the cases tell."""
+def strings_in_tests(codes: Sequence[str], cases: Sequence[str]) -> tuple[str, ...]:
+    """Short strings in failing tests.
+
+    Of the strings in decorators, as `parametrize`, those that occur in the id of the test's failing
+    case, which is in `cases`, or else all.
+    """
     found: dict[str, None] = {}
     for code, case in zip(codes, cases, strict=True):
         test = next(iter(readable(code).body), None)
-        given = [_texts(one) for one in getattr(test, "decorator_list", [])]
-        body = _texts(*getattr(test, "body", []))
-        rows = [one for texts in given for one in texts]
-        shown = [one for one in rows if _as_in_an_id(one) in case] if case else rows
-        found.update(dict.fromkeys((*(shown or rows), *body)))
-    return tuple(found)[:MAX_WORDS]
+        rows = _strings(*getattr(test, "decorator_list", []))
+        # pytest escapes strings in ids.
+        used = [one for one in rows if one.encode("unicode_escape").decode("ascii") in case]
+        found.update(dict.fromkeys((*(used or rows), *_strings(*getattr(test, "body", [])))))
+    return tuple(found)[:MAX_STRINGS]
 
 
-def _texts(*nodes: ast.AST) -> list[str]:
+def _strings(*nodes: ast.AST) -> list[str]:
     return [
         one.value for node in nodes for one in ast.walk(node)
         if isinstance(one, ast.Constant) and isinstance(one.value, str)
-        and 0 < len(one.value) <= LONGEST_WORD
+        and 0 < len(one.value) <= LONGEST_STRING
     ]
 
 
-def _as_in_an_id(text: str) -> str:
-    """As pytest writes it."""
-    return text.encode("unicode_escape").decode("ascii")
-
-
 def _bound(node: ast.stmt) -> Iterator[tuple[str, range]]:
-    """Names that a statement at the top binds, but for functions, with the lines that do so: of a
-    class those before its body."""
+    """Names that a statement of a module binds, except functions, and the lines of the binding.
+
+    The lines of a class are those before its body.
+    """
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
@@ -191,16 +187,15 @@ def _bound(node: ast.stmt) -> Iterator[tuple[str, range]]:
         for inner in node.body:
             yield from _bound(inner)
     elif isinstance(node, ast.If | ast.Try | ast.For | ast.With):
-        for below in ast.iter_child_nodes(node):
-            if isinstance(below, ast.stmt):
-                yield from _bound(below)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt):
+                yield from _bound(child)
 
 
-def with_top(text: str, trace: Trace, asked: Sequence[Collection[str]]) -> Trace:
-    """The trace, with those lines at the top of the module which bind what a test's functions read:
-    they ran when the module was imported, which no test was seen to do.
+def with_module_level(text: str, trace: Trace, reads: Sequence[Collection[str]]) -> Trace:
+    """Adds to each test's covered lines the module-level lines that bind the names it reads.
 
-    `asked` are the names that each test reads itself.
+    `reads` has the names that each test's own code reads.
     """
     bound: dict[str, set[int]] = {}
     for statement in readable(text).body:
@@ -209,23 +204,21 @@ def with_top(text: str, trace: Trace, asked: Sequence[Collection[str]]) -> Trace
     names_at: dict[int, set[str]] = {}
     for one in readable_nodes(text):
         if isinstance(one, ast.Name | ast.Attribute):
-            names_at.setdefault(one.lineno, set()).add(
-                one.id if isinstance(one, ast.Name) else one.attr
-            )
+            names_at.setdefault(one.lineno, set()).update(names_read([one]))
 
-    def widened(covered: frozenset[int], own: Collection[str]) -> frozenset[int]:
+    def extended(covered: frozenset[int], own: Collection[str]) -> frozenset[int]:
         reached: set[int] = set()
         names = {*own, *(name for line in covered for name in names_at.get(line, ()))}
         waiting = [*names]
         while waiting:
-            fresh = bound.get(waiting.pop(), set()) - reached
-            reached |= fresh
-            more = {name for line in fresh for name in names_at.get(line, ())} - names
+            lines = bound.get(waiting.pop(), set()) - reached
+            reached |= lines
+            more = {name for line in lines for name in names_at.get(line, ())} - names
             names |= more
             waiting += more
         return covered | reached
 
     return replace(trace, tests=tuple(
-        replace(one, covered=widened(one.covered, own))
-        for one, own in zip(trace.tests, asked, strict=True)
+        replace(one, covered=extended(one.covered, own))
+        for one, own in zip(trace.tests, reads, strict=True)
     ))

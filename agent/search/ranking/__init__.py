@@ -1,1 +1,1 @@
-"""Which of the candidates that pass comes first, and what is asked where several do."""
+"""Ranks plausible candidates, and asks the user where several behave differently."""

@@ -1,4 +1,4 @@
-"""Patches that answer without looking: the same value whatever the arguments are.
+"""Detects blind patches: functions whose answer no longer depends on their arguments.
 
 Such a patch passes every test that expects this one value, and repairs nothing.
 """
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from agent.core.trees import is_literal, readable
+from agent.core.trees import is_literal, readable, readable_nodes
+from agent.search.inspection.dead_code import reachable_children
 from agent.search.program import BUILTINS, Function, names_in, parameters
 
 Blindness = Literal["", "doubtful", "refused"]
@@ -20,50 +21,44 @@ Blindness = Literal["", "doubtful", "refused"]
 def blindness(before: str, after: str, tests: Iterable[str]) -> Blindness:
     """Whether a changed function of `after` no longer depends on its parameters.
 
-    It is refused where the tests of that function all expect one same value, doubtful where
-    they say more, since a value that fits them all may be meant. To print one constant more than
-    before is no repair either where a test looks for it in the output. A function that never looked
-    at its parameters may go on so, but not by returning a bare constant. Where nothing is
-    tested, less work is none: a call that crashes taken out.
+    A function that did not depend on them before either is blind only if it returns a constant.
+
+    Returns:
+        `refused` if all asserts of that function expect the same value, if a constant is printed
+        that a test expects in the output, or if, without tests, statement calls were removed;
+        `doubtful` if the asserts expect different values; otherwise empty.
     """
-    old, worst = _functions(before), ""
+    old = _functions(before)
     tests = tuple(tests)
-    if not tests and _works(after) < _works(before):
+    if not tests and _statement_calls(readable(after)) < _statement_calls(readable(before)):
         return "refused"
-    sought = frozenset(word for test in tests for word in _sought(test))
-    if sought and all(now > was for now, was in zip(
-        _recited(after, sought), _recited(before, sought), strict=True
+    output = frozenset(line for test in tests for line in _expected_output(test))
+    if output and all(now > was for now, was in zip(
+        _constant_prints(after, output), _constant_prints(before, output), strict=True
     )):
         return "refused"
+    found: Blindness = ""
     for name, (text, node) in _functions(after).items():
         if name not in old or old[name][0] == text:
             continue
-        was, now = _answer(old[name][1]), _answer(node)
+        was, now = _dependence(old[name][1]), _dependence(node)
         if now.reads or not now.parameters:
             continue
         if was.reads or (now.is_constant and now.parameters - {"self", "cls"}):
-            if len(_expected(tests, name.rpartition(".")[2])) == 1:
+            if len(_expected_values(tests, name.rpartition(".")[2])) == 1:
                 return "refused"
-            worst = "doubtful"
-    return "doubtful" if worst else ""
+            found = "doubtful"
+    return found
 
 
-def _works(text: str) -> int:
-    """How many calls of a text can be come to that are made for what they do, and not for their
-    answer."""
-    return _works_of(readable(text))
-
-
-def _works_of(node: ast.AST) -> int:
-    made = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-    return made + sum(
-        _works_of(one) for _, part in ast.iter_fields(node)
-        for one in _come_to(part if isinstance(part, list) else [part])
-    )
+def _statement_calls(node: ast.AST) -> int:
+    """The number of reachable calls whose result is not used."""
+    is_one = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    return is_one + sum(map(_statement_calls, reachable_children(node)))
 
 
 def prints(text: str, reached: Collection[int] = ()) -> bool:
-    """Whether the text of a program shows that it prints in any case, beyond lines `reached`."""
+    """Whether a program always prints on a line that is not among those `reached`."""
     waiting: list[ast.AST] = [*readable(text).body]
     while waiting:
         match waiting.pop():
@@ -75,64 +70,53 @@ def prints(text: str, reached: Collection[int] = ()) -> bool:
     return False
 
 
-def _come_to(parts: list[object]) -> Iterator[ast.AST]:
-    """The nodes up to a statement that leaves its block."""
-    for one in parts:
-        if isinstance(one, ast.AST):
-            yield one
-        if isinstance(one, ast.Return | ast.Raise | ast.Break | ast.Continue):
-            return
-
-
 @dataclass(frozen=True)
-class _Answer:
-    """What a function's answer is made from."""
+class _Dependence:
+    """What the answer of a function depends on."""
 
     parameters: frozenset[str]
     reads: frozenset[str]
-    """Parameters that the answer, or the way to it, depends on."""
+    """Parameters that the answer, or the control flow, depends on."""
     is_constant: bool
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=2)  # the program's text, and that of one candidate after the other
 def _functions(text: str) -> dict[str, tuple[str, Function]]:
-    """The lines and the node of each function by its dotted name, none where nothing parses.
-
-    One text is asked about together with many others, so two are kept.
-    """
-    tree = readable(text)
+    """The source and the node of each function by its dotted name; empty if nothing parses."""
     lines = text.splitlines()
     return {
         name: ("\n".join(lines[node.lineno - 1 : node.end_lineno]), node)
-        for name, node in _named(tree, "")
+        for name, node in _named(readable(text), "")
     }
 
 
 @lru_cache(maxsize=2)
-def _recited(text: str, sought: frozenset[str]) -> tuple[int, int]:
-    """How many calls of `print` print constants alone, and how many of them what is sought; those
-    that report an exception of a named class do not count."""
+def _constant_prints(text: str, output: frozenset[str]) -> tuple[int, int]:
+    """The number of `print` calls with constants only, and how many print a line of `output`.
+
+    Those that report an exception of a named class do not count.
+    """
     printed = [
         " ".join(str(ast.literal_eval(one)) for one in node.args)
-        for node in _unless_raised(readable(text))
+        for node in _outside_handlers(readable(text))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         and node.func.id == "print" and node.args and all(map(is_literal, node.args))
     ]
-    return len(printed), sum(any(word in one for word in sought) for one in printed)
+    return len(printed), sum(any(line in one for line in output) for one in printed)
 
 
-def _unless_raised(node: ast.AST) -> Iterator[ast.AST]:
+def _outside_handlers(node: ast.AST) -> Iterator[ast.AST]:
     yield node
     for child in ast.iter_child_nodes(node):
         if not (isinstance(child, ast.ExceptHandler) and child.type is not None):
-            yield from _unless_raised(child)
+            yield from _outside_handlers(child)
 
 
 @lru_cache(maxsize=64)
-def _sought(test: str) -> tuple[str, ...]:
-    """The lines of the constants of a test that reads what is printed."""
+def _expected_output(test: str) -> tuple[str, ...]:
+    """The lines of all constants of a test that reads the program's output."""
     tree = readable(test)
-    if not _called(tree) & {"output", "readouterr", "stdout"}:
+    if not _mentioned(tree) & {"output", "readouterr", "stdout"}:
         return ()
     constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return tuple(
@@ -151,37 +135,25 @@ def _named(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
             yield from _named(child, prefix)
 
 
-def _answer(function: Function) -> _Answer:
-    further = filter(None, (function.args.vararg, function.args.kwarg))
-    given = frozenset([*parameters(function), *(one.arg for one in further)])
-    body = _living(function.body)
-    needed = _names(_deciding(body))
+def _dependence(function: Function) -> _Dependence:
+    variadic = filter(None, (function.args.vararg, function.args.kwarg))
+    given = frozenset([*parameters(function), *(one.arg for one in variadic)])
+    ends = [place for place, one in enumerate(function.body) if isinstance(one, ast.Return)]
+    reachable = function.body[: ends[0] + 1] if ends else function.body
+    nodes = [node for statement in reachable for node in ast.walk(statement)]
+    needed = _names(_deciding(nodes))
     while True:
-        more = needed | _names(
-            node for node in _within(body) if _given(node) & needed
-        )
+        more = needed | _names(node for node in nodes if _assigned(node) & needed)
         if more == needed:
             break
         needed = more
-    answers = any(isinstance(one, ast.Return) and one.value for one in _within(body))
-    return _Answer(
-        given, needed & given, answers and needed <= BUILTINS - given
-    )
+    answers = any(isinstance(one, ast.Return) and one.value for one in nodes)
+    return _Dependence(given, needed & given, answers and needed <= BUILTINS - given)
 
 
-def _living(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements up to the first `return` under no condition."""
-    ends = [place for place, one in enumerate(body) if isinstance(one, ast.Return)]
-    return body[: ends[0] + 1] if ends else body
-
-
-def _within(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    return (node for statement in body for node in ast.walk(statement))
-
-
-def _deciding(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """Expressions that are the answer, or that choose the way to it."""
-    for node in _within(body):
+def _deciding(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """The nodes that the answer and the control flow directly depend on."""
+    for node in nodes:
         match node:
             case ast.Return() | ast.Yield() | ast.YieldFrom() | ast.Raise() | ast.Global():
                 yield node
@@ -195,8 +167,8 @@ def _deciding(body: list[ast.stmt]) -> Iterator[ast.AST]:
                 yield from node.body
 
 
-def _given(node: ast.AST) -> frozenset[str]:
-    """Names that a statement or a method call may give a value to."""
+def _assigned(node: ast.AST) -> frozenset[str]:
+    """Names to which a statement or a call may assign a value, or whose value it may change."""
     match node:
         case ast.Assign(targets=targets):
             places: list[ast.AST] = [*targets]
@@ -219,29 +191,27 @@ def _names(nodes: Iterable[ast.AST]) -> frozenset[str]:
     return frozenset(names_in(*nodes))
 
 
-def _expected(tests: tuple[str, ...], name: str) -> frozenset[str]:
-    """What asserts that name a function expect; one that says something else is itself."""
-    found = set()
-    for test in tests:
-        tree = readable(test)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assert) and name in _called(node.test):
-                found.add(_wanted(node.test))
-    return frozenset(found)
+def _expected_values(tests: tuple[str, ...], name: str) -> frozenset[str]:
+    """The values expected by asserts that mention a function; for any other assert its condition.
+    """
+    return frozenset(
+        _expected_value(node.test) for test in tests for node in readable_nodes(test)
+        if isinstance(node, ast.Assert) and name in _mentioned(node.test)
+    )
 
 
-def _called(node: ast.AST) -> frozenset[str]:
-    """Last names of what an expression mentions."""
+def _mentioned(node: ast.AST) -> frozenset[str]:
+    """Names and attributes in a node."""
     return frozenset(
         one.id if isinstance(one, ast.Name) else one.attr
         for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute)
     )
 
 
-def _wanted(test: ast.expr) -> str:
+def _expected_value(test: ast.expr) -> str:
     match test:
         case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right]):
-            values = [one for one in (left, right) if not _called(one)]
+            values = [one for one in (left, right) if not _mentioned(one)]
             return ast.unparse(values[0] if len(values) == 1 else test)
         case ast.UnaryOp(op=ast.Not(), operand=ast.Call()):
             return "False"

@@ -1,4 +1,4 @@
-"""Behaviours among the repairs that pass every test, and the call that tells them apart."""
+"""Competing patches: repairs that behave differently, and a call that distinguishes them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from agent.search.ranking.rank import weight
 from agent.search.values import Candidate
 
 MOST = 3
-"""Behaviours that are put before a person."""
+"""Behaviours in one question to a person."""
 FAR = 1.2
-"""So much dearer may the edit of a rival be, by its operator and its place; one by the same
-operator may be as dear as it likes."""
+"""How much more a competing patch by another operator may cost than the chosen one."""
 LONGEST = 200
-"""Characters of an answer that a person is asked to read; much longer ones come cut off."""
+"""Characters of an answer that a person is asked to read; longer ones may be cut off."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Candidates that answer every call alike; the first is the likeliest."""
+    """Candidates with the same answers to all calls; the first is the likeliest."""
 
     candidates: tuple[Candidate, ...]
 
@@ -37,30 +36,28 @@ class Cluster:
 
 
 def clusters(candidates: Sequence[Candidate], chosen: str) -> tuple[Cluster, ...]:
-    """The behaviours of candidates, that of the text `chosen` first, the others by their likeliest
-    candidate. One of which nothing is known beyond the tests is a behaviour of its own.
+    """Groups candidates by their answers; a candidate that was not probed forms its own group.
 
-    Left out are those that are no rivals of the chosen one: far-fetched beside it, or no other
-    behaviour but for types and for failing.
+    Returns the group of the text `chosen`, led by it, and those of its competing patches, ranked;
+    nothing if it is not among the candidates. Much costlier candidates do not compete with it, nor
+    do those whose answers differ only by type or by an unintended exception.
     """
     groups: dict[tuple[str, ...] | str, list[Candidate]] = {}
     for candidate in sorted(candidates, key=lambda one: (weight(one), one.text)):
         groups.setdefault(candidate.answers or candidate.text, []).append(candidate)
-    found = [Cluster(tuple(group)) for group in groups.values()]
-    own = [one for one in found if any(c.text == chosen for c in one.candidates)]
-    if not own:
-        return ()
-    first = own[0]
-    # The chosen text speaks for its behaviour, whichever of its group is the cheapest.
-    led = sorted(first.candidates, key=lambda one: one.text != chosen)
-    return (
-        Cluster(tuple(led)),
-        *(one for one in found if one is not first and _competing(one.best, led[0])),
-    )
+    for key, group in groups.items():
+        if any(one.text == chosen for one in group):
+            own = sorted(group, key=lambda one: one.text != chosen)
+            others = [other for name, other in groups.items() if name != key]
+            return (
+                Cluster(tuple(own)),
+                *(Cluster(tuple(one)) for one in others if _competing(one[0], own[0])),
+            )
+    return ()
 
 
 def _competing(one: Candidate, own: Candidate) -> bool:
-    """Whether a candidate may be what was meant instead of the chosen one."""
+    """Whether a candidate competes with the chosen one."""
     is_far = one.operators != own.operators and one.cost - own.cost > FAR
     if is_far or (one.types and not own.types):
         return False
@@ -70,11 +67,10 @@ def _competing(one: Candidate, own: Candidate) -> bool:
 
 
 def differs(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) -> bool:
-    """Whether a rival answers some call otherwise than a repair: with another value, or with one
-    of the exceptions that it is there to raise.
+    """Whether another patch answers some call with an unequal value or with an intended exception.
 
-    Equal values of other types, as `1` and `True`, are no other behaviour. What only fails where
-    the repair answers is no rival, and where one does not end nothing is known.
+    Timeouts and calls that were not made are ignored, and so are exceptions that are not among
+    those `raised` by the other patch itself. `1` and `True` do not differ.
     """
     for mine, its in zip(own, other, strict=True):
         if mine == its or "" in (mine, its) or "~" in (mine, its):
@@ -86,7 +82,7 @@ def differs(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) ->
 
 
 def raised_exceptions(text: str) -> frozenset[str]:
-    """The exceptions that a program raises by itself."""
+    """The exceptions that a program raises by `raise` or `assert`."""
     found = set()
     for node in readable_nodes(text):
         match node:
@@ -98,46 +94,48 @@ def raised_exceptions(text: str) -> frozenset[str]:
 
 
 def _equal(one: str, other: str) -> bool:
-    try:
-        mine, its = literal_value(one), literal_value(other)
-        return bool(mine == its) or (
-            isinstance(mine, float) and isinstance(its, float) and math.isclose(mine, its)
-        )
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+    mine, its = answered_value(one), answered_value(other)
+    if mine is None or its is None:
         return False
+    return mine == its or (
+        isinstance(mine[0], float) and isinstance(its[0], float) and math.isclose(mine[0], its[0])
+    )
+
+
+def answered_value(answer: str) -> tuple[object] | None:
+    """The value of an answer in a one-tuple; `None` for an answer that is no literal."""
+    try:
+        return (literal_value(answer),)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
 
 
 def distinguishing_call(calls: Sequence[str], behaviours: Sequence[Sequence[str]]) -> int | None:
-    """The place of the shortest call that sets the first behaviour apart from the second, if any
-    does, and tells most of them apart; `None` where a person could not read any difference."""
-    best: tuple[bool, int, int, int] | None = None
+    """The index of the call that best distinguishes behaviours, given by their answers to `calls`.
+
+    It separates the first behaviour from the second if any call does, then as many as possible,
+    then is short. `None` if a person could read no difference.
+    """
     if not all(behaviours):
         return None
-    for place, call in enumerate(calls):
-        answers = [one[place] for one in behaviours]
-        if not all(map(is_readable, answers)):
-            continue
-        if all(one == answers[0] for one in answers):
-            continue
-        key = (answers[0] == answers[1], -len(set(answers)), len(call), place)
-        best = key if best is None else min(best, key)
-    return None if best is None else best[3]
+    keys = [
+        (answers[0] == answers[1], -len(set(answers)), len(call), place)
+        for place, (call, *answers) in enumerate(zip(calls, *behaviours, strict=False))
+        if all(map(is_readable, answers)) and len(set(answers)) > 1
+    ]
+    return min(keys)[3] if keys else None
 
 
 def is_readable(answer: str) -> bool:
-    """Whether an answer can be put to a person and become a test: a literal or an exception."""
+    """Whether a person can read an answer, and a test can expect it: a literal or an exception."""
     if len(answer) > LONGEST:
         return False
     if answer.startswith("!"):
         return is_exception(answer[1:])
-    try:
-        literal_value(answer)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return False
-    return True
+    return answered_value(answer) is not None
 
 
 def is_exception(name: str) -> bool:
-    """Whether Python itself has an exception of that name, which any test can name."""
+    """Whether a name is that of a built-in exception."""
     kind = getattr(builtins, name, None)
     return isinstance(kind, type) and issubclass(kind, BaseException)

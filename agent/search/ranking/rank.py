@@ -1,4 +1,4 @@
-"""Which of several plausible candidates to believe first."""
+"""The ranking of plausible candidates."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from agent.search.values import Candidate
 WRONG_TYPE = 2.0
 """Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
 IDLE = 3.0
-"""Cost of an operation that nobody would write: the repair is what stands beside it."""
+"""Cost of an added operation without effect."""
 BLIND = 100.0
-"""Cost of an answer that is the same for all arguments: behind every other."""
+"""Cost of an answer that no longer depends on the arguments; it ranks behind every other."""
 
 
 def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
@@ -22,7 +22,7 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 
 
 def weight(candidate: Candidate) -> float:
-    """How unlikely it is that a candidate is what was meant."""
+    """The cost of a candidate with the penalties above."""
     return (
         candidate.cost + WRONG_TYPE * bool(candidate.types) + IDLE * candidate.idle
         + BLIND * candidate.blind
@@ -30,14 +30,14 @@ def weight(candidate: Candidate) -> float:
 
 
 def idle_operations(text: str) -> int:
-    """How many operations of a text nobody would write: those that leave the number on their left
-    as it is, as `x * 1` does, and those that one constant would do, as `x + 1 - 1` does; none where
-    the text does not compile."""
-    nodes = readable_nodes(text)
-    return sum(isinstance(node, ast.BinOp) and _is_idle(node) for node in nodes)
+    """The number of operations without effect, as `x * 1`, or with two constants, as `x + 1 - 1`.
+
+    0 if the text does not parse.
+    """
+    return sum(map(_is_idle, readable_nodes(text)))
 
 
-def _is_idle(node: ast.BinOp) -> bool:
+def _is_idle(node: ast.AST) -> bool:
     neutral = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Pow: 1}
     match node:
         case ast.BinOp(
@@ -45,6 +45,6 @@ def _is_idle(node: ast.BinOp) -> bool:
             right=ast.Constant(value=int()), op=ast.Add() | ast.Sub(),
         ):
             return True
-        case ast.BinOp(right=ast.Constant(value=value)):
-            return bool(value == neutral.get(type(node.op)))
+        case ast.BinOp(op=op, right=ast.Constant(value=value)):
+            return bool(value == neutral.get(type(op)))
     return False

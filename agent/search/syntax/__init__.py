@@ -1,9 +1,9 @@
-"""Mends text that does not compile, by small edits near the first error.
+"""Repairs text that does not compile, by small edits near the first error.
 
-    windows      the part of a long text that holds the fault
-    search       the cheapest edits that make that part compile, best first
+    windows      the part of a long text that contains the error
+    search       best-first search for the cheapest edits that make this part compile
     rules        wrapping, other languages and Python 2, words and brackets, quotes, indentation
-    plausible    what reads oddly ranks lower
+    plausible    the cost of code that is unlikely to be intended
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 
 from agent.core.trees import is_legible
-from agent.search.syntax.broken import Broken, SyntaxEdit
 from agent.search.syntax.fault import Fault, compiles, fault
 from agent.search.syntax.foreign import foreign
 from agent.search.syntax.indentation import indentation
@@ -22,17 +21,17 @@ from agent.search.syntax.windows import Window, windows
 from agent.search.syntax.words import words
 from agent.search.syntax.wrapping import wrapping
 
-__all__ = ["Fault", "compiles", "fault", "mended"]
+__all__ = ["Fault", "compiles", "fault", "repaired"]
 
 RULES: tuple[Rule, ...] = (wrapping, foreign, words, quotes, indentation)
-"""The families of edits."""
-_KEPT = 40
+"""Generators of edits."""
+_MOST_VARIANTS = 40
 _VERIFIED = 4_000_000
-"""How many characters are compiled at most to see that whole texts compile."""
+"""Most characters to compile when whole texts are checked."""
 
 
 def repaired(source: str, most: int) -> list[tuple[float, str]]:
-    """Texts that compile, likeliest first, from at most `most` tries."""
+    """Texts that compile with their costs, likeliest first, from at most `most` compilations."""
     names = frozenset(re.findall(r"[^\W\d]\w*", source))
     variants = [Repaired(0.0, source)]
     at = fault(source)
@@ -49,61 +48,54 @@ def repaired(source: str, most: int) -> list[tuple[float, str]]:
 def _one_window(
     text: str, at: Fault, names: frozenset[str], most: int
 ) -> tuple[Window, list[Repaired], Fault | None, int] | None:
-    """The narrowest part that could be mended, what it becomes, the next fault of the whole text
-    and the tries spent; `None` if no part could be."""
+    """The smallest part that could be repaired, its repairs, the next fault of the whole text, and
+    the number of compilations; `None` if no part could be repaired."""
     spent = 0
     for window in windows(text, at):
         part = window.head + text[window.start : window.end]
         first = fault(part)
         if first is None:
             continue
-        found, tries = cheapest(part, first, _proposals, most - spent)
+        found, tries = cheapest(part, first, RULES, most - spent)
         spent += tries
         ranked = _ranked(found, window, names)
         if not ranked:
             continue
         now = fault(text[: window.start] + ranked[0].text + text[window.end :])
-        # Python may report an unclosed bracket far behind before the first error of all.
-        if now is None or not _is_inside(now, len(text), window):
+        # Python may report a later unclosed bracket before the first error.
+        if now is None or not len(text) - window.end <= now.left < len(text) - window.start:
             return window, ranked, now, spent
     return None
 
 
-def _is_inside(at: Fault, length: int, window: Window) -> bool:
-    return length - window.end <= at.left < length - window.start
-
-
 def _ranked(found: list[Repaired], window: Window, names: frozenset[str]) -> list[Repaired]:
-    """What was found for a part, likeliest first."""
+    """The repairs of a part, likeliest first."""
     ranked = [
         Repaired(one.cost + oddness(one.text, names), one.text.removeprefix(window.head))
         for one in found
         if one.text.startswith(window.head)
         and is_legible(one.text) and does_something(one.text)
     ]
-    return sorted(ranked, key=lambda one: one.cost)[:_KEPT]
+    return sorted(ranked, key=lambda one: one.cost)[:_MOST_VARIANTS]
 
 
 def _combined(variants: list[Repaired], window: Window, found: list[Repaired]) -> list[Repaired]:
     """The best whole text with each new part, and every other one with the best new part."""
-    best, cheapest_part = variants[0], found[0]
-    rest = best.text[window.end :]
-    head = best.text[: window.start]
+    best, part = variants[0], found[0]
+    head, rest = best.text[: window.start], best.text[window.end :]
     behind = len(best.text) - window.start
     combined = [Repaired(best.cost + one.cost, head + one.text + rest) for one in found]
     for one in variants[1:]:
-        cost = one.cost + cheapest_part.cost
+        cost = one.cost + part.cost
         if one.text[-behind:] == best.text[window.start :]:
-            text = one.text[:-behind] + cheapest_part.text + rest
-            combined.append(Repaired(cost, text))
+            combined.append(Repaired(cost, one.text[:-behind] + part.text + rest))
         elif one.text[: window.end] == best.text[: window.end]:
-            text = head + cheapest_part.text + one.text[window.end :]
-            combined.append(Repaired(cost, text))
-    return sorted(combined, key=lambda one: one.cost)[:_KEPT]
+            combined.append(Repaired(cost, head + part.text + one.text[window.end :]))
+    return sorted(combined, key=lambda one: one.cost)[:_MOST_VARIANTS]
 
 
 def _verified(variants: list[Repaired]) -> list[Repaired]:
-    """The variants that compile as a whole; of a very long text, the first few."""
+    """The variants that compile as a whole; of a very long text, only the first few."""
     work, found = _VERIFIED, list[Repaired]()
     for one in variants:
         if work <= 0 and found:
@@ -112,7 +104,3 @@ def _verified(variants: list[Repaired]) -> list[Repaired]:
         if compiles(one.text):
             found.append(one)
     return found
-
-
-def _proposals(broken: Broken) -> list[SyntaxEdit]:
-    return [proposal for rule in RULES for proposal in rule(broken)]

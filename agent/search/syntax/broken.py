@@ -1,4 +1,4 @@
-"""A text that does not compile, as the rules of repair look at it."""
+"""A text that does not compile, as the repair rules see it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from agent.search.syntax.fault import Fault
 from agent.search.syntax.tokens import Token, tokens, unclosed
 
 LONG = 600
-"""Characters of a line that is not rewritten for every small edit."""
+"""Number of characters above which a line is not rewritten as a whole."""
 _FAR = 1.4
 _BACK = 60
 
 
 @dataclass(frozen=True)
 class SyntaxEdit:
-    """One edit: what stands between two places becomes something else."""
+    """Replaces the text between two places."""
 
     cost: float
     start: int
@@ -31,7 +31,7 @@ class SyntaxEdit:
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A line that may hold the error; `distance` is how unlikely that is, as a cost."""
+    """A line that may contain the error; `distance` is the cost for how unlikely that is."""
 
     index: int
     start: int
@@ -48,17 +48,17 @@ class SourceLine:
 
     @property
     def is_long(self) -> bool:
-        """Whether the line is too long to be rewritten for every small edit."""
+        """Whether the line is too long to be rewritten as a whole."""
         return len(self.text) > LONG
 
     def becomes(self, cost: float, new: str) -> SyntaxEdit:
-        """The line, rewritten; only what differs is counted as edited."""
+        """An edit that replaces the line."""
         return SyntaxEdit(cost + self.distance, self.start, self.end, new)
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A text with its first fault, cut into lines and tokens."""
+    """A text with its first fault, split into lines and tokens."""
 
     text: str
     fault: Fault
@@ -85,7 +85,7 @@ class Broken:
 
     @cached_property
     def here(self) -> int:
-        """The number of the token at the fault, or of the first one behind it."""
+        """The index of the token at the fault, or of the first one after it."""
         place = bisect.bisect_right(self.tokens, self.at, key=lambda token: token.start)
         if place and self.tokens[place - 1].end > self.at:
             return place - 1
@@ -93,31 +93,31 @@ class Broken:
 
     @property
     def index(self) -> int:
-        """The number of the fault's line, counted from zero."""
+        """The index of the fault's line."""
         return min(max(0, self.fault.line - 1), len(self.lines) - 1)
 
     def row(self, place: int) -> int:
-        """The number of the line that holds a place."""
+        """The index of the line at an offset."""
         return bisect.bisect_right(self.starts, place) - 1
 
     @cached_property
     def _filled(self) -> tuple[int, ...]:
-        """The numbers of the lines that are not blank."""
+        """The indices of the lines that are not blank."""
         return tuple(row for row, line in enumerate(self.lines) if line.strip())
 
     def above(self, index: int) -> int | None:
-        """The number of the last line before this one that is not blank."""
+        """The index of the last line before this one that is not blank."""
         place = bisect.bisect_left(self._filled, index)
         return self._filled[place - 1] if place else None
 
     def below(self, index: int) -> int | None:
-        """The number of the next line that is not blank."""
+        """The index of the next line that is not blank."""
         place = bisect.bisect_right(self._filled, index)
         return self._filled[place] if place < len(self._filled) else None
 
     @cached_property
     def suspects(self) -> tuple[SourceLine, ...]:
-        """The lines to edit, the likeliest first."""
+        """The lines that may contain the error, the likeliest first."""
         rows: dict[int, float] = {self.index: 0.0}
         before = self.above(self.index)
         if before is not None:
@@ -153,12 +153,12 @@ class Broken:
 
     @cached_property
     def open_brackets(self) -> list[Token]:
-        """The brackets still open at the fault."""
+        """The brackets that are open at the fault."""
         return [one for one in unclosed(self.tokens[: self.here]) if one.end <= self.at]
 
     @cached_property
     def inside_strings(self) -> frozenset[int]:
-        """The numbers of the lines that begin inside a string."""
+        """The indices of the lines that begin inside a string."""
         rows: set[int] = set()
         for token in self.tokens:
             if token.kind == "string" and "\n" in token.text:
@@ -166,7 +166,7 @@ class Broken:
         return frozenset(rows)
 
     def within(self, line: SourceLine) -> list[Token]:
-        """The tokens of a line, without its end; of a very long line, those near the fault."""
+        """The tokens of a line without its end; of a very long line, only those near the fault."""
         start, end = line.start, line.end
         if end - start > LONG:
             middle = min(max(self.at, start), end)
@@ -181,14 +181,14 @@ class Broken:
         return found
 
     def away(self, place: int, line: SourceLine) -> float:
-        """The cost of being away from the fault: little before it, more behind it."""
+        """The cost of a place's distance from the fault: lower before it than after it."""
         if line.index != self.index:
             return 0.3
         distance = place - self.at
         return min(_FAR, distance / 30 if distance > 0 else -distance / _BACK)
 
     def replaced(self, cost: float, first: int, last: int, new: tuple[str, ...]) -> SyntaxEdit:
-        """An edit of whole lines, `last` not among them."""
+        """An edit of the lines from `first` to before `last`."""
         start = self.starts[first] if first < len(self.lines) else len(self.text)
         body = "\n".join(new)
         if last < len(self.lines):
@@ -203,5 +203,5 @@ def width(line: str) -> int:
 
 
 def moved(line: str, distance: int) -> str:
-    """A line at another level; a blank one stays as it is."""
+    """A line with its indentation changed by `distance`; a blank line is not changed."""
     return " " * max(0, width(line) + distance) + line.lstrip() if line.strip() else line

@@ -1,4 +1,4 @@
-"""Whether a text compiles, and where and why it stops."""
+"""Whether a text compiles, and where and why it does not."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from agent.core.trees import undisturbed
 
 @dataclass(frozen=True)
 class Fault:
-    """The first place where compiling stops; the message differs between versions and is a hint."""
+    """The first syntax error. Its message is only a hint, since Python versions differ."""
 
     line: int
     offset: int
     message: str
     left: int
-    """Characters from there to the end of the text; fewer means further."""
+    """Characters from the error to the end of the text."""
     parsed: bool
-    """Whether the grammar holds and only a rule behind it is broken, as by a stray `return`."""
+    """Whether the text parses and only breaks a later rule, such as a `return` outside of a
+    function."""
 
     def says(self, *words: str) -> bool:
         return any(word in self.message for word in words)
@@ -31,7 +32,7 @@ def fault(text: str) -> Fault | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            # The tree first: making it stops early on most texts, and tells the two kinds apart.
+            # Parsing first is faster for most texts, and sets `parsed`.
             undisturbed(lambda: compile(
                 text, "<text>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True
             ))
@@ -47,7 +48,7 @@ def fault(text: str) -> Fault | None:
 
 
 def compiles(text: str) -> bool:
-    """Whether a text compiles: quicker than finding no fault."""
+    """Whether a text compiles; faster than `fault`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -58,7 +59,7 @@ def compiles(text: str) -> bool:
 
 
 def position(text: str, line: int, offset: int) -> int:
-    """The index of a place given as line and column, both counted from one."""
+    """The offset of a line and column, both counted from 1."""
     start = 0
     for _ in range(line - 1):
         following = text.find("\n", start)

@@ -1,7 +1,8 @@
-"""What other languages write where Python has its own sign or word."""
+"""Translates syntax of other languages and Python 2."""
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from collections.abc import Callable
@@ -14,23 +15,23 @@ _INDICATORS: dict[str, str] = {
     "&&": "and", "||": "or", "===": "==", "!==": "!=", "=<": "<=", "=>": ">=", "=!": "!=",
 }
 _HEADS = r"if|elif|else|for|while|def|class|try|except|finally|with|async|match|case"
-_FAMILIES: list[list[tuple[str, str]]] = [
-    [(pattern, new) for pattern, new in family["rewrites"]]
-    for family in tomllib.loads(
-        files(__package__).joinpath("foreign.toml").read_text(encoding="utf-8")
-    )["family"]
-]
-"""What lines of other languages look like, and what they become."""
+_FAMILIES: list[list[list[str]]] = [*tomllib.loads(
+    files(__package__).joinpath("foreign.toml").read_text(encoding="utf-8")
+).values()]
+"""Pairs of a regular expression for a line and its replacement."""
 _ALONE = 3
-"""The last families, whose signs Python has too, are not tried together with the others."""
+"""How many of the last families are not combined with others, since Python has their signs too."""
 
 
 def foreign(broken: Broken) -> list[SyntaxEdit]:
-    """Every family alone, on the suspicious lines and everywhere, and all of them together."""
+    """Applies each family to the suspicious lines and to the whole text, and all of them at once.
+    """
     text = broken.text
     found: list[SyntaxEdit] = []
-    families = [*_line_families(), _negated, _worded, _unbraced, _unended, _uncommented,
-                _lower_heads]
+    families: list[Callable[[str], str]] = [
+        *(functools.partial(_rewritten, one) for one in _FAMILIES),
+        _negated, _worded, _unbraced, _unended, _uncommented, _lower_heads,
+    ]
     together = text
     fitting = []
     for place, family in enumerate(families):
@@ -50,22 +51,15 @@ def foreign(broken: Broken) -> list[SyntaxEdit]:
     return found
 
 
-def _line_families() -> list[Callable[[str], str]]:
-    def family(rewrites: list[tuple[str, str]]) -> Callable[[str], str]:
-        def rewritten(line: str) -> str:
-            for pattern, new in rewrites:
-                line = re.sub(pattern, new, line)
-            return line
+def _rewritten(rewrites: list[list[str]], text: str) -> str:
+    """Applies the pairs of a family to each line, except very long ones: the regular expressions
+    take quadratic time, which would block a server."""
+    def rewritten(line: str) -> str:
+        for pattern, new in rewrites if len(line) <= LONG else ():
+            line = re.sub(pattern, new, line)
+        return line
 
-        return lambda text: _by_line(text, rewritten)
-
-    return [family(rewrites) for rewrites in _FAMILIES]
-
-
-def _by_line(text: str, change: Callable[[str], str]) -> str:
-    """Each line changed by itself. A very long one stays as it is: the signs of a language are
-    looked for from each of its characters on, and a server that looks does nothing else."""
-    return "\n".join(line if len(line) > LONG else change(line) for line in text.split("\n"))
+    return "\n".join(map(rewritten, text.split("\n")))
 
 
 def _negated(text: str) -> str:
@@ -85,7 +79,7 @@ def _worded(text: str) -> str:
 
 
 def _unbraced(text: str) -> str:
-    """Blocks in braces as indented blocks; the indentation that is there is kept."""
+    """Replaces braces around blocks by colons, and keeps the indentation."""
     lines = []
     for line in text.split("\n"):
         if len(line) > LONG:
@@ -102,33 +96,31 @@ def _unbraced(text: str) -> str:
 
 
 def _unended(text: str) -> str:
-    """The text without the lines that only say that a block ends."""
+    """Removes lines that only end a block."""
     ends = r"\s*(?:end|endif|endfor|endwhile|end if|fi|done|end;)\s*"
-    lines = [line for line in text.split("\n") if not re.fullmatch(ends, line)]
-    return "\n".join(lines)
+    return "\n".join(line for line in text.split("\n") if not re.fullmatch(ends, line))
 
 
 def _uncommented(text: str) -> str:
-    """Comments between `/*` and `*/` as comments of Python."""
+    """Replaces comments between `/*` and `*/` by Python comments."""
     def hashed(match: re.Match[str]) -> str:
         if "\n" not in match.group():
             return ""
         inside = match.group()[2:-2].strip("* \n")
         return "\n".join(f"# {line.strip().lstrip('* ')}" for line in inside.split("\n"))
 
-    end = text.rfind("*/") + 2  # what opens behind it is never closed
+    end = text.rfind("*/") + 2  # a later `/*` is never closed
     return re.sub(r"/\*.*?\*/", hashed, text[:end], flags=re.DOTALL) + text[end:]
 
 
 def _lower_heads(text: str) -> str:
-    """Words of Python that were given a capital letter."""
+    """Lowercases keywords."""
     words = (f"{_HEADS}|return|import|from|not|and|or|in|is|pass|break|continue|raise|yield|print"
              "|lambda|del|global")
 
     def lowered(code: str) -> str:
         pattern = rf"(?<![\w.])(?:{words})(?=[\s:(]|$)"
-        return re.sub(
-            pattern, lambda match: match.group().lower(), code, flags=re.IGNORECASE)
+        return re.sub(pattern, lambda match: match[0].lower(), code, flags=re.IGNORECASE)
 
     return _outside_strings(text, lowered)
 

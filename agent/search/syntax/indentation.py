@@ -1,4 +1,4 @@
-"""Lines, blocks and whole regions that stand at the wrong level; bodies that are missing."""
+"""Changes the indentation of lines and regions, and adds missing bodies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STEP = 4
 
 
 def indentation(broken: Broken) -> list[SyntaxEdit]:
-    """Runs of lines moved to another level, from around the fault."""
+    """Indents or dedents runs of lines near the fault."""
     about = broken.fault.says("indent", "outside", "loop", "expected 'except'", "async")
     found = _bodies(broken)
     found += _regions(broken, 0.45 if about else 1.3)
@@ -24,7 +24,7 @@ def indentation(broken: Broken) -> list[SyntaxEdit]:
 
 
 def _step(broken: Broken) -> int:
-    """How far this text indents a block."""
+    """The most common indentation step of the text."""
     steps: dict[int, int] = {}
     for row, line in enumerate(broken.lines):
         below = broken.below(row)
@@ -36,17 +36,13 @@ def _step(broken: Broken) -> int:
 
 
 def _levels(broken: Broken, row: int) -> dict[int, float]:
-    """The levels a line could stand at, each with its cost."""
+    """Possible indentations of a line with their costs."""
     step = _step(broken)
     lines, own = broken.lines, width(broken.lines[row])
     before = broken.above(row)
     levels: dict[int, float] = {}
     if before is not None:
-        previous = width(lines[before])
-        if _OPENS.match(lines[before]):
-            levels[previous + step] = 0.0
-        else:
-            levels[previous] = 0.0
+        levels[width(lines[before]) + step * bool(_OPENS.match(lines[before]))] = 0.0
     open_levels, level, above = list[tuple[int, int]](), own + 400, before
     while above is not None and level > 0:
         if width(lines[above]) < level:
@@ -55,7 +51,7 @@ def _levels(broken: Broken, row: int) -> dict[int, float]:
         above = broken.above(above)
     outer = [pair for pair in open_levels if pair[0] > own]
     if outer and len(outer) > 1:
-        # A line that stands too far out belongs to the outermost block that will have it.
+        # A line that is dedented too far belongs to the outermost block where it compiles.
         open_levels = [*reversed(outer), *(pair for pair in open_levels if pair[0] <= own)]
         levels.pop(outer[0][0], None)
     for place, (level, above) in enumerate(open_levels):
@@ -74,7 +70,7 @@ def _levels(broken: Broken, row: int) -> dict[int, float]:
 
 
 def _regions(broken: Broken, cost: float) -> list[SyntaxEdit]:
-    """The fault's line, its block, or more behind it, at another level."""
+    """Moves the fault's line, its block, or more lines after it to another level."""
     found = []
     for line in broken.suspects[: 4 if cost < 1 else 2]:
         if line.is_long:
@@ -89,8 +85,7 @@ def _regions(broken: Broken, cost: float) -> list[SyntaxEdit]:
 
 
 def _shifted(broken: Broken, cost: float, first: int, last: int, shift: int) -> list[SyntaxEdit]:
-    """A run of lines at another level; the inside of strings over several lines stays or moves
-    with them."""
+    """Moves a run of lines to another level, without and with the inside of multi-line strings."""
     lines, inside = broken.lines, broken.inside_strings
     new = tuple(moved(line, shift) for line in lines[first:last])
     if inside.isdisjoint(range(first, last)):
@@ -104,7 +99,7 @@ def _shifted(broken: Broken, cost: float, first: int, last: int, shift: int) -> 
 
 
 def _ends(broken: Broken, row: int, shift: int, *, every: bool) -> dict[int, float]:
-    """Where a region that begins at a line may end, each with its cost."""
+    """Possible ends of a region that begins at a line, with their costs."""
     lines, own = broken.lines, width(broken.lines[row])
     deeper, same = row + 1, row + 1
     while deeper < len(lines) and (not lines[deeper].strip() or width(lines[deeper]) > own):
@@ -125,8 +120,7 @@ def _ends(broken: Broken, row: int, shift: int, *, every: bool) -> dict[int, flo
 
 
 def _earlier(broken: Broken, cost: float) -> list[SyntaxEdit]:
-    """A run of lines that ends before the fault, moved to where the fault's line stands, or into
-    the block that is missing there."""
+    """Moves a run of lines before the fault to the level of its line, or one step in or out."""
     found = []
     lines, row = broken.lines, broken.index
     own = width(lines[row])
@@ -148,7 +142,7 @@ def _earlier(broken: Broken, cost: float) -> list[SyntaxEdit]:
 
 
 def _bodies(broken: Broken) -> list[SyntaxEdit]:
-    """`pass` as the body of a head that has none."""
+    """Adds `pass` as the body of a block that has none."""
     lines = broken.lines
     found = []
     rows = [broken.index, *[line.index for line in broken.suspects[1:3]]]

@@ -1,4 +1,4 @@
-"""How odd a text reads that compiles: what nobody writes on purpose costs extra."""
+"""The cost of code that compiles but is unlikely to be intended."""
 
 from __future__ import annotations
 
@@ -12,30 +12,35 @@ from functools import cache
 
 from agent.core.trees import parse
 
-_GIVEN = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__"}
+_KNOWN = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__"}
 _ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _HELD = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Constant, ast.JoinedStr, ast.BinOp,
          ast.Compare, ast.BoolOp, ast.ListComp)
-"""What nobody calls."""
+"""Expressions that are never called."""
 _ACTS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
 IMPORTED, UNKNOWN = 0.2, 1.1
-"""Cost of a name that nothing binds: it came without its import, or an edit has made it."""
+"""Cost of an unbound name of the original text, which may lack its import, and of a new one."""
 
 
 def oddness(text: str, names: frozenset[str]) -> float:
-    """The sum over everything odd in a text that compiles; `names` stood in the text before."""
+    """The cost of all implausible code in a text that compiles.
+
+    Args:
+        text: The repaired text.
+        names: The names in the original text.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = parse(text)
         unbound = _unbound(symtable.symtable(text, "<text>", "exec"))
     return sum(map(_odd, ast.walk(tree))) + sum(
-        IMPORTED if name in names else UNKNOWN for name in set(unbound) - _GIVEN
+        IMPORTED if name in names else UNKNOWN for name in set(unbound) - _KNOWN
     )
 
 
 def does_something(text: str) -> bool:
-    """Whether a text that compiles is more than comments and loose constants: prose is not
-    mended by taking it away."""
+    """Whether a text that compiles is more than comments, constants and names, such as prose that
+    was commented out."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         body = parse(text).body
@@ -47,7 +52,7 @@ def does_something(text: str) -> bool:
 
 
 def _unbound(table: symtable.SymbolTable) -> Iterator[str]:
-    """Names that are read and that neither their scope nor the module binds."""
+    """Names that are read, and bound neither in their scope nor in the module."""
     module = {one.get_name() for one in table.get_symbols() if one.is_assigned()
               or one.is_imported()} if table.get_type() == "module" else set()
     pending = [table]
@@ -87,11 +92,11 @@ def _odd(node: ast.AST) -> float:
 
 
 def _is_taken(func: ast.expr, count: int) -> bool:
-    """Whether a built-in function takes so many arguments, as far as Python tells."""
-    shape = _signature(func.id) if isinstance(func, ast.Name) else None
+    """Whether a built-in function accepts so many arguments; true if that is unknown."""
+    signature = _signature(func.id) if isinstance(func, ast.Name) else None
     try:
-        if shape is not None:
-            shape.bind(*range(count))
+        if signature is not None:
+            signature.bind(*range(count))
     except TypeError:
         return False
     return True

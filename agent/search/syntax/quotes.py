@@ -1,4 +1,4 @@
-"""Strings that do not end, end too early, or hold what they cannot: also f-strings."""
+"""Repairs strings and f-strings: missing, wrong or unescaped quotes, and braces."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ _WORD_STARTS = re.compile(r"(?<!\w)(?=[A-Za-z_])")
 _WORD_ENDS = re.compile(r"(?<=[\w)\]])(?![\w(\[.])")
 _NESTED = ((0.3, '"', "'"), (0.3, "'", '"'), (0.5, '\\"', '"'), (0.5, "\\'", "'"),
            (0.5, '"\\n"', "chr(10)"), (0.5, "'\\n'", "chr(10)"))
-"""What an older Python does not take within the braces of an f-string, and what it takes."""
+"""Costs, and texts in the braces of an f-string that need a newer Python, with replacements."""
 _LINES, _LETTERS = 40, 400
 _CODE = re.compile(r"\s*(?:(?:if|for|while|return|def|class|with|try|import|from|raise|yield|assert"
                    r"|print|self)\b|[\w.\[\], ]+ ?[-+*/]?= |[\w.]+\(|@\w)")
 
 
 def quotes(broken: Broken) -> list[SyntaxEdit]:
-    """A quote put in, taken out or exchanged; strings over two lines; f-strings."""
+    """Adds, removes or replaces quotes, and repairs multi-line strings and f-strings."""
     found: list[SyntaxEdit] = []
     for line in broken.suspects:
         some = broken.within(line)
         for token in some:
-            if token.kind == "open string" and token.text.lstrip("rbfuRBFU")[:3] in (
-                    '"""', "'''"):
-                found += _triple(broken, line, token)
-            elif token.kind == "open string":
-                found += _single(broken, line, token, some)
+            if token.kind == "open string":
+                is_triple = token.text.lstrip("rbfuRBFU").startswith(('"""', "'''"))
+                found += (
+                    _triple(broken, line, token) if is_triple
+                    else _single(broken, line, token, some)
+                )
         found += _placed(broken, line, some)
         found += _formatted(line)
     found += _opened_above(broken)
@@ -39,7 +40,7 @@ def quotes(broken: Broken) -> list[SyntaxEdit]:
 
 
 def _single(broken: Broken, line: SourceLine, token: Token, some: list[Token]) -> list[SyntaxEdit]:
-    """A string that is still open at the end of its line."""
+    """Closes a string that is open at the end of its line."""
     found = []
     prefix = len(_PREFIX.match(token.text).group())  # type: ignore[union-attr]
     quote = token.text[prefix]
@@ -78,7 +79,7 @@ def _single(broken: Broken, line: SourceLine, token: Token, some: list[Token]) -
 def _opening(
     broken: Broken, line: SourceLine, token: Token, quote: str, some: list[Token]
 ) -> list[SyntaxEdit]:
-    """The quote that stands alone closes a string whose beginning is missing."""
+    """Adds the opening quote of a string of which only the closing quote is present."""
     found = []
     end = token.start
     for piece in some:
@@ -95,7 +96,7 @@ def _opening(
 
 
 def _requoted(broken: Broken, line: SourceLine, quote: str, some: list[Token]) -> list[SyntaxEdit]:
-    """An apostrophe inside a string that has the same quotes."""
+    """Escapes an apostrophe in a string with the same quotes, or changes the quotes."""
     first = next((one for one in some if one.kind in ("string", "open string")
                   and quote in one.text), None)
     if first is None:
@@ -115,37 +116,36 @@ def _requoted(broken: Broken, line: SourceLine, quote: str, some: list[Token]) -
     escaped = re.sub(rf"(?<!\\){quote}", "\\\\" + quote, inside)
     if quote in inside:
         found.append(SyntaxEdit(0.6 + line.distance, start, last + 1, quote + escaped + quote))
-    places = [match.start() for match in re.finditer(rf"(?<=\w){quote}(?=\w)", inside)]
-    for place in places:
-        at = start + 1 + place
+    for match in re.finditer(rf"(?<=\w){quote}(?=\w)", inside):
+        at = start + 1 + match.start()
         found.append(SyntaxEdit(0.5 + line.distance, at, at, "\\"))
     return found
 
 
 def _joined(broken: Broken, line: SourceLine, token: Token, quote: str) -> list[SyntaxEdit]:
-    """A string with a line break in it, as `\\n`, or in three quotes."""
+    """Replaces a line break in a string by `\\n` or a blank, or uses triple quotes."""
     found = []
-    end = line.end
     for row in range(line.index + 1, min(len(broken.lines), line.index + 12)):
         text = broken.lines[row]
         end = broken.starts[row] + len(text)
         if text.count(quote) % 2 == 1:
             inside = broken.text[token.start : end]
-            found.append(SyntaxEdit(0.38 + line.distance, token.start, end,
-                                  inside.replace("\n", "\\n")))
-            stripped = re.sub(r"\s*\n\s*", " ", inside)
-            found.append(SyntaxEdit(0.8 + line.distance, token.start, end, stripped))
-            at = inside.rindex(quote)
-            opening = inside.index(quote)
+            at, opening = inside.rindex(quote), inside.index(quote)
             tripled = (inside[:opening] + quote * 3 + inside[opening + 1 : at] + quote * 3
                        + inside[at + 1 :])
-            found.append(SyntaxEdit(0.7 + line.distance, token.start, end, tripled))
+            found += [
+                SyntaxEdit(cost + line.distance, token.start, end, new) for cost, new in (
+                    (0.38, inside.replace("\n", "\\n")),
+                    (0.8, re.sub(r"\s*\n\s*", " ", inside)),
+                    (0.7, tripled),
+                )
+            ]
             break
     return found
 
 
 def _placed(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEdit]:
-    """A quote dropped, or put before or behind any word."""
+    """Removes a quote, or adds one before or after any token."""
     found = []
     for token in some:
         if token.kind == "string":
@@ -170,7 +170,7 @@ def _placed(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxE
 
 
 def _triple(broken: Broken, line: SourceLine, token: Token) -> list[SyntaxEdit]:
-    """A text in three quotes that is never closed: behind its line, or a later one."""
+    """Closes a triple-quoted string at the end of its line or of a later one."""
     prefix = len(_PREFIX.match(token.text).group())  # type: ignore[union-attr]
     marks = token.text[prefix : prefix + 3]
     found = []
@@ -205,7 +205,7 @@ def _triple(broken: Broken, line: SourceLine, token: Token) -> list[SyntaxEdit]:
 
 
 def _opened_above(broken: Broken) -> list[SyntaxEdit]:
-    """Prose whose three quotes are missing at its beginning."""
+    """Adds missing triple quotes at the beginning of a docstring."""
     row = broken.index
     found = []
     for marks in ('"""', "'''"):
@@ -219,13 +219,13 @@ def _opened_above(broken: Broken) -> list[SyntaxEdit]:
 
 
 def _formatted(line: SourceLine) -> list[SyntaxEdit]:
-    """What stands in the braces of an f-string, and one brace more or fewer."""
+    """Repairs the expressions in an f-string, and adds or removes one brace."""
     head = None if line.is_long else _F_STRING.search(line.text)
     if head is None:
         return []
     found = [line.becomes(0.62, line.text.replace("{}", "{{}}"))]
     for cost, old, new in _NESTED:
-        text = _IN_BRACES.sub(functools.partial(_exchanged, old, new), line.text)
+        text = _IN_BRACES.sub(functools.partial(_replaced, old, new), line.text)
         found.append(line.becomes(cost, text))
     begin = line.start + head.end()
     inside = line.text[head.end() :]
@@ -246,5 +246,5 @@ def _formatted(line: SourceLine) -> list[SyntaxEdit]:
     return [one for one in found if one.new != line.text]
 
 
-def _exchanged(old: str, new: str, part: re.Match[str]) -> str:
+def _replaced(old: str, new: str, part: re.Match[str]) -> str:
     return part[0].replace(old, new)

@@ -1,15 +1,16 @@
-"""The cheapest edits that make a text compile, found best first.
+"""Best-first search for the cheapest edits that make a text compile.
 
-A state is a text with its first fault. The edits proposed for it stand in order of cost, and the
-cheapest edit of all states is tried next. A text that compiles is kept; one whose fault has moved
-on is a new state. Once a fault is behind, most of what it cost is forgiven, so that the tenth
-error of a file is as near as the first.
+A state is a text with its first fault. The cheapest edit of all states is tried next. A text that
+compiles is a result; one whose fault has moved forward is a new state. For a new state, most of the
+cost of the repaired fault is not counted, so that the tenth error of a file is found as easily as
+the first.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from agent.search.syntax.broken import Broken, SyntaxEdit
@@ -18,13 +19,18 @@ from agent.search.syntax.fault import Fault, fault
 Rule = Callable[[Broken], list[SyntaxEdit]]
 
 BEYOND = 0.8
-"""How much dearer than the first mended text others may be."""
+"""The largest cost of a result above that of the first one."""
 FOUND = 60
-_CHEAPEST, _DEAREST = 0.4, 3.7
-_REMEMBERED = 0.25
+"""Most results."""
+_CHEAPEST, _HIGHEST = 0.4, 3.7
+"""The assumed least cost of a state's edits before they are generated, and the highest allowed."""
+_COUNTED = 0.25
+"""The share of an edit's cost that counts after the fault has moved to a later line."""
 _STATES = 40
-_ALIKE = 3
+_SAME_FAULT = 3
+"""Most states with the same fault."""
 _WORK = 3_000
+"""Characters to compile per allowed compilation, on average."""
 
 
 @dataclass(frozen=True)
@@ -40,23 +46,24 @@ class _State:
     text: str
     cost: float
     base: float
-    """What the search counts of that cost."""
+    """The part of the cost that counts in the search."""
     fault: Fault
 
 
-def cheapest(source: str, first: Fault, rule: Rule, most: int) -> tuple[list[Repaired], int]:
-    """Texts that compile, cheapest first, and the tries spent: no more than `most`, and fewer
-    where the text is so long that each of them is slow."""
+def cheapest(
+    source: str, first: Fault, rules: Iterable[Rule], most: int
+) -> tuple[list[Repaired], int]:
+    """Texts that compile, cheapest first, and the number of compilations: at most `most`, and
+    fewer for a long text."""
     work = most * _WORK
     states: list[_State] = []
     proposals: dict[int, list[SyntaxEdit]] = {}
     heap: list[tuple[float, int, int]] = []
-    alike: dict[tuple[int, str], int] = {}
+    faults = Counter[tuple[int, str]]()
 
     def enter(text: str, cost: float, base: float, at: Fault) -> None:
-        same_model = (at.left, at.message)
-        alike[same_model] = alike.get(same_model, 0) + 1
-        if alike[same_model] <= _ALIKE and len(states) < _STATES:
+        faults[at.left, at.message] += 1
+        if faults[at.left, at.message] <= _SAME_FAULT and len(states) < _STATES:
             states.append(_State(text, cost, base, at))
             heapq.heappush(heap, (base + _CHEAPEST, len(states) - 1, 0))
 
@@ -70,17 +77,18 @@ def cheapest(source: str, first: Fault, rule: Rule, most: int) -> tuple[list[Rep
             break
         state = states[number]
         if number not in proposals:
-            # Only now: most states are never reached, and proposing is dear.
+            # Generated late, since it is slow and most states are never reached.
+            broken = Broken(state.text, state.fault)
             proposals[number] = sorted(
-                rule(Broken(state.text, state.fault)), key=lambda one: one.cost)
+                (edit for rule in rules for edit in rule(broken)), key=lambda one: one.cost
+            )
             if proposals[number]:
-                first_cost = proposals[number][0].cost
-                heapq.heappush(heap, (state.base + first_cost, number, 0))
+                heapq.heappush(heap, (state.base + proposals[number][0].cost, number, 0))
             continue
         proposal = proposals[number][place]
         if place + 1 < len(proposals[number]):
             following = proposals[number][place + 1].cost
-            if following <= _DEAREST:
+            if following <= _HIGHEST:
                 heapq.heappush(heap, (state.base + following, number, place + 1))
         text = proposal.applied(state.text)
         if text in seen:
@@ -101,7 +109,7 @@ def cheapest(source: str, first: Fault, rule: Rule, most: int) -> tuple[list[Rep
 
 
 def _base(state: _State, proposal: SyntaxEdit, now: Fault) -> float | None:
-    """What a text counts that still has a fault, or `None` if the edit was of no use."""
+    """The counted cost of a text that still has a fault, or `None` if the edit did not help."""
     before = state.fault
     edited = len(state.text) - proposal.end
     if now.parsed and not before.parsed:
@@ -110,7 +118,7 @@ def _base(state: _State, proposal: SyntaxEdit, now: Fault) -> float | None:
         return None
     if now.left < before.left and now.left < edited:
         resolved = before.line != now.line and state.text[-before.left :].lstrip()[:1] != ""
-        share = _REMEMBERED if resolved and before.left - now.left > 20 else 0.6
+        share = _COUNTED if resolved and before.left - now.left > 20 else 0.6
         return state.base + share * proposal.cost
     if proposal.cost < 1.0 and (now.left, now.message) != (before.left, before.message):
         return state.base + proposal.cost + 0.2

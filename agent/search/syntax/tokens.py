@@ -1,4 +1,4 @@
-"""Words, signs and strings of a text that need not be Python: nothing is ever refused."""
+"""A tokenizer that accepts any text, also if it is not Python."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of the text and where it stands."""
+    """A token and its offsets."""
 
     kind: Kind
     text: str
@@ -43,14 +43,14 @@ class Token:
 
     @property
     def ends_operand(self) -> bool:
-        """Whether a value could end here."""
+        """Whether an operand can end with this token."""
         if self.kind == "name":
             return not self.is_keyword or self.text in ("None", "True", "False")
         return self.kind in ("number", "string") or self.text in (*CLOSERS, "...")
 
     @property
     def begins_operand(self) -> bool:
-        """Whether a value could begin here."""
+        """Whether an operand can begin with this token."""
         if self.kind == "name":
             return not self.is_keyword or self.text in (
                 "None", "True", "False", "not", "lambda", "await", "yield")
@@ -60,7 +60,7 @@ class Token:
 
 @functools.lru_cache(maxsize=32)
 def tokens(text: str) -> tuple[Token, ...]:
-    """All tokens in order; blanks are left out."""
+    """All tokens in order, without blanks."""
     found = []
     for match in _TOKEN.finditer(text):
         name = match.lastgroup or "sign"
@@ -70,7 +70,7 @@ def tokens(text: str) -> tuple[Token, ...]:
 
 
 def unclosed(some: tuple[Token, ...]) -> list[Token]:
-    """The opening brackets that nothing closes; a bracket of another kind closes none."""
+    """The opening brackets without a closing bracket of the same kind."""
     stack: list[Token] = []
     for token in some:
         if token.text in OPENERS and token.kind == "sign":

@@ -1,8 +1,8 @@
-"""Which part of a long text to compile, so that a try costs what the part costs.
+"""Selects the part of a long text to compile, so that compilations are fast.
 
-A statement at the margin compiles alone exactly if it compiles in its place; a method does so
-behind the head of a class. The narrowest part comes first, and the whole text last, for errors
-that are not where they seem to be.
+A top-level statement compiles alone if and only if it compiles in its place; a method does so after
+the head of a class. The smallest part comes first, and the whole text last, since errors may be
+elsewhere than reported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEAD = "class Window:\n"
 
 @dataclass(frozen=True)
 class Window:
-    """A part of a text, and what must stand before it so that it compiles alone."""
+    """A part of a text, and the line that it needs before it to compile alone."""
 
     start: int
     end: int
@@ -29,7 +29,7 @@ class Window:
 
 
 def windows(text: str, at: Fault) -> list[Window]:
-    """The parts of a text that may hold a fault, narrowest first."""
+    """The parts of a text that may contain a fault, smallest first."""
     whole = Window(0, len(text))
     lines = text.split("\n")
     if len(lines) <= _SMALL:
@@ -48,7 +48,7 @@ def windows(text: str, at: Fault) -> list[Window]:
 
 
 def _marks(lines: list[str], begins: Callable[[str], bool]) -> list[int]:
-    """The lines at which a part begins: a decorator and what it decorates are one."""
+    """The lines at which parts begin; a decorator belongs to the definition after it."""
     found = [0]
     for row, line in enumerate(lines):
         if begins(line) and not lines[row - 1].lstrip().startswith("@"):
@@ -62,7 +62,7 @@ def _around(marks: list[int], row: int, count: int) -> tuple[int, int]:
 
 
 def _methods(lines: list[str], first: int, last: int, row: int) -> list[Window]:
-    """The method around a line, and it with its neighbours."""
+    """The method around a line, and the method with the one before."""
     body = lines[first:last]
     match = next((match for line in body[1:] if (match := _METHOD.match(line))), None)
     if match is None:

@@ -1,4 +1,4 @@
-"""One word or sign near the fault: misspelt, left out, too many, or taken for another one."""
+"""Edits of one word, sign or bracket near the fault: misspelt, missing, superfluous or wrong."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _ANOTHER: dict[str, tuple[str, ...]] = {
     "switch": ("match",), "as": ("=",), "*": ("",), "!": ("not ",), "+": (",",),
     "-": ("_", "="), "not": ("",), "is": ("==",), "of": ("in",), "on": ("in",),
 }
-"""A token, and what may have been meant by it."""
+"""Tokens and their possible corrections."""
 _INSERTED: dict[str, float] = {
     " in ": 1.2, ":": 0.9, ".": 1.5, ",": 1.6, "=": 1.0, " + ": 1.1, " == ": 1.1, " and ": 1.15,
     " * ": 1.2, " - ": 1.2, " not ": 1.25, " if ": 1.25, " else ": 1.3, " or ": 1.3, " as ": 1.0,
     "*": 1.35, " import ": 1.35, " % ": 1.4, " += ": 1.4,
 }
-"""What may be left out between two values, and how unlikely that is."""
+"""Signs and words that may be missing between two operands, with their costs."""
 _JOINED = ("==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "//", "**", ":=", "//=", "%=")
 
 
@@ -57,7 +57,7 @@ def words(broken: Broken) -> list[SyntaxEdit]:
 
 
 def _colon(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEdit]:
-    """A colon after the head of a block."""
+    """Adds a colon after the head of a block."""
     code = [token for token in some if token.kind != "comment"]
     if not code or code[-1].text == ":":
         return []
@@ -76,7 +76,7 @@ def _colon(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEd
 
 @functools.cache
 def _close(word: str) -> tuple[str, ...]:
-    """Keywords that a word resembles."""
+    """Keywords that are similar to a word."""
     every, lowered = dict.fromkeys((*_STATEMENTS, *_INNER)), word.lower()
     alike = difflib.get_close_matches(lowered, map(str.lower, every), 4, 0.7)
     return tuple(
@@ -86,7 +86,7 @@ def _close(word: str) -> tuple[str, ...]:
 
 
 def _misspelt(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEdit]:
-    """A misspelt keyword, or one without the blank behind it."""
+    """Corrects a misspelt keyword, or adds the blank after one."""
     found = []
     for place, token in enumerate(some):
         before = some[place - 1].text if place else ":"
@@ -107,7 +107,7 @@ def _misspelt(broken: Broken, line: SourceLine, some: list[Token]) -> list[Synta
 
 
 def _exchanged(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEdit]:
-    """A token as another, or not at all; two signs as one."""
+    """Replaces or removes a token, or joins two signs."""
     found = []
     for place, token in enumerate(some):
         away = broken.away(token.start, line) + line.distance
@@ -147,7 +147,7 @@ def _exchanged(broken: Broken, line: SourceLine, some: list[Token]) -> list[Synt
 
 
 def _missing(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEdit]:
-    """A sign or word between two tokens."""
+    """Adds a missing sign or word between two tokens."""
     found = []
     depth = len([one for one in broken.open_brackets if one.start < line.start])
     is_loop = any(token.text == "for" for token in some)
@@ -167,7 +167,7 @@ def _missing(broken: Broken, line: SourceLine, some: list[Token]) -> list[Syntax
 def _between(
     token: Token, following: Token | None, depth: int, *, is_loop: bool
 ) -> dict[str, float]:
-    """How unlikely it is that each sign or word is missing between two tokens."""
+    """Signs and words that may be missing between two tokens, with their costs."""
     if following is None or not (token.ends_operand and following.begins_operand):
         return {sign: cost + 0.9 for sign, cost in _INSERTED.items()}
     likely = {
@@ -180,7 +180,7 @@ def _between(
 
 
 def _lines(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEdit]:
-    """A line in two, two lines in one, a line that is a comment, or none."""
+    """Splits, joins, removes or comments out lines."""
     found = []
     indent = line.text[: line.width]
     opens = bool(some) and some[0].text in _OPENING
@@ -220,7 +220,7 @@ def _lines(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEd
 
 
 def _awaited(broken: Broken) -> list[SyntaxEdit]:
-    """The function around an `await` made asynchronous, or the `await` taken away."""
+    """Makes the function around an `await` asynchronous, or removes the `await`."""
     if not broken.fault.says("async", "await"):
         return []
     start = broken.starts[broken.index]
@@ -234,7 +234,7 @@ def _awaited(broken: Broken) -> list[SyntaxEdit]:
 
 
 def _keywords_as_names(broken: Broken) -> list[SyntaxEdit]:
-    """A keyword that is used as a name, with an underscore behind it everywhere."""
+    """Appends an underscore to a keyword that is used as a name, everywhere."""
     near = {
         token.text for line in broken.suspects for token in broken.within(line)
         if token.is_keyword and token.text not in ("None", "True", "False", "not", "else")
@@ -246,11 +246,11 @@ def _keywords_as_names(broken: Broken) -> list[SyntaxEdit]:
     return [SyntaxEdit(0.5, 0, len(broken.text), text) for text in texts if text != broken.text]
 
 
-# Brackets that are missing, too many, or of the wrong kind.
+# Brackets
 
 
 def _balance(some: list[Token]) -> tuple[list[Token], list[Token]]:
-    """The brackets of a line that have no partner there: those that open, those that close."""
+    """The opening and the closing brackets of a line that have no partner in it."""
     stack: list[Token] = []
     loose: list[Token] = []
     for token in some:
@@ -272,7 +272,7 @@ def _balance(some: list[Token]) -> tuple[list[Token], list[Token]]:
 def _closed(
     broken: Broken, line: SourceLine, some: list[Token], opened: list[Token]
 ) -> list[SyntaxEdit]:
-    """A closing bracket at the line's end, before its colon, or behind any value in it."""
+    """Adds a closing bracket at the end of the line, before its colon, or after an operand."""
     code = [token for token in some if token.kind != "comment"]
     if not code:
         return []
@@ -302,8 +302,8 @@ def _closed(
 def _opened(
     broken: Broken, line: SourceLine, some: list[Token], closed: list[Token]
 ) -> list[SyntaxEdit]:
-    """An opening bracket before any value, rather as a call than as a group; within a word that is
-    two known names."""
+    """Adds an opening bracket before an operand, preferably as a call, or between two known names
+    that are written as one word."""
     found = []
     known = _BUILTINS.union(token.text for token in broken.tokens if token.kind == "name")
     for kind, closing in zip(OPENERS, CLOSERS, strict=True):
@@ -339,7 +339,7 @@ def _opened(
 def _bracket(
     broken: Broken, line: SourceLine, some: list[Token], loose: list[Token]
 ) -> list[SyntaxEdit]:
-    """A bracket dropped, or of another kind: rather of its partner's."""
+    """Removes a bracket, or replaces it by one of another kind, preferably its partner's."""
     found = []
     stack = [one for one in broken.open_brackets if one.start < line.start] * (
         line.index == broken.index)

@@ -1,4 +1,4 @@
-"""What stands around a program where it was copied from: fences, prompts, numbers, escapes."""
+"""Removes what a program was wrapped in where it was copied from: fences, prompts, line numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import unicodedata
 from agent.search.syntax.broken import Broken, SyntaxEdit
 from agent.search.syntax.tokens import tokens
 
-_INDICATORS = {
+_CHARACTERS = {
     "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"',
     "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2212": "-",
     "\u00d7": "*", "\u00f7": "/", "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\ufeff": "",
@@ -25,11 +25,11 @@ _START = re.compile(r"(?:async\s+def|def|class|import|from|@|if|for|while|try|wi
 
 
 def wrapping(broken: Broken) -> list[SyntaxEdit]:
-    """Whole texts without what was wrapped around them."""
+    """Whole texts without their wrapping."""
     text = broken.text
     options = [
-        (0.3, _plain_indicators(text, inside=False)),
-        (0.34, _plain_indicators(text, inside=True)),
+        (0.3, _plain_characters(text, inside=False)),
+        (0.34, _plain_characters(text, inside=True)),
         (0.1, _unfenced(text)),
         (0.1, _unprompted(text)),
         (0.1, _unnumbered(text)),
@@ -52,8 +52,8 @@ def wrapping(broken: Broken) -> list[SyntaxEdit]:
     ]
 
 
-def _plain_indicators(text: str, *, inside: bool) -> str | None:
-    """Signs of a word processor as those of a keyboard, also inside strings or not."""
+def _plain_characters(text: str, *, inside: bool) -> str | None:
+    """Replaces typographic characters by ASCII, optionally also inside strings."""
     if text.isascii() and "\x00" not in text:
         return None
 
@@ -71,15 +71,15 @@ def _plain_indicators(text: str, *, inside: bool) -> str | None:
 
 
 def _plain(letter: str) -> str:
-    if letter in _INDICATORS:
-        return _INDICATORS[letter]
+    if letter in _CHARACTERS:
+        return _CHARACTERS[letter]
     if letter.isascii() or letter.isidentifier() or letter.isalnum():
         return letter
     return unicodedata.normalize("NFKC", letter)
 
 
 def _unfenced(text: str) -> str | None:
-    """What stands between fences, or behind the only one."""
+    """The text between fences, or after the only fence."""
     lines = text.split("\n")
     fences = [row for row, line in enumerate(lines) if line.strip().startswith(("```", "~~~"))]
     if not fences:
@@ -98,7 +98,7 @@ def _unfenced(text: str) -> str | None:
 
 
 def _unprompted(text: str) -> str | None:
-    """What was typed at an interactive prompt, without its answers."""
+    """The input at an interactive prompt, without the output."""
     prompt = re.compile(r"^\s*(?:>>>|\.\.\.:|\.\.\.|In \[\d+\]:) ?(.*)$")
     lines = text.split("\n")
     typed = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:)")
@@ -110,7 +110,7 @@ def _unprompted(text: str) -> str | None:
 
 
 def _unnumbered(text: str) -> str | None:
-    """The text without the number before each line."""
+    """The text without line numbers."""
     lines = text.rstrip("\n").split("\n")
     matches = [re.match(r"\s*(\d+)(\s*[:.|)\]])?", line) for line in lines]
     found = [match for match in matches if match is not None]
@@ -124,13 +124,13 @@ def _unnumbered(text: str) -> str | None:
 
 
 def _without_marks(text: str) -> str | None:
-    """The new side of a difference, or what was quoted in a letter."""
+    """The new side of a diff, or the quoted text of an e-mail."""
     lines = text.rstrip("\n").split("\n")
     filled = [line for line in lines if line.strip()]
-    for mark, gone in (("+", "-"), (">", "\0")):
+    for mark, removed in (("+", "-"), (">", "\0")):
         marked = [line for line in filled if line.startswith(mark)]
         if len(marked) > 1 and 2 * len(marked) > len(filled):
-            heads = ("+++", "---", "@@", "diff ", "index ", gone)
+            heads = ("+++", "---", "@@", "diff ", "index ", removed)
             kept = [line for line in lines if not line.startswith(heads)]
             spaced = all(len(line) < 2 or line[1] == " " for line in marked)
             cut = 2 if mark == ">" and spaced else 1
@@ -140,7 +140,7 @@ def _without_marks(text: str) -> str | None:
 
 
 def _one_side(text: str, *, ours: bool) -> str | None:
-    """The text with one side of each merge conflict."""
+    """The text with our or their side of each merge conflict."""
     if not re.search(r"^(?:<{7}|={7}$|>{7})", text, re.MULTILINE):
         return None
     kept, side = [], "both"
@@ -159,7 +159,7 @@ def _one_side(text: str, *, ours: bool) -> str | None:
 
 
 def _unescaped(text: str) -> str | None:
-    """A program that was printed as a string literal."""
+    """The content of a program that was printed as a string literal."""
     if text.count("\\n") < 2 or text.count("\\n") < text.rstrip().count("\n"):
         return None
     plain = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\", "r": ""}
@@ -170,13 +170,13 @@ def _unescaped(text: str) -> str | None:
 
 
 def _first_line_out(text: str) -> str | None:
-    """Everything but the first line moved out by what all those lines share."""
+    """Dedents all lines but the first by their common indentation."""
     first, _, rest = text.partition("\n")
     return f"{first}\n{textwrap.dedent(rest)}" if rest[:1].isspace() else None
 
 
 def _without_prose(broken: Broken) -> list[str]:
-    """The text without the sentences before or behind the program."""
+    """The text without sentences before or after the program."""
     lines, found = broken.lines, []
     if broken.index + 1 < len(lines):
         starts = [row for row, line in enumerate(lines) if _START.match(line)]
@@ -189,7 +189,7 @@ def _without_prose(broken: Broken) -> list[str]:
 
 
 def _is_prose(lines: tuple[str, ...]) -> bool:
-    """Whether these lines read like sentences: words at the margin, and hardly a sign."""
+    """Whether lines look like sentences: unindented words with hardly any punctuation of code."""
     filled = [line for line in lines if line.strip()]
     return bool(filled) and re.search(r"[A-Za-z]+[,:]? [A-Za-z']+", filled[0]) is not None and all(
         not line[0].isspace() and not _START.match(line) and line.split()[0] not in _WORDS

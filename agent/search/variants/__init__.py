@@ -1,1 +1,1 @@
-"""What a proof above E1 looks for: rivals, mutants, inputs, doubts."""
+"""Inputs, mutants and patch variants for proofs above E1."""

@@ -1,8 +1,8 @@
-"""Calls like the tests' own with other arguments, to see where candidates differ.
+"""Calls like those of the tests with other arguments, to see where candidates differ.
 
-Arguments keep their types, and near the values seen at their place: a count stays a count, a
-text keeps to the letters of its neighbours. Otherwise most calls would only show how programs
-behave outside their contract.
+Arguments keep their types and stay near the values at the same place of other calls: a count stays
+a count, a text has the characters of the other texts. Otherwise most calls would only show how
+programs behave outside of their contract.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import math
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,56 +21,57 @@ from agent.search.program import names_in
 PROBES = 128
 MAX_SEEDS = 24
 LONGEST = 300
-"""Characters of a call."""
+"""Most characters of a call."""
 MAX_ELEMENTS = 24
 LARGER, LEAST_SCALE = 4, 150
-"""A number is made at most so many times as large as any at its place, or so large."""
+"""A number is at most `LARGER` times the largest one at its place, or `LEAST_SCALE`."""
 MIXED = 0.3
-"""Share of the arguments that are first taken from another call."""
+"""Probability that an argument is first taken from another call."""
 SMALL = 0.3
-"""Share of the calls that come from making an argument as small as it can be."""
+"""Share of the calls that have an argument of minimal size."""
 MAX_STEPS = 12
 Call = tuple[ast.expr, tuple[ast.expr, ...]]
-"""An expression and the literals in it that may be changed."""
+"""An expression and its literals that may be changed."""
 
 
 def probes(
     names: Iterable[str], tests: Sequence[str], most: int = PROBES, *, counting: bool = False
 ) -> tuple[str, ...]:
-    """Up to `most` calls of the program's `names`, none of them a test's own, the shortest first.
+    """Generates calls that no test makes, the shortest first.
 
-    For proof, which no person has to read: with `counting`, what a test does with an object is one
-    call too, and numbers further and further from those seen make up what is missing. The same
-    names and tests give the same calls.
+    Deterministic.
+
+    Args:
+        names: The functions and classes of the program that may be called.
+        tests: The code of the tests.
+        most: The maximum number of calls.
+        counting: Also varies sequences of calls on one object, and if calls are missing, adds some
+            with numbers further and further from those of the tests.
     """
     seeds = seeds_of(frozenset(names), tests, counting)
     if not seeds:
         return ()
-    chance = random.Random(0)
-    pools = pools_of(seeds)
+    pools = _pools(seeds)
     known = {ast.unparse(call) for call, _ in seeds}
     found: dict[str, None] = {}
-    for text in _smallest(seeds, pools):
-        if len(found) < most * SMALL and text not in known and len(text) <= LONGEST:
-            found[text] = None
-    for turn in range(most * 8):
-        call, literals = seeds[turn % len(seeds)]
-        if len(found) >= most or not literals:
-            break
-        text = _changed(call, literals, pools, chance)
-        if text not in known and len(text) <= LONGEST:
-            found[text] = None
-    if counting:
-        for text in _counted(seeds, pools, most):
-            if len(found) >= most:
-                break
+
+    def add(texts: Iterable[str], limit: float) -> None:
+        for text in texts:
+            if len(found) >= limit:
+                return
             if text not in known and len(text) <= LONGEST:
                 found[text] = None
+
+    add(_small_calls(seeds, pools), most * SMALL)
+    add(_random_calls(seeds, pools, most * 8), most)
+    if counting:
+        add(_distant_calls(seeds, pools, most), most)
     return tuple(sorted(found, key=lambda one: (len(one), one)))
 
 
 def seeds_of(names: frozenset[str], tests: Sequence[str], counting: bool) -> list[Call]:
-    """The tests' calls whose arguments are all literals, each once."""
+    """The distinct calls of the tests whose arguments are all literals; with `counting` also the
+    sequences of calls."""
     found: dict[str, Call] = {}
     used: dict[str, Call] = {}
     for test in tests:
@@ -89,7 +91,7 @@ def seeds_of(names: frozenset[str], tests: Sequence[str], counting: bool) -> lis
 
 
 class Pool:
-    """What was seen at one place of one function's calls."""
+    """The values at one place of the calls of one function."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -106,12 +108,12 @@ class Pool:
 
     @property
     def scale(self) -> float:
-        """How large a number may be made here."""
+        """The largest number to generate."""
         return max(LEAST_SCALE, max(map(abs, self.numbers), default=1.0) * LARGER)
 
     @property
     def least(self) -> float:
-        """Numbers below this were never seen: none is made negative that was not."""
+        """The smallest number of the calls; if it is not negative, no number becomes negative."""
         return min(self.numbers, default=0.0)
 
 
@@ -127,12 +129,8 @@ def _atoms(value: Any) -> Iterator[Any]:
         yield value
 
 
-def key_of(call: ast.expr, place: int) -> tuple[str, int]:
-    """Calls of the same shape share what was seen at a place."""
-    return _shape(call), place
-
-
 def _shape(call: ast.expr) -> str:
+    """The structure of a call without its arguments; calls of the same shape share their pools."""
     match call:
         case ast.Name(id=name):
             return name
@@ -147,16 +145,20 @@ def _shape(call: ast.expr) -> str:
     return ""
 
 
-def pools_of(seeds: Sequence[Call]) -> dict[tuple[str, int], Pool]:
-    pools: dict[tuple[str, int], Pool] = {}
+Pools = Mapping[tuple[str, int], Pool]
+
+
+def _pools(seeds: Sequence[Call]) -> Pools:
+    """The values of the seeds by the shape of the call and the place in it."""
+    pools: defaultdict[tuple[str, int], Pool] = defaultdict(Pool)
     for call, literals in seeds:
         for place, literal in enumerate(literals):
-            pools.setdefault(key_of(call, place), Pool()).add(ast.literal_eval(literal))
+            pools[_shape(call), place].add(ast.literal_eval(literal))
     return pools
 
 
 def with_literals(call: ast.expr, literals: Sequence[ast.expr], texts: dict[int, str]) -> str:
-    """The call's text with other literals at some places."""
+    """The text of a call with other literals at some places."""
     replaced = {id(literals[place]): text for place, text in texts.items()}
 
     def shown(node: ast.expr) -> str:
@@ -178,8 +180,16 @@ def with_literals(call: ast.expr, literals: Sequence[ast.expr], texts: dict[int,
     return shown(call)
 
 
+def with_values(
+    call: ast.expr, literals: Sequence[ast.expr], place: int, values: Iterable[Any]
+) -> Iterator[str]:
+    """The texts of a call with each of some values at one place."""
+    for value in values:
+        yield with_literals(call, literals, {place: as_argument(value)})
+
+
 def as_argument(value: Any) -> str:
-    """A value as an argument: infinities too, which have no literal of their own."""
+    """The source of a value; infinities become calls of `float`."""
     return literal_source(value, _atom)
 
 
@@ -189,34 +199,52 @@ def _atom(value: Any) -> str:
     return repr(value)
 
 
-def _smallest(seeds: Sequence[Call], pools: dict[tuple[str, int], Pool]) -> Iterator[str]:
-    """Calls with one argument as small as it can be, and with two seeds' arguments mixed."""
+def _small_calls(seeds: Sequence[Call], pools: Pools) -> Iterator[str]:
+    """Calls with one argument of minimal size, or from another seed."""
     for call, literals in seeds:
         for place, literal in enumerate(literals):
-            pool = pools[key_of(call, place)]
-            for value in _small(ast.literal_eval(literal), pool):
-                yield with_literals(call, literals, {place: as_argument(value)})
-            for other in pool.values[:4]:
-                yield with_literals(call, literals, {place: as_argument(other)})
+            pool = pools[_shape(call), place]
+            values = [*_small(ast.literal_eval(literal), pool), *pool.values[:4]]
+            yield from with_values(call, literals, place, values)
 
 
-def _counted(
-    seeds: Sequence[Call], pools: dict[tuple[str, int], Pool], most: int
-) -> Iterator[str]:
-    """Calls with one number moved by one more each time."""
+def _distant_calls(seeds: Sequence[Call], pools: Pools, most: int) -> Iterator[str]:
+    """Calls with one number changed by 1, then by 2, and so on."""
     for step in range(1, most + 1):
         for call, literals in seeds:
             for place, literal in enumerate(literals):
                 value = ast.literal_eval(literal)
                 if isinstance(value, bool) or not isinstance(value, int | float):
                     continue
-                least = min(0, pools[key_of(call, place)].least)
-                for other in (value + step, value - step):
-                    if other >= least:
-                        yield with_literals(call, literals, {place: as_argument(other)})
+                least = min(0, pools[_shape(call), place].least)
+                values = [one for one in (value + step, value - step) if one >= least]
+                yield from with_values(call, literals, place, values)
+
+
+def _random_calls(seeds: Sequence[Call], pools: Pools, most: int) -> Iterator[str]:
+    """Calls with one or two arguments changed at random."""
+    rng = random.Random(0)
+    for turn in range(most):
+        call, literals = seeds[turn % len(seeds)]
+        if not literals:
+            return
+        places = [rng.randrange(len(literals))]
+        if len(literals) > 1 and rng.random() < 0.4:
+            places.append(rng.randrange(len(literals)))
+        texts = {}
+        for place in places:
+            pool = pools[_shape(call), place]
+            value = ast.literal_eval(literals[place])
+            if rng.random() < MIXED:
+                value = rng.choice(pool.values)
+            for _ in range(rng.choice((0, 1, 1, 2, 3))):
+                value = _mutated(value, pool, rng)
+            texts[place] = as_argument(value)
+        yield with_literals(call, literals, texts)
 
 
 def _small(value: Any, pool: Pool) -> Iterator[Any]:
+    """Values of the same type of minimal size."""
     match value:
         case bool():
             yield not value
@@ -225,14 +253,9 @@ def _small(value: Any, pool: Pool) -> Iterator[Any]:
         case float():
             yield from (one for one in (0.0, 1.0, 0.5) if one >= pool.least - 1)
         case str() | bytes():
-            yield value[:0]
-            yield value[:1]
-            yield value[:2]
+            yield from (value[:0], value[:1], value[:2])
         case list() | tuple():
-            yield value[:0]
-            yield value[:1]
-            yield value[:2]
-            yield value[-1:]
+            yield from (value[:0], value[:1], value[:2], value[-1:])
         case dict():
             yield {}
             yield dict(list(value.items())[:1])
@@ -240,59 +263,40 @@ def _small(value: Any, pool: Pool) -> Iterator[Any]:
             yield set()
 
 
-def _changed(
-    call: ast.expr, literals: Sequence[ast.expr], pools: dict[tuple[str, int], Pool],
-    chance: random.Random,
-) -> str:
-    places = [chance.randrange(len(literals))]
-    if len(literals) > 1 and chance.random() < 0.4:
-        places.append(chance.randrange(len(literals)))
-    texts = {}
-    for place in places:
-        pool = pools[key_of(call, place)]
-        value = ast.literal_eval(literals[place])
-        if chance.random() < MIXED:
-            value = chance.choice(pool.values)
-        for _ in range(chance.choice((0, 1, 1, 2, 3))):
-            value = _mutated(value, pool, chance)
-        texts[place] = as_argument(value)
-    return with_literals(call, literals, texts)
-
-
-def _mutated(value: Any, pool: Pool, chance: random.Random) -> Any:
-    """A value of the same type, a step away."""
+def _mutated(value: Any, pool: Pool, rng: random.Random) -> Any:
+    """A similar value of the same type."""
     match value:
         case bool():
             return not value
         case int():
-            return _number(value, pool, chance)
+            return _number(value, pool, rng)
         case float():
-            other = chance.choice(
+            other = rng.choice(
                 (value + 1.0, value - 1.0, value * 2, value / 2, value + 0.1, round(value), -value)
             )
             return float(other if other >= min(0.0, pool.least) else abs(other))
         case str():
-            return "".join(_elements(list(value), pool, chance, text=True))
+            return "".join(_elements(list(value), pool, rng, text=True))
         case bytes():
-            return bytes(_elements(list(value), pool, chance))
+            return bytes(_elements(list(value), pool, rng))
         case list():
-            return _elements(list(value), pool, chance)
+            return _elements(list(value), pool, rng)
         case tuple():
-            # A pair or a record keeps its length; a longer one may be a sequence.
-            return tuple(_elements(list(value), pool, chance, fixed=len(value) <= 3))
+            # A short tuple is likely a record and keeps its length.
+            return tuple(_elements(list(value), pool, rng, fixed=len(value) <= 3))
         case set():
-            return {*_elements(sorted(value, key=repr), pool, chance)}
+            return {*_elements(sorted(value, key=repr), pool, rng)}
         case dict():
-            return _items(value, pool, chance)
+            return _items(value, pool, rng)
     return value
 
 
-def _number(value: int, pool: Pool, chance: random.Random) -> int:
-    seen = [int(one) for one in pool.numbers if isinstance(one, int)]
-    other = chance.choice(
+def _number(value: int, pool: Pool, rng: random.Random) -> int:
+    others = [int(one) for one in pool.numbers if isinstance(one, int)]
+    other = rng.choice(
         (value + 1, value - 1, value + 2, value * 2, value // 2, value + 10, value - 10, -value,
-         value * 10 + 1, chance.choice(seen) if seen else value + 3,
-         chance.randint(0, int(pool.scale)))
+         value * 10 + 1, rng.choice(others) if others else value + 3,
+         rng.randint(0, int(pool.scale)))
     )
     if other < min(0, pool.least):
         other = abs(other)
@@ -300,23 +304,24 @@ def _number(value: int, pool: Pool, chance: random.Random) -> int:
 
 
 def _elements(
-    values: list[Any], pool: Pool, chance: random.Random, *, text: bool = False,
+    values: list[Any], pool: Pool, rng: random.Random, *, text: bool = False,
     fixed: bool = False,
 ) -> list[Any]:
-    """A sequence with one element changed, added, dropped, repeated or moved."""
+    """A sequence with one element changed, added, dropped, repeated or swapped, or as a whole
+    reversed, sorted or cut."""
     if not values:
-        return [_new(pool, chance, text)] if not fixed else values
-    place = chance.randrange(len(values))
+        return [_new(pool, rng, text)] if not fixed else values
+    place = rng.randrange(len(values))
     kinds = ["change", "change", "swap"]
     if not fixed:
         kinds += ["drop", "repeat", "add", "reverse", "cut", "sort"]
-    kind = chance.choice(kinds)
+    kind = rng.choice(kinds)
     if kind == "drop":
         return values[:place] + values[place + 1 :]
     if kind == "repeat" and len(values) < MAX_ELEMENTS:
         return [*values[:place], values[place], *values[place:]]
     if kind == "add" and len(values) < MAX_ELEMENTS:
-        return [*values[:place], _like(values[place], pool, chance, text), *values[place:]]
+        return [*values[:place], _like(values[place], pool, rng, text), *values[place:]]
     if kind == "reverse":
         return values[::-1]
     if kind == "cut":
@@ -327,51 +332,52 @@ def _elements(
         except TypeError:
             return values[::-1]
     if kind == "swap":
-        other = chance.randrange(len(values))
+        other = rng.randrange(len(values))
         if not fixed or type(values[place]) is type(values[other]):
             values[place], values[other] = values[other], values[place]
         return values
-    values[place] = _like(values[place], pool, chance, text)
+    values[place] = _like(values[place], pool, rng, text)
     return values
 
 
-def _like(value: Any, pool: Pool, chance: random.Random, text: bool) -> Any:
+def _like(value: Any, pool: Pool, rng: random.Random, text: bool) -> Any:
     if text:
-        if value.isalpha() and chance.random() < 0.3:
+        if value.isalpha() and rng.random() < 0.3:
             return value.swapcase()
-        return chance.choice(sorted(pool.letters)) if pool.letters else value
+        return rng.choice(sorted(pool.letters)) if pool.letters else value
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 255:
-        # An element of bytes or a small count: stays what it is.
-        return min(255, _number(value, pool, chance)) if value else chance.choice((0, 1))
-    return _mutated(value, pool, chance)
+        # An element of bytes, or a small count, stays in this range.
+        return min(255, _number(value, pool, rng)) if value else rng.choice((0, 1))
+    return _mutated(value, pool, rng)
 
 
-def _new(pool: Pool, chance: random.Random, text: bool) -> Any:
+def _new(pool: Pool, rng: random.Random, text: bool) -> Any:
     if text:
-        return chance.choice(sorted(pool.letters)) if pool.letters else "a"
+        return rng.choice(sorted(pool.letters)) if pool.letters else "a"
     atoms = [one for value in pool.values for one in (value if isinstance(value, list) else ())]
-    return chance.choice(atoms) if atoms else 1
+    return rng.choice(atoms) if atoms else 1
 
 
-def _items(value: dict[Any, Any], pool: Pool, chance: random.Random) -> dict[Any, Any]:
+def _items(value: dict[Any, Any], pool: Pool, rng: random.Random) -> dict[Any, Any]:
     items = list(value.items())
     if not items:
         return value
-    place = chance.randrange(len(items))
+    place = rng.randrange(len(items))
     key, one = items[place]
-    if chance.random() < 0.3:
+    if rng.random() < 0.3:
         return dict(items[:place] + items[place + 1 :])
-    items[place] = (key, _mutated(one, pool, chance))
+    items[place] = (key, _mutated(one, pool, rng))
     return dict(items)
 
 
 def sequences(tree: ast.Module, names: frozenset[str]) -> Iterator[TestedCall]:
-    """One for each `assert` of a straight line of statements that is an equation with a literal;
-    none where a statement is of another kind, or an argument is no literal. An object that is made
-    again under its name begins another sequence."""
+    """The calls on objects that lead to each `assert` of an equation with a literal, as one call.
+
+    Ends at the first statement of another kind, or with an argument that is not a literal. If an
+    object is created again under its name, a new sequence begins.
+    """
     made: dict[str, ast.Call] = {}
     steps: list[ast.expr] = []
-    found: list[TestedCall] = []
     for statement in tree.body:
         expected: ast.expr | None = None
         match statement:
@@ -394,12 +400,12 @@ def sequences(tree: ast.Module, names: frozenset[str]) -> Iterator[TestedCall]:
             break
         steps.append(step)
         if expected is not None:
-            found.append(_sequence(made, steps, expected))
-    yield from found
+            yield _sequence(made, steps, expected)
 
 
 def changeable(node: ast.expr, names: frozenset[str]) -> tuple[ast.expr, ...] | None:
-    """The literals of a chain of calls that begins at one of the names, or `None`."""
+    """The literals in a chain of calls that begins with one of the names; `None` for any other
+    expression, and if an argument is not a literal."""
     match node:
         case ast.Name(id=name):
             return () if name in names else None
@@ -429,17 +435,16 @@ def _sequence(
     call = ast.Call(
         func=ast.Lambda(args=parameters, body=body), args=[*made.values()], keywords=[]
     )
-    literals = [one for node in (*made.values(), *steps) for one in _given(node)]
+    literals = [
+        one for node in (*made.values(), *steps)
+        for one in changeable(node, frozenset(names_in(node))) or ()
+    ]
     return TestedCall(call, tuple(literals), expected)
-
-
-def _given(node: ast.expr) -> tuple[ast.expr, ...]:
-    return changeable(node, frozenset(names_in(node))) or ()
 
 
 @dataclass(frozen=True)
 class TestedCall:
-    """The expression, the literals in its calls, and the literal that the test expects."""
+    """A call, the literals in it, and the literal that the test expects."""
 
     call: ast.Call
     literals: tuple[ast.expr, ...]

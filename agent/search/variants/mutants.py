@@ -1,8 +1,7 @@
-"""Mutants of repaired lines: small wrong changes that good tests ought to notice.
+"""Mutants of repaired lines: small wrong changes that good tests should detect.
 
-The operators are the classical ones of mutation testing (relational, arithmetic and logical
-operator replacement, negation, constants one off, statement deletion, returned values): what
-counts is whether the tests can tell the repair from a small mistake beside it.
+The operators are the classical ones of mutation testing: relational, arithmetic and logical
+operator replacement, negation, constants off by one, statement deletion, returned values.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ from agent.search.program.blocks import is_docstring
 from agent.search.wording import edit_in_words
 
 MOST = 40
-"""Mutants of one repair; of more, as many are taken evenly from the first line to the last."""
+"""Most mutants of one repair; of more, this many are sampled evenly."""
 
 RELATIONAL: dict[str, tuple[str, ...]] = {
     "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"),
     "==": ("!=",), "!=": ("==",), "is": ("is not",), "is not": ("is",),
     "in": ("not in",), "not in": ("in",),
 }
-"""A comparison to its bound moved by one, and to its opposite."""
+"""Replacements of comparisons: with the other bound, and the opposite."""
 
 DIVISIONS = frozenset({"/", "//", "**"})
-"""Signs that are no mutants: of many numbers they give what the others give, or far too much."""
+"""Not used as replacements: for many numbers they give equal or huge results."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A whole text of the entry file, and what was changed in it."""
+    """The whole text of the entry file, and a description of the change."""
 
     text: str
     note: str
 
 
 def mutants(text: str, lines: Collection[int]) -> tuple[Mutant, ...]:
-    """Up to `MOST` mutants of these lines of a program, in the order of the text.
+    """Up to `MOST` mutants of some lines of a program, in text order.
 
-    The same text and lines give the same mutants; none where the text does not parse.
+    Deterministic; empty if the text does not parse.
     """
     try:
         program = Program(text)
@@ -76,15 +75,14 @@ def repaired_lines(before: str, after: str) -> frozenset[int]:
 
 
 def surrounding_lines(before: str, after: str) -> frozenset[int]:
-    """Lines of the functions of `after` in which something was changed or taken away; of the
-    whole program where that was outside all functions."""
+    """Lines of the functions of `after` in which something was changed or removed, or all lines
+    if that was outside of all functions."""
     places = {
         line + 1
         for kind, _, _, first, last in differences(before, after)
         if kind != "equal"
         for line in range(max(0, first - 1), max(last, first + 1))
     }
-    whole = frozenset(range(1, after.count("\n") + 2))
     try:
         tree = parse(after)
     except (SyntaxError, ValueError, RecursionError):
@@ -98,20 +96,21 @@ def surrounding_lines(before: str, after: str) -> frozenset[int]:
             and node.lineno <= place <= (node.end_lineno or node.lineno)
         ]
         if not inside:
-            return whole
+            return frozenset(range(1, after.count("\n") + 2))
         nearest = min(inside, key=len)
         found.update(nearest)
     return frozenset(found)
 
 
 def differences(before: str, after: str) -> Iterator[tuple[str, int, int, int, int]]:
+    """The `difflib` opcodes between the lines of two texts."""
     old, new = before.split("\n"), after.split("\n")
     yield from difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
 
 
 def _splices(program: Program) -> Iterator[Splice]:
-    """All mutations of a program; what is no code, as an annotation, has none."""
-    for node in ast.walk(program.tree):
+    """All mutations of a program, without annotations and the like."""
+    for node in program.nodes:
         if node in program.hidden:
             continue
         for mutation in MUTATIONS:
@@ -124,7 +123,7 @@ def _line(program: Program, splice: Splice) -> int:
     return program.data.count(b"\n", 0, splice.start) + 1
 
 
-# The operators. Their costs say nothing: all mutants are tried.
+# The operators. Their costs have no meaning.
 
 
 def _relational(program: Program, node: ast.Compare) -> Iterator[Splice]:
@@ -139,7 +138,7 @@ def _unary(program: Program, node: ast.UnaryOp) -> Iterator[Splice]:
 
 
 def _negated(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A condition turned round; comparisons and `not` have operators of their own."""
+    """Negates a condition; comparisons and `not` have their own operators."""
     if program.is_tested(node):
         yield from negation(program, node)
 
@@ -160,10 +159,10 @@ def _first(propose: Propose, most: int = 1) -> Propose:
 
 
 def _sign(propose: Propose) -> Propose:
-    """The first other sign of arithmetic that is no division."""
+    """The first other arithmetic operator that is not in `DIVISIONS`."""
     def proposed(program: Program, node: ast.BinOp | ast.AugAssign) -> Iterator[Splice]:
-        indicators = ARITHMETIC[BINARY[type(node.op)][0]]
-        place = next(place for place, sign in enumerate(indicators) if sign not in DIVISIONS)
+        signs = ARITHMETIC[BINARY[type(node.op)][0]]
+        place = next(place for place, sign in enumerate(signs) if sign not in DIVISIONS)
         return islice(propose(program, node), place, place + 1)
 
     return proposed
@@ -181,4 +180,4 @@ MUTATIONS: tuple[Operator, ...] = (
     Operator("returned value", (ast.Return,), _returned),
     Operator("statement dropped", (ast.stmt,), _dropped),
 )
-"""The operators of mutation testing, each a row as in the search's own table."""
+"""The mutation operators, in the format of the search's own table."""

@@ -1,8 +1,7 @@
-"""Inputs that anybody would try: the tests' own, recombined.
+"""Calls whose arguments are recombined from those of the tests.
 
-Longer, shorter, empty, uneven, swapped, repeated, turned round; near the numbers that the program
-itself compares with; and further calls of the tests' objects. No person has
-to read them.
+Arguments become longer, shorter, empty, swapped, repeated or reversed, or come near the numbers
+that the program compares with. Further calls read more of the objects of the tests.
 """
 
 from __future__ import annotations
@@ -13,18 +12,24 @@ from typing import Any
 
 from agent.core.trees import is_literal, literal_source, readable
 from agent.search.program import Function
-from agent.search.variants.inputs import LONGEST, as_argument, seeds_of, with_literals
+from agent.search.variants.inputs import (
+    LONGEST,
+    as_argument,
+    seeds_of,
+    with_literals,
+    with_values,
+)
 
 MOST = 120
 LARGEST_LENGTH = 24
-"""A sequence is made at most so long."""
+"""Length up to which a sequence is repeated."""
 MUTABLE = (list, dict, set)
 
 
 def recombined_calls(text: str, names: Iterable[str], tests: Sequence[str]) -> tuple[str, ...]:
-    """Up to `MOST` calls of the program's `names`, none of them a test's own, in turns by kind.
+    """Up to `MOST` calls of the program's `names` that no test makes, alternating between kinds.
 
-    The same program and tests give the same calls.
+    Deterministic.
     """
     seeds = seeds_of(frozenset(names), tests, counting=True)
     known = {ast.unparse(call) for call, _ in seeds}
@@ -37,7 +42,7 @@ def recombined_calls(text: str, names: Iterable[str], tests: Sequence[str]) -> t
             for place in range(len(literals))
         ]
         kinds += [
-            _changed(call, literals, place, _others(value, pools[place], constants))
+            with_values(call, literals, place, _others(value, pools[place], constants))
             for place, value in enumerate(values)
         ]
         kinds += [_swapped(call, literals, values), _steps(call)]
@@ -52,17 +57,8 @@ def recombined_calls(text: str, names: Iterable[str], tests: Sequence[str]) -> t
     return tuple(found)
 
 
-def _changed(
-    call: ast.expr, literals: Sequence[ast.expr], place: int, values: Iterator[Any]
-) -> Iterator[str]:
-    for value in values:
-        yield with_literals(call, literals, {place: as_argument(value)})
-
-
-def _swapped(
-    call: ast.expr, literals: Sequence[ast.expr], values: Sequence[Any]
-) -> Iterator[str]:
-    """Two arguments of one type exchanged."""
+def _swapped(call: ast.expr, literals: Sequence[ast.expr], values: Sequence[Any]) -> Iterator[str]:
+    """Calls with two arguments of the same type swapped."""
     for first, one in enumerate(values):
         for second in range(first + 1, len(values)):
             other = values[second]
@@ -73,7 +69,7 @@ def _swapped(
 
 
 def _steps(call: ast.expr) -> Iterator[str]:
-    """What is done with an object, without one of its steps, and with one of them done twice."""
+    """Sequences of calls on an object with one step dropped or repeated."""
     match call:
         case ast.Call(func=ast.Lambda(
             args=parameters, body=ast.Subscript(value=ast.Tuple(elts=steps), slice=last)
@@ -88,56 +84,36 @@ def _steps(call: ast.expr) -> Iterator[str]:
 
 
 def _others(value: Any, pool: Sequence[Any], constants: Sequence[int]) -> Iterator[Any]:
-    """Values of the same type, put together from those at the same place."""
-    match value:
-        case str():
-            for other in pool:
-                if isinstance(other, str) and other != value and value and other:
-                    yield f"{value} {other}"
-                    yield value + other
-            yield from (value[::-1], value[:-1], value.swapcase(), value + value)
-            for length in _lengths(constants):
-                if value:
+    """Values of the same type, combined from those at the same place."""
+    kind = type(value)
+    others = [one for one in pool if type(one) is kind and one != value]
+    if kind is str:
+        for other in others:
+            if value and other:
+                yield from (f"{value} {other}", value + other)
+        yield from (value[::-1], value[:-1], value.swapcase(), value + value)
+    elif kind in (list, tuple):
+        yield from (value + other for other in others)
+        yield from (value[::-1], value[:-1], value[1:], value + value, value[:1] * 3)
+    elif kind is bool:
+        yield not value
+    elif kind is int:
+        for constant in constants:
+            yield from (constant, constant + 1, constant - 1)
+    elif kind is float:
+        for constant in constants:
+            yield from (float(constant), constant + 0.5, constant - 0.5)
+    elif kind in (dict, set):
+        yield from (value | other for other in others)
+    if kind in (str, list, tuple) and value:
+        for constant in constants:
+            for length in (constant, constant + 1, constant - 1):
+                if 0 < length <= LARGEST_LENGTH:
                     yield (value * length)[:length]
-        case list() | tuple():
-            for made in _sequences([*value], [[*one] for one in pool if type(one) is type(value)]):
-                yield made if isinstance(value, list) else tuple(made)
-            for length in _lengths(constants):
-                if value:
-                    yield (value * length)[:length]
-        case bool():
-            yield not value
-        case int():
-            for constant in constants:
-                yield from (constant, constant + 1, constant - 1)
-        case float():
-            for constant in constants:
-                yield from (float(constant), constant + 0.5, constant - 0.5)
-        case dict():
-            for other in pool:
-                if isinstance(other, dict) and other != value:
-                    yield {**value, **other}
-        case set():
-            for other in pool:
-                if isinstance(other, set) and other != value:
-                    yield value | other
-
-
-def _sequences(value: list[Any], pool: Sequence[list[Any]]) -> Iterator[list[Any]]:
-    """Longer with others and by itself, turned round, shorter at either end, one element thrice."""
-    yield from (value + other for other in pool if other != value)
-    yield from (value[::-1], value[:-1], value[1:], value + value, value[:1] * 3)
-
-
-def _lengths(constants: Sequence[int]) -> Iterator[int]:
-    for constant in constants:
-        for length in (constant, constant + 1, constant - 1):
-            if 0 < length <= LARGEST_LENGTH:
-                yield length
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """The whole numbers that a program compares with."""
+    """The integers that a program compares with."""
     tree = readable(text)
     return tuple(dict.fromkeys(
         side.value
@@ -148,28 +124,24 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def observing_calls(text: str, names: Iterable[str], tests: Sequence[str]) -> tuple[str, ...]:
-    """Calls that look at more than the tests do: an argument after the call, in the tests' own
-    calls, and the other attributes and methods without arguments of an object they make."""
+    """Calls that observe more than the tests do: the arguments after the tests' own calls, and all
+    attributes and methods without arguments of their objects."""
     functions, members = _defined(text)
     found: dict[str, None] = {}
     for call, literals in seeds_of(frozenset(names), tests, counting=False):
         match call:
             case ast.Call(func=ast.Name(id=name)) if name in functions:
-                look = _with_arguments(call, name, literals)
-                if look:
-                    found[look] = None
+                if observing := _with_arguments(call, name, literals):
+                    found[observing] = None
             case ast.Call(func=ast.Name(id=name)) if name in members:
-                made = ast.unparse(call)
-                found.update(dict.fromkeys(f"{made}.{member}" for member in members[name]))
+                found.update((f"{ast.unparse(call)}.{one}", None) for one in members[name])
             case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id=name)) as made)):
-                found.update(dict.fromkeys(
-                    f"{ast.unparse(made)}.{member}" for member in members.get(name, ())
-                ))
+                found.update((f"{ast.unparse(made)}.{one}", None) for one in members.get(name, ()))
     return tuple(found)[:MOST]
 
 
 def _with_arguments(call: ast.Call, name: str, literals: Sequence[ast.expr]) -> str:
-    """A call together with its arguments as it leaves them, where it could change one."""
+    """A call that returns its result and its arguments; empty if no argument is mutable."""
     if call.keywords or not any(isinstance(ast.literal_eval(one), MUTABLE) for one in literals):
         return ""
     given = [f"given_{place}" for place in range(len(call.args))]
@@ -181,7 +153,7 @@ def _with_arguments(call: ast.Call, name: str, literals: Sequence[ast.expr]) -> 
 
 
 def _defined(text: str) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
-    """The functions of a program, and of each class what can be read of an object of it."""
+    """The functions of a program, and for each class the attributes and methods to read."""
     tree = readable(text)
     functions = frozenset(node.name for node in tree.body if isinstance(node, Function))
     members = {

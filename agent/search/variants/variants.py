@@ -1,9 +1,8 @@
-"""The siblings of a repair: what might as well have been written in its place.
+"""Patch variants: small variations of a repair that are about as plausible as the repair itself.
 
-Each is the repaired text with one more small edit around what the repair changed: every operator
-of the same kind, operands swapped, sibling functions and methods, neighbouring names, constants
-one off, another form of the expression. Only tests tell a repair from its siblings: those that
-pass them all and behave otherwise are its rivals, whether or not the search came upon them.
+Each is the repaired text with one more small edit around the change: other operators of the same
+kind, swapped operands, related functions and methods, other names, constants off by one. A variant
+that passes all tests and behaves differently is a competing patch.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from agent.search.program import Program, Splice, spliced
 from agent.search.variants.mutants import differences
 
 MOST = 400
-"""Siblings of one repair; the likeliest, where there are more."""
+"""Most variants of one repair; of more, the likeliest."""
 
 ANY = 9.0
 NEAR: dict[str, float] = {
@@ -29,29 +28,25 @@ NEAR: dict[str, float] = {
     "number": 3.3, "string": 4.0, "variable": ANY, "function": ANY, "method": ANY,
     "attribute": ANY, "arguments": 3.9, "call unwrapped": ANY,
     "index": ANY, "slice": ANY, "off by one": ANY,
-    "simpler expression": 4.0, 
-    "expected exception": ANY,
+    "simpler expression": 4.0, "expected exception": ANY,
 }
-"""Rows of the search's own table, and how far-fetched an edit of each is still a sibling: of
-numbers and texts those that are like it, of conditions those that ask the same of the same."""
+"""Operators of the search, and the highest cost at which their edits are variants."""
 
 ORDERS = frozenset({"<", "<=", ">", ">="})
 BITWISE = frozenset({"&", "|", "^", "<<", ">>"})
-"""Signs that nobody means who has written none of them."""
 BOUND = 1.4
-"""What it costs to move a comparison to its bound."""
+"""The cost of swapping `<` and `<=`, or `>` and `>=`."""
 
 
 def _extreme(program: Program, node: ast.Subscript) -> Iterator[Splice]:
-    """The least or the greatest in place of the first or the last."""
+    """Replaces the first or last element by the minimum or maximum."""
     if ast.unparse(node.slice) in ("0", "-1") and isinstance(node.ctx, ast.Load):
         for name in ("min", "max"):
             yield program.replace(node, f"{name}({program.code(node.value)})", 3.0)
 
 
 def _divisor(program: Program, node: ast.BinOp) -> Iterator[Splice]:
-    """The double or the half of a divisor: where a few numbers are separated from others by what is
-    left of them, another often tells them as well."""
+    """Doubles or halves the divisor of a remainder, which few tests can tell apart."""
     match node:
         case ast.BinOp(op=ast.Mod(), right=ast.Constant(value=int(number))) if number > 1:
             for other in (number * 2, number // 2):
@@ -59,7 +54,7 @@ def _divisor(program: Program, node: ast.BinOp) -> Iterator[Splice]:
 
 
 def _range(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """Other bounds of a range."""
+    """Changes the bounds of a `range`."""
     if not (isinstance(node.func, ast.Name) and node.func.id == "range"):
         return
     others: list[list[str]] = []
@@ -83,15 +78,17 @@ _ROWS: tuple[tuple[Operator, float], ...] = (
 
 @dataclass(frozen=True)
 class PatchVariants:
-    """Whole texts of the entry file, the likeliest first, and how many more there would be."""
+    """Whole texts of the entry file, the likeliest first, and how many more there were."""
 
     texts: tuple[str, ...] = ()
     cut: int = 0
 
 
-def siblings(before: str, after: str) -> PatchVariants:
-    """The siblings of the repair that makes `after` of `before`: edits around it, and others of
-    the same place as it came. The same ones for the same texts, none of what does not parse."""
+def patch_variants(before: str, after: str) -> PatchVariants:
+    """Variants of the repair from `before` to `after`: edits of either text around the change.
+
+    Deterministic; a text that does not parse has no variants.
+    """
     found: dict[str, float] = {}
     for text, other in ((after, before), (before, after)):
         try:
@@ -107,7 +104,7 @@ def siblings(before: str, after: str) -> PatchVariants:
 
 
 def _splices(program: Program, other: str) -> Iterator[Splice]:
-    """Edits of a program around what `other` does not have."""
+    """Edits of a program around the places that differ from `other`."""
     region = _region(program, other)
     for node in region.around:
         if node in program.hidden:
@@ -118,18 +115,18 @@ def _splices(program: Program, other: str) -> Iterator[Splice]:
             if isinstance(node, row.kinds) and (is_value or row.kinds != (ast.expr,)):
                 yield from (
                     one for one in row.propose(program, node)
-                    if one.cost <= most and not _is_outlandish(program, node, one)
+                    if one.cost <= most and not _is_implausible(program, node, one)
                 )
     comparison = next(row for row in EDITS if row.name == "comparison")
     for node in region.deciding:
         yield from (one for one in comparison.propose(program, node) if one.cost <= BOUND)
-    for answer in region.answered:
-        for value in (*program.variables(answer), *NEUTRAL, "1"):
-            yield program.replace(answer, value, 3.5)
+    for returned in region.returned:
+        for value in (*program.variables(returned), *NEUTRAL, "1"):
+            yield program.replace(returned, value, 3.5)
 
 
-def _is_outlandish(program: Program, node: ast.AST, splice: Splice) -> bool:
-    """Whether an edit makes an order of an equality, or arithmetic of bits of any other."""
+def _is_implausible(program: Program, node: ast.AST, splice: Splice) -> bool:
+    """Whether an edit swaps ordering and equality, or introduces a bitwise operator."""
     old = program.data[splice.start : splice.end].decode("utf-8", "surrogatepass")
     if isinstance(node, ast.Compare):
         return (splice.text in ORDERS) != (old in ORDERS)
@@ -140,21 +137,21 @@ def _is_outlandish(program: Program, node: ast.AST, splice: Splice) -> bool:
 
 @dataclass(frozen=True)
 class _Region:
-    """What stands around the places of a repair."""
+    """The nodes around the places of a repair."""
 
     around: tuple[ast.AST, ...]
-    """The smallest nodes that hold what was changed, all within them, and the expressions that hold
-    them with the names of what they call."""
+    """The smallest nodes around each change, the nodes in them, and the expressions around them
+    with the functions that these call."""
     deciding: tuple[ast.Compare, ...]
-    """Comparisons that decide whether these are reached, right behind an `if`."""
-    answered: tuple[ast.Constant | ast.Name, ...]
-    """What is returned right behind an `if` whose condition was changed."""
+    """Comparisons in the condition of an `if` directly around the change."""
+    returned: tuple[ast.Constant | ast.Name, ...]
+    """Values that are returned directly under an `if` whose condition was changed."""
 
 
 def _region(program: Program, other: str) -> _Region:
     around: dict[ast.AST, None] = {}
     deciding: dict[ast.Compare, None] = {}
-    answered: list[ast.expr] = []
+    returned: list[ast.expr] = []
     for start, end in _changed(other, program.text):
         holding = [
             node for node in program.nodes
@@ -178,7 +175,7 @@ def _region(program: Program, other: str) -> _Region:
             at = program.parents[at]
         around[at] = None
         if isinstance(at, ast.If) and isinstance(at.body[0], ast.Return) and at.body[0].value:
-            answered.append(at.body[0].value)
+            returned.append(at.body[0].value)
         for statement in (at, *touched):
             above = program.parents.get(statement)
             if isinstance(statement, ast.stmt) and isinstance(above, ast.If):
@@ -187,12 +184,12 @@ def _region(program: Program, other: str) -> _Region:
                 ))
     return _Region(
         tuple(around), tuple(one for one in deciding if one not in around),
-        tuple(one for one in answered if isinstance(one, ast.Constant | ast.Name)),
+        tuple(one for one in returned if isinstance(one, ast.Constant | ast.Name)),
     )
 
 
 def _changed(before: str, after: str) -> Iterator[tuple[int, int]]:
-    """The bytes of `after` that `before` does not have: from and to, a place for each change."""
+    """The start and end offset of each change in `after`."""
     old, new = before.split("\n"), after.split("\n")
     starts = [0]
     for line in new:

@@ -44,7 +44,7 @@ _OUTSIDE: tuple[tuple[str, str], ...] = (
     (_HEAD + r"FileNotFoundError: \[Errno 2\] No such file or directory(?!:)",
      DENIAL_MEANINGS["processes"]),
     # Anchored at the exception: a missing program does not excuse a wrong result.
-    (_HEAD + r"(?:FileNotFound|Permission)Error: .*; (the jail has no program but Python)$", "{0}"),
+    (_HEAD + r"(?:FileNotFound|Permission)Error: .*; (the jail can run only Python)$", "{0}"),
     (_HEAD + r"PermissionError: \[Errno 13\] Permission denied: '/.*; the jail ",
      DENIAL_MEANINGS["files"]),
     (_HEAD + r"OSError: \[Errno 30\] Read-only file system", DENIAL_MEANINGS["files"]),

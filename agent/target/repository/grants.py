@@ -24,7 +24,7 @@ MAX_TIMEOUT_S = 3_600.0
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NO_SOCKET = re.compile(r"PermissionError: \[Errno 13\] Permission denied(?!: ').*no network", re.S)
 _NO_FILE = re.compile(
-    r"Error: \[Errno \d+\] [\w ]+: '(/(?!jail/)[^']+)/[^'/]+'.*no file but", re.S
+    r"Error: \[Errno \d+\] [\w ]+: '(/(?!jail/)[^']+)/[^'/]+'.*opens only ", re.S
 )
 _NOT_FOUND = re.compile(r"KeyError: '([A-Za-z_][A-Za-z0-9_]*)'")
 

@@ -148,7 +148,7 @@ async def start_program(
         begun = await process.receive(START_S)
         if begun != {"begun": True}:
             how = begun.stderr.strip()[-300:] if isinstance(begun, Outcome) else "wrong message"
-            raise SandboxError(f"the solution's process did not start: {how}")
+            raise SandboxError(f"the program's process did not start: {how}")
         yield ProgramProcess(process, numbers, wall_s)
 
 
@@ -182,9 +182,9 @@ async def _row(call: ExampleCall, program: ProgramProcess, wall_s: float) -> Row
         if not isinstance(reply, Outcome):
             return _judged(call, reply)
     except NotPlain as error:
-        return row | {"message": f"the solution's process sent an invalid answer: {error}"}
+        return row | {"message": f"the program's process sent an invalid answer: {error}"}
     if reply.ended == "timeout":
-        return row | {"status": "timeout", "message": f"no end within {wall_s:g} s"}
+        return row | {"status": "timeout", "message": f"did not end within {wall_s:g} s"}
     return row | {"message": ended(reply)}
 
 
@@ -242,11 +242,11 @@ def _compared(call: ExampleCall, wire: Json) -> Row:
 def ended(outcome: Outcome) -> str:
     """The message of a verdict on how a solution's process ended."""
     if outcome.ended == "garbled":
-        return f"the solution's process sent an invalid message: {outcome.limit}"
+        return f"the program's process sent an invalid message: {outcome.limit}"
     how = outcome.limit or (outcome.signal and f"signal {outcome.signal}") or (
         f"exit code {outcome.exit_code}" if outcome.exit_code is not None else outcome.ended
     )
-    return f"the solution ended its process ({how})"
+    return f"the program ended its process ({how})"
 
 
 def lacks_permission(row: Row) -> bool:

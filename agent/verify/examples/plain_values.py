@@ -127,7 +127,7 @@ def decode(wire: Wire) -> Object:
     try:
         return _decoded(wire)
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        raise NotPlain(f"no plain value: {type(error).__name__}: {error}") from error
+        raise NotPlain(f"not a plain value: {type(error).__name__}: {error}") from error
 
 
 def _decoded(wire: Wire) -> Object:
@@ -159,7 +159,7 @@ def _decoded(wire: Wire) -> Object:
             value = kind(0, 0, int(text)) if name == "timedelta" else read(text)
             if encode(value) == wire:
                 return value
-    raise NotPlain("no plain value")
+    raise NotPlain("not a plain value")
 
 
 def parts(wire: Wire, most: int = MAX_PARTS) -> int:
@@ -206,7 +206,7 @@ def shown(wire: Wire) -> str:
             if len(text) > SHOWN:
                 return text[: SHOWN - 1] + "…"
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        raise NotPlain(f"no plain value: {type(error).__name__}: {error}") from error
+        raise NotPlain(f"not a plain value: {type(error).__name__}: {error}") from error
     return text
 
 

@@ -156,7 +156,7 @@ def _cut_off(outcome: Outcome, begun: str, subject: Subject, run: PlainRun) -> N
         if outcome.ended == "timeout":
             subject.late.append(begun)
             run.rows[begun] = {
-                "status": "timeout", "message": f"no end within {subject.test_s:g} s",
+                "status": "timeout", "message": f"did not end within {subject.test_s:g} s",
             }
         else:
             run.rows[begun] = {"status": "error", "message": ended(outcome)}

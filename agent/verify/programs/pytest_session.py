@@ -61,9 +61,9 @@ def start_suite(jail: Any) -> None:
 
 
 def run_suite(jail: Any, arguments: Sequence[str], *plugins: Any) -> int:
-    return int(pytest.main(
-        [*arguments, *without(jail.files), "-q", f"--rootdir={jail.folder}"], plugins=[*plugins],
-    ))
+    given = [*arguments, os.environ.get("PYTEST_ADDOPTS", "")]
+    options = [*without(jail.files, given), "-q", f"--rootdir={jail.folder}"]
+    return int(pytest.main([*arguments, *options], plugins=[*plugins]))
 
 
 class PytestSession:

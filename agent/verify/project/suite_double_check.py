@@ -21,17 +21,17 @@ from sandbox.types import Json
 
 MAX_ADDITIONAL, MAX_ADDITIONAL_S = 300, 5.0
 """Maximum number and total seconds of additional tests that run again."""
-DOUBLE_CHECKED = "tests and program share a process; with other expectations the tests fail"
-NOT_DOUBLE_CHECKED = "tests and program share a process; some checks have no other expectation"
+DOUBLE_CHECKED = "tests and program share a process; the tests fail if they expect other values"
+NOT_DOUBLE_CHECKED = "tests and program share a process; some checks have no value to change"
 NOT_RUN_AGAIN = "tests and program share a process; this one of many tests was not run again"
 UNREACHED = "tests and program share a process; none of its checks was reached"
 PASSED_BY = "it ends without running one of its checks"
 LOST = "it passes although one of its checks fails"
-NOT_REPEATABLE = "it does not pass again when each check is asked twice"
+NOT_REPEATABLE = "it does not pass if each check is evaluated twice"
 _REPORT_MESSAGES = {
-    **dict.fromkeys(("held", "lies"), "it passes whatever is expected at {}"),
+    **dict.fromkeys(("held", "lies"), "it passes with any expected value at {}"),
     "changed": "the value that it expects at {} was changed",
-    "empty": "the loop at {} has elements, and never runs",
+    "empty": "the loop at {} has elements, but never runs",
     "lost": "one of its checks fails at {}, and the failure is swallowed",
 }
 """Messages of the reports of a check, but for `failed`: it fails with another expectation."""

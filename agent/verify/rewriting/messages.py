@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-NO_PROGRAMS = "the jail has no program but Python"
+NO_PROGRAMS = "the jail can run only Python"
 """Added to the failure of a test that tried to start another program."""
 
 

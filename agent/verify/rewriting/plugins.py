@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _OURS = ("-p", "no:selfheal")
 """Our own plugin, which is useless in a jail."""
-_SLOW = "langsmith"
-"""A dependency of ours, whose plugin takes longer to load than pytest itself."""
+_SLOW: dict[str, tuple[str, ...]] = {
+    "langsmith_plugin": ("langsmith",), "hypothesispytest": ("hypothesis", "schemathesis"),
+    "anyio": ("anyio",), "asyncio": ("asyncio",),
+}
+"""Installed plugins that take 0.1 to 1.5 s to load, and the words of projects that use them."""
 
 
-def without(files: Mapping[str, str]) -> tuple[str, ...]:
-    """Options that disable plugins that a project of these files does not need."""
-    named = any(_SLOW in text for text in files.values())
-    return _OURS if named else (*_OURS, "-p", f"no:{_SLOW}_plugin")
+def without(files: Mapping[str, str], arguments: Sequence[str] = ()) -> tuple[str, ...]:
+    """Options that disable plugins that a project of these files and pytest arguments does not
+    need."""
+    texts = (*files.values(), *arguments)
+    idle = [
+        plugin for plugin, words in _SLOW.items()
+        if not any(word in text for text in texts for word in words)
+    ]
+    return (*_OURS, *(part for plugin in idle for part in ("-p", f"no:{plugin}")))

@@ -152,7 +152,7 @@ class LocalModel:
         full = finish == "length" and limit < request.max_tokens
         return Ended(
             finish, Usage(input=len(question), output=listener.tokens),
-            f"the window of {self.window} tokens was full" if full else "",
+            f"the context window of {self.window} tokens was full" if full else "",
             time.monotonic() - started, cancelled.is_set(),
         )
 

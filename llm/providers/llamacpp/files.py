@@ -120,7 +120,7 @@ def _explained(error: Exception, repo: str, file: str, absent: type[Exception]) 
                           "set HF_HOME to another disk; the download will resume")
     return ProviderDown(
         f"{name} cannot be downloaded ({type(error).__name__}): check the network, or set "
-        "GGUF_MODEL to a file; a new try resumes the download"
+        "GGUF_MODEL to a file; trying again resumes the download"
     )
 
 

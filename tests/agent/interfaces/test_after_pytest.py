@@ -96,6 +96,7 @@ def heal(root: Path) -> Callable[..., Result]:
     return lambda *arguments: CliRunner().invoke(app, ["pytest", *arguments])
 
 
+@pytest.mark.nightly
 def test_heal_pytest_runs_it_as_it_is_and_heals_what_failed_there(
     root: Path, heal: Callable[..., Result], capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -60,6 +60,7 @@ def passes(place: Path) -> bool:
               "if output:\n    assert f'''{output\n}''' == ('a\\n'\n '  b\\n')").task,
     make_task(CODE, entry="the-shapes.v2.py", tests=[TestText(TESTS)]).task,
 ], ids=["lines", "a file", "what is printed", "texts of several lines", "no name of a module"])
+@pytest.mark.nightly
 async def test_the_patch_applies_and_turns_the_saved_tests_from_red_to_green(
     tmp_path: Path, task: Task
 ) -> None:

@@ -44,6 +44,7 @@ from agent.interfaces.terminal import commands
 from agent.interfaces.terminal.cli import app
 from agent.interfaces.terminal.display import Terminal
 from agent.report.result import fold
+from agent.report.schema import document_schema
 from agent.target.errors import NotFixable
 from demo.views.programs import changes
 from llm import NoProvider
@@ -53,14 +54,7 @@ from tests.agent.interfaces.conftest import BROKEN, REPAIRED, a_line_has, judged
 SOLUTION = Solution(files=(File(path="sum.py", text=REPAIRED),), entry="sum.py")
 TEST = ("--tests", "assert add(2, 3) == 5")
 
-KEYS = {
-    "run_id", "parent", "outcome", "confidence", "unsure",
-    "proof", "integrity", "integrity_reason", "diff", "files",
-    "tests", "strategy", "provider", "iterations",
-    "candidates", "cut_after", "stopped", "rulings", "rivals", "calls", "tokens", "cost_usd",
-    "seconds", "measures", "metrics", "degraded", "reason",
-    "error", "not_a_fix", "best", "sandbox", "level", "refused", "evidence", "suspects", "project",
-}
+KEYS = {*document_schema()["properties"]}
 
 
 @pytest.fixture

@@ -209,6 +209,7 @@ def test_the_same_failure_is_the_smallest_for_all() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 async def test_a_project_whose_failure_is_gone_is_flaky_and_not_healthy(
     folder: Path, tmp_path: Path
 ) -> None:

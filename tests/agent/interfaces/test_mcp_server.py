@@ -128,6 +128,7 @@ def raw_server(
         yield process, answers
 
 
+@pytest.mark.nightly
 def test_standard_output_holds_messages_and_nothing_else(folder: Path, tmp_path: Path) -> None:
     asked = {"id": 2, "method": "tools/call", "params": {"name": "copy_diff", "arguments": {}}}
     with raw_server(folder, tmp_path, asked) as (process, said):
@@ -139,6 +140,7 @@ def test_standard_output_holds_messages_and_nothing_else(folder: Path, tmp_path:
     assert "by print" in errors and "by descriptor" in errors
 
 
+@pytest.mark.nightly
 def test_ctrl_c_ends_the_server_while_its_input_is_open(folder: Path, tmp_path: Path) -> None:
     with raw_server(folder, tmp_path) as (process, _):
         process.send_signal(signal.SIGINT)

@@ -123,6 +123,7 @@ def test_check_repairs_nothing_and_says_which_test_fails(folder: Path) -> None:
     assert path.read_text() == WRONG
 
 
+@pytest.mark.nightly
 def test_a_crash_that_stops_needs_a_test_to_be_healed(folder: Path) -> None:
     path = write(folder, CRASHING)
 
@@ -141,6 +142,7 @@ def test_a_crash_that_stops_needs_a_test_to_be_healed(folder: Path) -> None:
 @pytest.mark.parametrize(("answer", "code"), [
     ("y", 0), pytest.param("n", 1, marks=pytest.mark.nightly),
 ])
+@pytest.mark.nightly
 def test_a_person_at_the_terminal_is_asked_where_repairs_are_reviewed(
     folder: Path, answer: str, code: int
 ) -> None:
@@ -274,6 +276,7 @@ def going(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.nightly
 def test_ctrl_c_ends_a_run_and_leaves_the_file(folder: Path) -> None:
     process = going(folder, "--json", "--apply")
 
@@ -290,6 +293,7 @@ def test_ctrl_c_ends_a_run_and_leaves_the_file(folder: Path) -> None:
     assert (folder / "program.py").read_text() == ENDLESS
 
 
+@pytest.mark.nightly
 def test_a_killed_run_is_taken_up_again_once(folder: Path) -> None:
     process = going(folder)
 

@@ -128,6 +128,7 @@ def test_what_is_not_healed_is_told_and_nothing_is_written(
     assert (tmp_path / "heal.md").exists()
 
 
+@pytest.mark.nightly
 def test_a_module_that_does_not_compile_is_healed(
     tmp_path: Path, heal: Callable[..., Result]
 ) -> None:

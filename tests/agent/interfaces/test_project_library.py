@@ -12,11 +12,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from agent import ProjectResult, SelfHealingAgent, aheal_project, heal_project
 from agent.interfaces.mcp_server import FolderTools
 from agent.interfaces.terminal.cli import app
+from agent.report.schema import document_schema
 from agent.target.errors import BadInput
 from tests.agent.interfaces.conftest import ReplayedSession, a_line_has, started
 from tests.agent.runs import printed
@@ -48,6 +50,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_guides_example_prints_what_it_says(project: Path) -> None:
     ((code, expected),) = re.findall(
         r"```python\n(from(?:(?!```).)*?)```\n\n```text\n(.*?)```", PYTHON, re.DOTALL
@@ -56,6 +59,7 @@ def test_the_guides_example_prints_what_it_says(project: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 async def test_a_healed_project_is_told_whole_and_what_is_open_again_from_memory(
     project: Path
 ) -> None:
@@ -66,7 +70,9 @@ async def test_a_healed_project_is_told_whole_and_what_is_open_again_from_memory
     assert (result.outcome, result.root, result.failed_before) == ("healed", str(project), (FAILS,))
     assert dict(result.files)["tally.py"].endswith("return sum(values)\n")
     assert result.diff in result.markdown and "git apply heal.patch" in result.markdown
-    assert json.loads(json.dumps(result.document))["project"]["failed_before"] == [FAILS]
+    found = json.loads(json.dumps(result.document))
+    Draft202012Validator(document_schema()).validate(found)
+    assert found["project"]["failed_before"] == [FAILS]
     assert a_line_has(result.notes[1], 2, 1)
     assert {one: one.read_bytes() for one in project.iterdir()} == before
     again = heal_project(project)
@@ -150,6 +156,7 @@ def test_a_test_command_judges_a_project_that_is_only_checked(project: Path) -> 
 READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && cd "$0" && exec "$@"'
 
 
+@pytest.mark.nightly
 def test_on_a_disk_that_cannot_be_written_the_patch_is_shown_and_nothing_is_lost(
     project: Path,
 ) -> None:

@@ -31,6 +31,7 @@ def program(folder: Path) -> Path:
     return write(folder, LANES, "lanes.py")
 
 
+@pytest.mark.nightly
 def test_what_fails_for_another_reason_blocks_no_repair(folder: Path, program: Path) -> None:
     done = heal(folder, "run", program.name, "--tests-file", "test_lanes.py")
 
@@ -40,6 +41,7 @@ def test_what_fails_for_another_reason_blocks_no_repair(folder: Path, program: P
     assert "+    return width // lane\n" in done.stdout
 
 
+@pytest.mark.nightly
 def test_tests_that_only_pytest_can_find_drive_a_repair(folder: Path) -> None:
     program = write(folder, LANES, "lanes.py")
     write(folder, (

@@ -42,6 +42,7 @@ async def searched(seen: list[Searched], wall_s: float) -> SearchResult:
     )
 
 
+@pytest.mark.nightly
 async def test_progress_reports_agree_with_the_result() -> None:
     seen: list[Searched] = []
     found = await searched(seen, 160.0)
@@ -81,6 +82,7 @@ def test_rest():
 """
 
 
+@pytest.mark.nightly
 async def test_a_partial_repair_is_returned_with_the_values_at_the_failure() -> None:
     money, tests = "src/till/money.py", "tests/test_money.py"
     seen: list[Searched] = []
@@ -136,6 +138,7 @@ def test_places():
 """
 
 
+@pytest.mark.nightly
 async def test_a_test_that_fails_only_after_another_is_screened_after_it() -> None:
     money, tests = "src/till/money.py", "tests/test_money.py"
     sandbox, files = open_sandbox(), task(**{money: KEPT, tests: BESIDE})

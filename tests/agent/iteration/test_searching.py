@@ -96,6 +96,7 @@ def test_spans(given, wanted):
 """
 
 
+@pytest.mark.nightly
 async def test_two_mistakes_are_repaired_one_after_the_other_by_the_cases_of_one_test() -> None:
     broken = TOUCHING.format(key=1, less="<")
     report = Report(solution=program(broken).id, verdicts=tuple(

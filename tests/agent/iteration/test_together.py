@@ -87,6 +87,7 @@ def test_usual():
     (CART, CART_TESTS, "    def __init__(self):\n        self.items = []\n"),
     (MODE, MODE_TESTS, "    finally:\n        _digits = before\n"),
 ])
+@pytest.mark.nightly
 async def test_what_is_kept_from_one_test_to_the_next_is_a_bug(
     tmp_path: Path, code: str, tests: str, healing: str
 ) -> None:
@@ -106,6 +107,7 @@ async def test_what_is_kept_from_one_test_to_the_next_is_a_bug(
     "def test_a(words):\n    words.append('c')\n    assert last(words) == 'c'\n\n"
     "def test_b(words):\n    assert last(words) == 'a'\n",
 ])
+@pytest.mark.nightly
 async def test_what_a_test_leaves_in_its_own_file_changes_no_program(
     tmp_path: Path, tests: str
 ) -> None:
@@ -115,6 +117,7 @@ async def test_what_a_test_leaves_in_its_own_file_changes_no_program(
     assert (end.outcome, end.candidates, "`test_a`" in end.reason) == ("not_fixable", 0, True)
 
 
+@pytest.mark.nightly
 async def test_a_program_that_changes_state_shared_by_tests_is_healed(tmp_path: Path) -> None:
     code = "def last(words):\n    words.sort()\n    return words[-1]\n"
     tests = (

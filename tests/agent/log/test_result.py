@@ -233,7 +233,7 @@ def test_the_document_lists_each_verdict() -> None:
     shown = json.loads(json.dumps(document(Result(report=report))))
     assert shown["tests"] == [{
         "id": "a", "origin": "user", "status": "failed", "integrity": None, "reason": "",
-        "doubt": "", "vacuous": False, "excluded": "",
+        "doubt": "", "vacuous": False, "excluded": "", "aside": "",
         "expected": "3", "got": "'\ud800'", "message": "m",
     }]
 
@@ -274,6 +274,7 @@ def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
 
 @settings(max_examples=20)
 @given(st.data())
+@pytest.mark.nightly
 def test_a_fold_that_goes_on_gives_at_each_event_what_a_fold_of_all_gives(
     data: st.DataObject
 ) -> None:

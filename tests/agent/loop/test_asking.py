@@ -44,6 +44,8 @@ async def asked(session: Session, *answers: str, tests: str = TESTS) -> Result:
     return result
 
 
+@pytest.mark.proven
+@pytest.mark.nightly
 async def test_unattended_the_likeliest_is_taken_and_the_others_are_told_and_can_be_settled(
     session: Session,
 ) -> None:
@@ -90,6 +92,7 @@ async def test_a_value_that_no_behaviour_gives_leaves_no_repair(session: Session
     assert [verdict.name for verdict in judged[-1].failing] == ["price(11) == 44"]
 
 
+@pytest.mark.proven
 async def test_with_the_question_answered_a_repair_is_proven_further(session: Session) -> None:
     result = await asked(session, "A", tests=FOUR_TESTS)
     assert result.proof in ("E3", "E4") and result.evidence is not None
@@ -144,6 +147,7 @@ async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session
     assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")
 
 
+@pytest.mark.nightly
 def test_the_library_asks_a_function(tmp_path: Path) -> None:
     seen: list[CompetingPatches] = []
 

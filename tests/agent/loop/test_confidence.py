@@ -13,7 +13,7 @@ from agent.report.result import fold
 from agent.target.task import from_page
 from tests.agent.claude import claude
 from tests.agent.model_runs import fenced, healed
-from tests.agent.runs import finished, settings
+from tests.agent.runs import PROVING_S, finished, settings
 
 EASY = "def double(x):\n    return x - x\n"
 TEST = "assert double(3) == 6"
@@ -39,7 +39,7 @@ async def test_a_patch_below_the_required_confidence_is_proposed_and_not_healed(
 
 
 async def test_mutants_that_the_tests_notice_count_at_e1_too(tmp_path: Path) -> None:
-    async with open_session(settings(tmp_path)) as session:
+    async with open_session(settings(tmp_path, proof_s=PROVING_S)) as session:
         log = await finished(session, from_page(EASY, TEST, "").task)
     [proved] = [one.event for one in log if isinstance(one.event, Proved)]
     assert proved.level == "E1" and proved.features["killed"] > 0

@@ -55,6 +55,7 @@ async def test_a_run_that_goes_on_is_ended_and_deleted(tmp_path: Path) -> None:
         assert (on_disk(tmp_path, SECRET), session.history().runs()) == ([], ())
 
 
+@pytest.mark.nightly
 async def test_nobody_begins_a_run_under_the_id_of_a_deleted_one(tmp_path: Path) -> None:
     task, open_task = from_page(CODE, TESTS).task, from_page(PRICE, PRICED).task
     async with open_session(settings(tmp_path)) as session:

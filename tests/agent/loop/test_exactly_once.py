@@ -247,6 +247,7 @@ async def test_a_step_writes_little_state(tmp_path: Path) -> None:
     assert max(sizes) < LARGEST_STATE
 
 
+@pytest.mark.nightly
 async def test_a_reader_meets_everything_once_wherever_a_run_is_killed(
     tmp_path: Path, whole: bool
 ) -> None:

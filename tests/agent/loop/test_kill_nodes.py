@@ -68,6 +68,7 @@ for line in sys.stdin:  # a process of its own for each; what all import is load
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 async def test_a_run_with_models_survives_signal_9_in_each_step(
     tmp_path: Path, whole: bool
 ) -> None:

@@ -46,6 +46,7 @@ TESTS = (
 )
 
 
+@pytest.mark.nightly
 async def test_words_become_a_package_that_is_judged_and_repaired_file_by_file(
     tmp_path: Path,
 ) -> None:

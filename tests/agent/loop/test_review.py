@@ -292,6 +292,7 @@ def test_the_library_asks_whoever_it_is_given(tmp_path: Path) -> None:
     assert "return a + b" in shown[0].code
 
 
+@pytest.mark.nightly
 def test_whoever_gives_the_same_failing_program_for_ever_comes_to_an_end(tmp_path: Path) -> None:
     asked_: list[str] = []
 

@@ -77,6 +77,7 @@ async def test_a_wrong_function_is_healed_with_a_minimal_diff(
     assert content and b"the sides of a rectangle" not in content
 
 
+@pytest.mark.nightly
 async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +96,7 @@ async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
         for w, h in ((2, 5), (1, 1), (3, 7))
     ) + "def test_wide():\n    for w, h, wanted in WIDE: assert area(w, h) == wanted\n"
     # No time for a proof, which screens siblings of the repair against all tests.
-    async with open_session(settings(tmp_path, proof_s=0.0), lambda: sandbox) as session:
+    async with open_session(settings(tmp_path), lambda: sandbox) as session:
         end = last(await finished(session, from_page(ONE_BUG, tests, "").task))
 
     assert (end.outcome, end.strategy) == ("healed", "search")
@@ -144,6 +145,7 @@ async def test_an_unresolved_run_says_what_it_found(session: Session) -> None:
     assert told.best.passed > judged.score[0]
 
 
+@pytest.mark.proven
 async def test_four_tests_hold_one_out_and_prove_more(session: Session) -> None:
     tests = TESTS + "\nassert area(4, 4) == 16\nassert area(5, 2) == 10"
     log = await finished(session, from_page(ONE_BUG, tests, "").task)
@@ -168,6 +170,7 @@ async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Se
     assert not session._driven
 
 
+@pytest.mark.nightly
 async def test_many_runs_go_on_at_once(session: Session) -> None:
     runs = [await session.start(from_page(ONE_BUG, TESTS, "").task) for _ in range(4)]
     logs = await asyncio.gather(*(followed(session, run) for run in runs))
@@ -212,6 +215,7 @@ async def test_a_run_cancelled_from_another_session_is_over_for_good(
     assert session.log(run)[-1].final
 
 
+@pytest.mark.nightly
 async def test_a_second_bug_that_a_held_out_test_shows_is_searched_for_beside_the_first_repair(
     tmp_path: Path,
 ) -> None:

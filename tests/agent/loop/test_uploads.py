@@ -139,6 +139,7 @@ def graph(step: Any) -> Any:  # LangGraph's own types have no short names
     return building.compile()
 
 
+@pytest.mark.nightly
 async def test_on_it_uploads_the_steps_and_nothing_of_the_program(
     server: Server, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ CODE = f"def area({CANARY}, height):\n    return {CANARY} + height\n"
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 3) == 9"
 
 
+@pytest.mark.nightly
 async def test_a_visitors_fixes_and_lessons_are_their_own(tmp_path: Path) -> None:
     other = CODE.replace(CANARY, "width")
     async with open_session(settings(tmp_path, proof_s=0.0)) as session:
@@ -74,6 +75,7 @@ def test_who_came_longest_ago_is_forgotten_first_and_nobody_for_who_only_looks(
     assert files(tmp_path) == kept[2]
 
 
+@pytest.mark.nightly
 def test_one_address_has_nobody_elses_memory_forgotten(
     tmp_path: Path, memories: Memories, monkeypatch: pytest.MonkeyPatch
 ) -> None:

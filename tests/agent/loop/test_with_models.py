@@ -111,6 +111,7 @@ def test_rare():
     (FOUR_TESTS, "shout('held out') == 'HELD! OUT!'", ("held out", "HELD")),
     (TEST_FILE, "test_rare", ("RARE", "rare", "HELD", "held out")),
 ], ids=["of a text", "of a file, with its tables"])
+@pytest.mark.nightly
 async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(
     tmp_path: Path, tests: str, name: str, secrets: tuple[str, ...]
 ) -> None:
@@ -244,6 +245,7 @@ async def test_the_drafts_of_a_small_model_are_compared(
         assert any(isinstance(one, Notice) and one.level == "warning" for one in told)
 
 
+@pytest.mark.nightly
 async def test_two_runs_of_one_session_have_ledgers_of_their_own(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED)) as model:
         # A run makes four calls; of one ledger, the second run could make none.

@@ -50,7 +50,7 @@ def test_failures_of_different_programs_are_alike() -> None:
 @pytest.mark.parametrize(("message", "status"), [
     ("IndexError: list index out of range at line 2 (p.py)", "error"),
     ("KeyError: 'a' at line 1 (p.py)", "error"), ("f(1) gave 3, expected 2", "failed"),
-    ("no end within 5 s", "timeout"),
+    ("did not end within 5 s", "timeout"),
 ])
 def test_another_exception_place_or_outcome_is_not_alike(message: str, status: str) -> None:
     code = program("def f(items):\n    return items['a']\n")

@@ -72,6 +72,7 @@ async def test_a_program_with_a_copy_of_the_mended_line_gets_the_edit_and_keeps_
     "'from operator import mul as area\n'", "'def area(w, h):\n    return 10\n'",
     "replace(before, 'width + height', '10')",
 ], ids=["another program", "an answer", "the answer written into it"])
+@pytest.mark.nightly
 async def test_a_poisoned_fix_does_not_replace_the_program_though_its_tests_would_pass(
     session: Session, change: Change, after: str
 ) -> None:
@@ -84,6 +85,7 @@ async def test_a_poisoned_fix_does_not_replace_the_program_though_its_tests_woul
     assert {one.failures for one in session.memory().fixes()} == {0}  # it is no failed replay
 
 
+@pytest.mark.nightly
 async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
     remembering: Session, change: Change
 ) -> None:
@@ -101,6 +103,7 @@ async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
     assert (last(spoilt).strategy, "1" in notice.text) == ("search", True)
 
 
+@pytest.mark.nightly
 async def test_where_more_is_required_than_a_replay_shows_the_search_goes_on(
     session: Session,
 ) -> None:
@@ -118,6 +121,7 @@ async def test_a_crash_without_a_test_takes_nothing_from_memory(session: Session
     assert [event.hit for event in of_kind(log, "recalled")] == [False]
 
 
+@pytest.mark.nightly
 async def test_lessons_of_earlier_failures_are_shown_with_the_diagnosis(session: Session) -> None:
     first = "def last(items):\n    return items[len(items)]\n"
     await healed(session, first, "assert last([1, 2, 3]) == 3\nassert last([7]) == 7")
@@ -158,6 +162,7 @@ async def test_a_memory_that_can_only_be_read_still_heals(remembering: Session) 
     assert last(again).strategy == "memory"
 
 
+@pytest.mark.nightly
 async def test_the_same_program_in_another_file_is_recognised(session: Session) -> None:
     test = "import NAME\n\n\ndef test_area():\n    assert NAME.area(2, 5) == 10\n"
     for name in ("sides", "rectangle"):

@@ -58,6 +58,7 @@ async def test_unattended_a_fix_with_rivals_heals_and_says_that_others_passed(
     ]
 
 
+@pytest.mark.nightly
 async def test_a_person_is_asked_until_the_question_is_answered(remembering: Session) -> None:
     session = remembering
     waiting = await healed(session, ask=True)
@@ -75,6 +76,7 @@ async def test_a_person_is_asked_until_the_question_is_answered(remembering: Ses
 
 
 @pytest.mark.parametrize(("answer", "edit"), [("A", "n >= 10"), ("B", "n == 10")])
+@pytest.mark.nightly
 async def test_an_answer_to_a_run_that_has_ended_is_remembered_for_the_run_that_asked(
     remembering: Session, answer: str, edit: str
 ) -> None:
@@ -86,6 +88,7 @@ async def test_an_answer_to_a_run_that_has_ended_is_remembered_for_the_run_that_
     assert (again.strategy, edit in again.code, again.rivals) == ("memory", True, None)
 
 
+@pytest.mark.nightly
 async def test_the_same_program_under_other_tests_is_called_so_and_its_question_is_put_again(
     remembering: Session,
 ) -> None:
@@ -118,6 +121,7 @@ async def test_a_fix_whose_rivals_the_held_out_test_refuted_skips_the_search(
     assert (first.strategy, again.strategy, searched(session, again)) == ("search", "memory", False)
 
 
+@pytest.mark.nightly
 async def test_an_edit_from_another_program_does_not_keep_a_person_from_being_asked(
     session: Session,
 ) -> None:
@@ -127,6 +131,7 @@ async def test_an_edit_from_another_program_does_not_keep_a_person_from_being_as
     assert (await healed(session, code=like, tests=tests, ask=True)).waiting is not None
 
 
+@pytest.mark.nightly
 async def test_where_the_search_finds_nothing_the_remembered_fix_is_taken(
     session: Session, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ def asked(model: Claude, folder: Path) -> SelfHealingAgent:
     ))
 
 
+@pytest.mark.nightly
 def test_plain_words_are_done_without_a_model_on_a_copy(tmp_path: Path) -> None:
     project = tmp_path / "project"
     for path, text in FILES.items():
@@ -118,6 +119,7 @@ async def test_where_a_step_fails_the_model_plans_anew_what_is_left(tmp_path: Pa
     assert (model.asked, kept.success) == (["planner"], False)
 
 
+@pytest.mark.nightly
 async def test_a_plan_anew_cannot_leave_out_the_tests_that_failed(tmp_path: Path) -> None:
     first = steps(step("run_tests"))
     easy = steps(step("file_read", path="shop/cart.py"))
@@ -129,6 +131,7 @@ async def test_a_plan_anew_cannot_leave_out_the_tests_that_failed(tmp_path: Path
     assert repaired.success, repaired.plan.summary()
 
 
+@pytest.mark.nightly
 async def test_a_heal_of_a_project_within_the_copy_lands_in_its_place(tmp_path: Path) -> None:
     files = {f"inner/{path}": text for path, text in FILES.items()}
     workspace = Workspace(files | {"shop/__init__.py": "", "shop/cart.py": "# another\n"})

@@ -33,6 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -25,14 +25,14 @@ def test_a_file_that_several_tests_come_from_is_shown_once() -> None:
     assert wording.tests([*cases, example]) == "def test(): ...\n\nassert f(1) == 2"
 
 
-def test_the_numbers_of_lines_are_those_of_the_blamed_lines() -> None:
+def test_the_numbers_of_lines_are_those_of_the_suspicious_lines() -> None:
     code = "\n".join(f"x{number} = ' '" for number in range(1, 12)) + "\n"
     told = wording.numbered(code).split("\n")
     assert (told[0], told[10], len(told)) == (" 1 | x1 = ' '", "11 | x11 = ' '", 11)
     found = Diagnosis(category="crash", cause="c")
     answer = RootCause(cause="d", category="crash", lines=(11,), fixable=True, confidence=50)
-    (suspicious_lines,) = combined(found, answer, code).suspicious_lines
-    assert told[suspicious_lines.line - 1] == f"{suspicious_lines.line} | {suspicious_lines.text}"
+    (line,) = combined(found, answer, code).suspicious_lines
+    assert told[line.line - 1] == f"{line.line} | {line.text}"
 
 
 def test_a_failure_is_told_by_its_values_or_else_by_its_message() -> None:

@@ -1,4 +1,4 @@
-"""Patches whose answer no longer depends on the arguments."""
+"""Blind patches, whose answer no longer depends on the arguments, and the ranking."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_the_one_expected_value_is_no_repair(before: str, after: str) -> None:
     assert blindness(before, after, ("assert add(5, 0) == 5", *ONE)) == "refused"
 
 
-def test_less_work_is_no_repair_where_nothing_is_tested() -> None:
+def test_without_tests_a_removed_call_is_no_repair() -> None:
     before, tests = "print(1)\nprint({}['a'])\n", ("assert output == '1\\n'",)
     assert blindness(before, "print(1)\n", ()) == "refused"
     assert blindness(before, "print(1)\n", tests) == ""
@@ -33,7 +33,7 @@ def test_less_work_is_no_repair_where_nothing_is_tested() -> None:
     assert blindness(before, "print(1)\nprint({}.get('a'))\n", ()) == ""
 
 
-def test_tests_that_say_more_make_it_doubtful() -> None:
+def test_a_constant_is_doubtful_if_asserts_expect_different_things() -> None:
     after = ADD.replace("a - b", "5")
 
     assert blindness(ADD, after, ("assert isinstance(add(2, 3), int)", *ONE)) == "doubtful"
@@ -65,18 +65,12 @@ def test_operations_that_nobody_would_write_are_counted(text: str, count: int) -
     assert idle_operations(text) == count
 
 
-def test_an_operation_that_nobody_would_write_is_ranked_behind_what_stands_beside_it() -> None:
-    idle = Candidate("n + 0", 1.0, (), idle=True)
-    plain = Candidate("n", 3.0, ())
-
-    assert ranked([idle, plain]) == (plain, idle)
-
-
-def test_a_blind_answer_is_ranked_behind_every_other() -> None:
+def test_blind_answers_and_operations_without_effect_are_ranked_last() -> None:
+    plain, idle = Candidate("n", 3.0, ()), Candidate("n + 0", 1.0, (), idle=True)
+    costly = Candidate("b", 30.0, (), types=("int/bool",))
     blind = Candidate("a", 1.0, (), blind=True)
-    dear = Candidate("b", 30.0, (), types=("int/bool",))
 
-    assert ranked([blind, dear]) == (dear, blind)
+    assert ranked([blind, costly, idle, plain]) == (plain, idle, costly, blind)
 
 
 @pytest.mark.parametrize(("after", "found"), [
@@ -102,14 +96,14 @@ def test_a_constant_that_no_test_looks_for_may_be_printed(more: str) -> None:
         assert blindness(before, after + more, tests) == ""
 
 
-def test_what_pytest_captures_is_looked_for_line_by_line() -> None:
+def test_expected_output_is_compared_line_by_line() -> None:
     test = "def test_it(capsys):\n    main()\n    assert capsys.readouterr().out == 'a\\n42\\n'\n"
     before = "def main():\n    print('a')\n    print(6 * 9)\n"
     assert blindness(before, before.replace("6 * 9", "42"), (test,)) == "refused"
     assert blindness(before, before.replace("6 * 9", "6 * 7"), (test,)) == ""
 
 
-def test_a_function_that_answers_nothing_is_not_blind() -> None:
+def test_a_function_without_a_return_value_is_not_blind() -> None:
     before = "class A:\n    def __init__(self, keys):\n        self.x = dict.fromkeys(keys, [])\n"
     after = before.replace("dict.fromkeys(keys, [])", "{key: [] for key in keys}")
     assert blindness(before, after, ("assert A('a').x == {'a': []}",)) == ""

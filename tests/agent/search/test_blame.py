@@ -1,4 +1,5 @@
-"""Suspicion falls on what failing tests ran and passing tests did not."""
+"""Fault localisation: suspicious lines are those that failing tests ran and passing ones did not.
+"""
 
 from agent.core.domain import SuspiciousLine
 from agent.search.localisation import crash_of, ochiai, suspicious_lines
@@ -14,7 +15,7 @@ TRACE = Trace(
 )
 
 
-def test_a_line_only_failing_tests_ran_is_the_most_suspicious() -> None:
+def test_a_line_that_only_failing_tests_ran_is_the_most_suspicious() -> None:
     suspicion = ochiai(TRACE)
 
     assert suspicion[3] == 1.0
@@ -26,7 +27,7 @@ def test_without_failures_nothing_is_suspicious() -> None:
     assert ochiai(Trace((Traced(True, frozenset({1})),))) == {}
 
 
-def test_a_crash_is_told_from_a_wrong_answer() -> None:
+def test_a_wrong_answer_is_no_crash() -> None:
     wrong = Trace((Traced(False, frozenset({1}), "AssertionError", "", None),))
 
     assert crash_of(TRACE) == Crash(
@@ -35,7 +36,7 @@ def test_a_crash_is_told_from_a_wrong_answer() -> None:
     assert crash_of(wrong) is None
 
 
-def test_what_only_loads_the_module_is_blamed_last() -> None:
+def test_definitions_and_imports_are_the_least_suspicious() -> None:
     text = '"""Notes."""\nimport os\ndef f(n):\n    return n\n'
     wrong = Traced(False, frozenset({1, 2, 3, 4}), "AssertionError", "", None, (("n", "1"),))
     lines = suspicious_lines(Trace((wrong,)), text)
@@ -45,7 +46,7 @@ def test_what_only_loads_the_module_is_blamed_last() -> None:
     ]
 
 
-def test_the_blamed_lines_show_the_values_where_it_broke() -> None:
+def test_suspicious_lines_have_the_values_at_the_failure() -> None:
     lines = suspicious_lines(TRACE, "def f(n):\n    if n:\n        x = 1 / n\n    return 0\n")
 
     assert lines[0] == SuspiciousLine(
@@ -53,7 +54,7 @@ def test_the_blamed_lines_show_the_values_where_it_broke() -> None:
     )
 
 
-def test_a_change_is_told_in_words() -> None:
+def test_an_edit_is_described() -> None:
     assert edit_in_words("a = b[0]\n", "a = b[-1]\n") == "`0` → `-1` in line 1"
     assert edit_in_words("x\n", "if a:\n    x\n") == "line 1 → `if a: x`"
     assert edit_in_words("x\ny\n", "y\n") == "removed `x` from line 1"

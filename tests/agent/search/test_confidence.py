@@ -1,4 +1,4 @@
-"""How likely a patch is right: what is measured of it, and what that comes to."""
+"""The estimate that a patch is right, and its features."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_patches_that_behave_differently_compete() -> None:
     assert beside.probability < alone.probability
 
 
-def test_results_of_the_program_as_it_came_that_change_are_a_share() -> None:
+def test_the_share_of_changed_results_is_a_feature() -> None:
     now = Situation(BASE, TESTS, ("3", "5", "!ValueError", "~"))
     [found] = features_of([patch(RIGHT, answers=("3", "6", "0", "1"))], now)
     assert found["changed"] == 0.5
@@ -85,7 +85,7 @@ def test_usual_code_is_more_likely_than_unusual_code() -> None:
     assert min(usual) > min(unusual)
 
 
-def test_only_what_differs_is_looked_at() -> None:
+def test_unchanged_code_has_no_productions() -> None:
     assert naturalness.added(BASE, BASE) == naturalness.added(BASE, "def f(:\n") == ()
 
 

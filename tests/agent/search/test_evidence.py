@@ -1,4 +1,4 @@
-"""Evidence: conditions are read over plain values, and nothing of a program is run."""
+"""Conditions are evaluated over plain values, without running the program."""
 
 import pytest
 
@@ -48,13 +48,13 @@ def test_what_may_do_more_than_look_is_not_read(condition: str) -> None:
     assert reader(condition) is None or set(held(condition, AGES)) == {None}
 
 
-def test_a_value_that_is_no_literal_is_not_there() -> None:
+def test_a_value_that_is_no_literal_is_unknown() -> None:
     assert held("x", (moment(False, x="<object at 1>"), moment(False, x="__import__('os')"))) == (
         None, None,
     )
 
 
-def test_a_condition_is_worth_what_it_tells_apart() -> None:
+def test_a_condition_is_cheaper_if_it_separates_failing_from_passing_runs() -> None:
     never = (False,) * 4
 
     assert worth(never, held("age > 65", AGES), AGES) == WHOLE
@@ -64,7 +64,7 @@ def test_a_condition_is_worth_what_it_tells_apart() -> None:
     assert worth(never, held("size > 10", AGES), AGES) == 0.0
 
 
-def test_and_and_or_go_moment_by_moment() -> None:
+def test_and_and_or_apply_at_each_moment() -> None:
     first, second = (True, False, None), (None, None, None)
 
     assert both(first, second) == (None, False, None)

@@ -1,16 +1,15 @@
-"""Edits of what programs of many files forget, beside those of `families.toml`."""
-
+"""Edits that add forgotten code, in addition to the examples in `families.toml`."""
 
 import pytest
 
 from agent.search.program import Program, spliced
-from agent.search.project.suspects import words_told
+from agent.search.project.suspects import strings_in_tests
 from agent.search.values import Crash
 from tests.agent.search.test_edit_families import proposed
 from tests.agent.values import single_edits
 
 
-def test_a_word_of_a_test_is_never_what_a_table_answers() -> None:
+def test_a_word_of_a_test_never_becomes_a_value_of_a_table() -> None:
     program = Program('NAMES = {"aa": "one", "bb": "two"}\n', words=("cc", "three"))
     assert proposed("entry", program)
     assert not [text for text in proposed("entry", program) if '"three"' in text.partition("cc")[2]]
@@ -28,7 +27,7 @@ def test_an_exception_that_cannot_come_was_mistaken_for_the_one_that_does(
     assert proposed("expected exception", program)[0] == text.replace("AttributeError", first)
 
 
-def test_what_is_emptied_is_dearer_than_what_is_dropped() -> None:
+def test_emptying_a_block_costs_more_than_dropping_a_statement() -> None:
     program = Program("def f(x):\n    if x:\n        x.a()\n    x.b()\n    x.c()\n")
     costs = {
         spliced(program.data, [one.splice]): one.cost for one in single_edits(program, {})
@@ -37,17 +36,17 @@ def test_what_is_emptied_is_dearer_than_what_is_dropped() -> None:
     assert emptied > costs["def f(x):\n    if x:\n        x.a()\n    x.b()\n"] + 1
 
 
-def test_the_words_of_a_case_are_those_that_its_id_has() -> None:
+def test_the_words_of_a_case_are_those_in_its_id() -> None:
     code = (
         "@mark.parametrize(('text', 'size'), [('ten', 10), ('straße', 2)])\n"
         "def test_size(text, size):\n    assert measured(text, 'km') == size\n"
     )
-    assert words_told([code], [r"stra\xdfe-2]"]) == ("straße", "km")
-    assert words_told([code], [""]) == ("text", "size", "ten", "straße", "km")
-    assert words_told(["no code ("], [""]) == ()
+    assert strings_in_tests([code], [r"stra\xdfe-2]"]) == ("straße", "km")
+    assert strings_in_tests([code], [""]) == ("text", "size", "ten", "straße", "km")
+    assert strings_in_tests(["no code ("], [""]) == ()
 
 
-def test_a_name_made_of_the_same_words_may_have_been_meant() -> None:
+def test_a_name_of_the_same_words_is_proposed() -> None:
     others = "".join(f"limit{number} = {{}}\n" for number in range(14))
     text = f"{others}a_to_b = {{}}\nb_to_a = {{}}\n\ndef f(x):\n    return b_to_a[x]\n"
     found = proposed("variable", Program(text))
@@ -55,13 +54,13 @@ def test_a_name_made_of_the_same_words_may_have_been_meant() -> None:
     assert not any("return limit" in one for one in found)
 
 
-def test_fields_that_other_files_set_beside_one_may_have_been_meant() -> None:
+def test_fields_that_other_files_set_together_are_proposed() -> None:
     text = "def f(error):\n    return error.message\n"
     program = Program(text, beside={"message": ("message", "payload")})
     assert text.replace("message", "payload") in proposed("attribute", program)
 
 
-def test_what_an_f_string_shows_is_edited_where_it_stands() -> None:
+def test_values_in_an_f_string_are_edited() -> None:
     text = 'def f(count):\n    return f"{count} of {count:.0f}: {{count}}"\n'
     found = proposed("value wrapped", Program(text, types={"count": frozenset({"float"})}))
     assert text.replace("{count} of", "{abs(count)} of") in found

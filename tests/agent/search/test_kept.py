@@ -1,4 +1,4 @@
-"""Edits of what is kept from one test to the next."""
+"""Edits of state that is kept between tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants: the classical slips, on the repaired lines alone."""
+"""Mutants are made by the classical operators, on the repaired lines only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def changes(text: str, *lines: int) -> set[str]:
     }
 
 
-def test_conditions_are_moved_turned_round_and_joined_otherwise() -> None:
+def test_comparisons_and_connectives_are_replaced_or_negated() -> None:
     assert changes(PROGRAM, 5) == {
         "if price >= limit and not price == 13:", "if price <= limit and not price == 13:",
         "if price > limit or not price == 13:", "if price > limit and (price == 13):",
@@ -42,17 +42,17 @@ def test_arithmetic_constants_and_statements_are_changed() -> None:
     }
 
 
-def test_a_returned_value_is_forgotten() -> None:
+def test_a_returned_value_becomes_none() -> None:
     assert changes(PROGRAM, 7) == {"return None"}
 
 
-def test_only_the_lines_asked_for_are_mutated_and_never_a_docstring() -> None:
+def test_only_the_given_lines_are_mutated_and_never_a_docstring() -> None:
     assert changes(PROGRAM, 2) == set()
     assert mutants(PROGRAM, ()) == ()
     assert mutants("def f(:\n", (1,)) == ()
 
 
-def test_what_binds_looser_gets_parentheses() -> None:
+def test_expressions_of_lower_precedence_get_parentheses() -> None:
     assert "return (a + b) ** 2" in changes("def f(a, b):\n    return (a * b) ** 2\n", 2)
     assert "return x if a and b else y" in changes(
         "def f(a, b):\n    return x if a or b else y\n", 2
@@ -60,7 +60,7 @@ def test_what_binds_looser_gets_parentheses() -> None:
     assert changes("def f(a):\n    return -a\n", 2) == {"return a", "return None", "pass"}
 
 
-def test_many_mutants_are_thinned_evenly_and_always_alike() -> None:
+def test_many_mutants_are_sampled_evenly_and_deterministically() -> None:
     long = "def f(a):\n" + "    a = a + 1\n" * 60 + "    return a\n"
     made = mutants(long, range(2, 62))
     assert len(made) == MOST
@@ -72,12 +72,12 @@ def test_many_mutants_are_thinned_evenly_and_always_alike() -> None:
         ast.parse(mutant.text)
 
 
-def test_repaired_lines_are_those_that_were_not_there() -> None:
+def test_repaired_lines_are_new_lines() -> None:
     assert repaired_lines("a\nb\nc\n", "a\nB\nnew\nc\n") == {2, 3}
     assert repaired_lines("a\nb\nc\n", "a\nc\n") == frozenset()
 
 
-def test_lines_taken_away_lead_to_the_function_around_them() -> None:
+def test_removed_lines_select_the_function_around_them() -> None:
     before = "x = 1\n\n\n" + PROGRAM.replace("    found = 0\n", "    found = 0\n    found = 1\n")
     after = "x = 1\n\n\n" + PROGRAM
     assert surrounding_lines(before, after) == frozenset(range(4, 11))

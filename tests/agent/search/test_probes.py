@@ -1,4 +1,4 @@
-"""Probes: calls beyond the tests', of the same types and scale, the same each time."""
+"""Generated calls have the types and the scale of those of the tests, and are deterministic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def arguments(call: str) -> list[object]:
     return [ast.literal_eval(one) for one in node.args]
 
 
-def test_a_hundred_calls_and_more_come_from_a_few_tests() -> None:
+def test_many_calls_are_generated_from_a_few_tests() -> None:
     found = probes(["longest"], TESTS)
     assert len(found) == len(set(found)) == 128
     assert not set(found) & {"longest(['pear', 'fig'], 3)", "longest([], 0)"}
@@ -47,11 +47,11 @@ def test_chains_on_objects_are_probed_as_a_whole() -> None:
     assert all(call.endswith(".items()") for call in found)
 
 
-def test_calls_with_variables_or_of_other_names_are_left_alone() -> None:
+def test_calls_with_variables_or_of_other_names_are_not_varied() -> None:
     assert probes(["f"], ["x = 3\nassert f(x) == 1", "assert g(2) == 1", "not python"]) == ()
 
 
-def test_numbers_further_away_make_up_for_what_is_missing() -> None:
+def test_distant_numbers_fill_up_missing_calls() -> None:
     few = probes(["f"], ["assert f(3) == 1"])
     many = probes(["f"], ["assert f(3) == 1"], counting=True)
     assert len(few) < PROBES == len(many)
@@ -66,7 +66,7 @@ ACCOUNT = (
 )
 
 
-def test_an_object_made_anew_under_its_name_begins_another_line() -> None:
+def test_a_recreated_object_begins_a_new_sequence() -> None:
     test = "q = Q()\nq.push(1)\nq.pop()\nq = Q()\nq.push(2)\nassert q.pop() == 2"
     (found,) = sequences(ast.parse(test), frozenset({"Q"}))
     assert ast.unparse(found.call) == "(lambda q: (q.push(2), q.pop())[-1])(Q())"
@@ -75,7 +75,7 @@ def test_an_object_made_anew_under_its_name_begins_another_line() -> None:
     assert [*sequences(ast.parse(long), frozenset({"Q"}))] == []
 
 
-def test_what_a_test_does_with_an_object_is_one_call_with_other_literals() -> None:
+def test_a_sequence_of_calls_is_varied_as_one_call() -> None:
     first, second = sequences(ast.parse(ACCOUNT), frozenset({"Account"}))
     assert ast.unparse(first.call) == (
         "(lambda acc: (acc.deposit(5), acc.balance)[-1])(Account(10))"
@@ -108,7 +108,7 @@ def test_what_is_no_straight_line_of_calls_is_no_sequence(test: str) -> None:
 MERGE = "def merged(a, b):\n    return a\n"
 
 
-def test_inputs_are_made_longer_shorter_empty_swapped_and_repeated() -> None:
+def test_arguments_become_longer_shorter_swapped_and_repeated() -> None:
     found = recombined_calls(MERGE, ["merged"], [
         "assert merged([1, 3], [2]) == [1, 2, 3]", "assert merged([5], [6]) == [5, 6]",
     ])
@@ -117,27 +117,27 @@ def test_inputs_are_made_longer_shorter_empty_swapped_and_repeated() -> None:
     assert all(isinstance(ast.parse(call, mode="eval").body, ast.Call) for call in found)
 
 
-def test_inputs_come_near_the_numbers_that_the_program_compares_with() -> None:
+def test_arguments_come_near_numbers_of_comparisons() -> None:
     text = "def fine(speed):\n    return 100 if speed > 50 else 0\n"
     found = recombined_calls(text, ["fine"], ["assert fine(70) == 100"])
     assert {"fine(49)", "fine(50)", "fine(51)"} <= {*found}
 
 
-def test_texts_are_joined_with_a_space_too() -> None:
+def test_texts_are_also_joined_with_a_space() -> None:
     found = recombined_calls("def t(s):\n    return s\n", ["t"], [
         "assert t('ann') == 'Ann'", "assert t('bob') == 'Bob'",
     ])
     assert "t('ann bob')" in found
 
 
-def test_what_is_done_with_an_object_is_done_less_and_more_often() -> None:
+def test_steps_of_a_sequence_are_dropped_and_repeated() -> None:
     text = "class S:\n    def push(self, x):\n        pass\n    def top(self):\n        return 1\n"
     found = recombined_calls(text, ["S"], ["s = S()\ns.push(1)\ns.push(2)\nassert s.top() == 2"])
     assert "(lambda s: (s.push(1), s.push(2), s.push(2), s.top(),)[-1])(S())" in found
     assert "(lambda s: (s.push(1), s.top(),)[-1])(S())" in found
 
 
-def test_arguments_are_looked_at_after_the_call_and_objects_beside_what_is_asked() -> None:
+def test_arguments_after_calls_and_other_attributes_are_observed() -> None:
     assert observing_calls("def f(a):\n    return a\n", ["f"], ["assert f([2, 1]) == [1, 2]"]) == (
         "(lambda f: (lambda given_0: (f(given_0), given_0))([2, 1]))(f)",
     )

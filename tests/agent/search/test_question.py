@@ -1,10 +1,17 @@
-"""The question that tells repairs apart, and what its answer becomes."""
+"""The question between competing patches, and the test made of its answer."""
 
 from __future__ import annotations
 
 import pytest
 
-from agent.core.domain import Alternative, Alternatives, Estimate, Example, Raises
+from agent.core.domain import (
+    Alternative,
+    Alternatives,
+    CompetingPatches,
+    Estimate,
+    Example,
+    Raises,
+)
 from agent.search.ranking.question import (
     BadAnswer,
     answered_test,
@@ -32,39 +39,41 @@ def asked(*behaviours: Alternative) -> Alternatives:
     return Alternatives(calls=CALLS, behaviours=behaviours)
 
 
-def test_the_smallest_call_that_tells_most_apart_is_asked_for() -> None:
-    rivals = question(asked(A, B), BASE)
-    assert rivals is not None
-    assert in_words(rivals) == "for `f(3, [])` A gives 0, B gives None"
-    assert [one.solution for one in rivals.behaviours] == [A.solution, B.solution]
+def competing(*behaviours: Alternative) -> CompetingPatches:
+    found = question(asked(*behaviours), BASE)
+    assert found is not None
+    return found
+
+
+def test_the_question_is_the_shortest_call_that_distinguishes_most() -> None:
+    patches = competing(A, B)
+    assert in_words(patches) == "for `f(3, [])` A gives 0, B gives None"
+    assert [one.solution for one in patches.behaviours] == [A.solution, B.solution]
 
 
 @pytest.mark.parametrize("said", ["True", "None"])
 def test_what_equals_another_value_is_told_by_is(said: str) -> None:
     one = alternative("one", "1", "1", "1")
     other = alternative("other", said, said, "2")
-    rivals = question(asked(one, other), BASE)
-    assert rivals is not None
-    test = answered_test(rivals, said)
-    assert test is not None and test.code == f"assert {rivals.call} is {said}"
+    patches = competing(one, other)
+    test = answered_test(patches, said)
+    assert test is not None and test.code == f"assert {patches.call} is {said}"
     assert fitting(asked(one, other), test).behaviours == (other,)
 
 
-def test_behaviours_that_answer_alike_are_one_choice() -> None:
+def test_equal_answers_are_one_choice() -> None:
     alike = alternative("d", "None", "1", "<Node>")
-    rivals = question(asked(A, B, alike), BASE)
-    assert rivals is not None
-    assert choices(rivals) == ((("A",), ("0", "")), (("B", "C"), ("None", "")))
-    assert in_words(rivals) == (
+    patches = competing(A, B, alike)
+    assert choices(patches) == ((("A",), ("0", "")), (("B", "C"), ("None", "")))
+    assert in_words(patches) == (
         "for `f(3, [])` A gives 0, B and C give None; it does not tell B and C apart"
     )
 
 
-def test_at_most_three_are_asked_about_and_none_the_judge_has_not_passed() -> None:
+def test_a_question_has_at_most_three_confirmed_behaviours() -> None:
     more = [alternative(f"x{n}", str(n), "1", str(n)) for n in range(4, 8)]
-    rivals = question(asked(A, alternative("no", "9", "9", "9", confirmed=False), *more), BASE)
-    assert rivals is not None
-    assert [one.gives for one in rivals.behaviours] == ["0", "4", "5"]
+    patches = competing(A, alternative("no", "9", "9", "9", confirmed=False), *more)
+    assert [one.gives for one in patches.behaviours] == ["0", "4", "5"]
 
 
 @pytest.mark.parametrize("behaviours", [
@@ -75,26 +84,26 @@ def test_what_nobody_can_tell_apart_is_no_question(behaviours: tuple[Alternative
     assert question(asked(*behaviours), BASE) is None
 
 
-def test_an_answer_becomes_a_test_of_the_users() -> None:
-    rivals = question(asked(A, B, C), BASE)
-    assert rivals is not None and rivals.call == "f(12345)"
-    assert [(one.gives, one.raises) for one in rivals.behaviours[1:]] == [
+def test_an_answer_becomes_a_test() -> None:
+    patches = competing(A, B, C)
+    assert patches.call == "f(12345)"
+    assert [(one.gives, one.raises) for one in patches.behaviours[1:]] == [
         ("2", ""), ("", "KeyError")
     ]
-    assert answered_test(rivals, " b ") == Example(
+    assert answered_test(patches, " b ") == Example(
         name="f(12345) == 2", origin="user", call="f(12345)", expected="2"
     )
-    assert answered_test(rivals, "C") == Raises(
+    assert answered_test(patches, "C") == Raises(
         name="f(12345) raises KeyError", origin="user", call="f(12345)", exception="KeyError"
     )
-    assert answered_test(rivals, "[7]") == Example(
+    assert answered_test(patches, "[7]") == Example(
         name="f(12345) == [7]", origin="user", call="f(12345)", expected="[7]"
     )
-    assert answered_test(rivals, "1, 2  # both") == Example(
+    assert answered_test(patches, "1, 2  # both") == Example(
         name="f(12345) == (1, 2)", origin="user", call="f(12345)", expected="(1, 2)"
     )
-    assert isinstance(answered_test(rivals, "raises ValueError"), Raises)
-    assert answered_test(rivals, "skip") is None
+    assert isinstance(answered_test(patches, "raises ValueError"), Raises)
+    assert answered_test(patches, "skip") is None
 
 
 @pytest.mark.parametrize(("answer", "expected"), [
@@ -102,9 +111,7 @@ def test_an_answer_becomes_a_test_of_the_users() -> None:
 ])
 def test_text_needs_no_quotes_where_every_behaviour_gives_text(answer: str, expected: str) -> None:
     one, other = (alternative(str(n), *[f"'{n}.0 B'"] * 3) for n in (1, 2))
-    rivals = question(asked(one, other), BASE)
-    assert rivals is not None
-    test = answered_test(rivals, answer)
+    test = answered_test(competing(one, other), answer)
     assert test is not None
     assert test.code.partition(" == ")[2] == expected or test.code.endswith(f" is {expected}")
 
@@ -117,22 +124,20 @@ def test_nobody_is_asked_about_a_patch_that_is_unlikely_by_itself(unlikely: int)
         "solution": solution("odd").model_copy(update={"estimate": estimate}),
         "answers": patches[unlikely].answers,
     })
-    rivals = question(asked(*patches), BASE)
-    assert (rivals is None) == (unlikely == 0)
-    assert rivals is None or [one.solution for one in rivals.behaviours] == [A.solution, C.solution]
+    found = question(asked(*patches), BASE)
+    assert (found is None) == (unlikely == 0)
+    assert found is None or [one.solution for one in found.behaviours] == [A.solution, C.solution]
 
 
 @pytest.mark.parametrize("answer", [
     "Z", "", "none", "print(1)", "raises print", "raises Nothing", f"[{'-1,' * 1_000}]",
 ])
 def test_what_answers_nothing_is_refused(answer: str) -> None:
-    rivals = question(asked(A, B), BASE)
-    assert rivals is not None
     with pytest.raises(BadAnswer):
-        answered_test(rivals, answer)
+        answered_test(competing(A, B), answer)
 
 
-def test_an_answer_leaves_the_behaviours_that_fit_it() -> None:
+def test_behaviours_that_contradict_the_answer_are_removed() -> None:
     given = Example(name="t", origin="user", call="f(3, [])", expected="None")
     assert fitting(asked(A, B, C, alternative("lost")), given).behaviours == (B, C)
     raising = Raises(name="t", origin="user", call="f(12345)", exception="KeyError")
@@ -143,10 +148,10 @@ def test_an_answer_leaves_the_behaviours_that_fit_it() -> None:
     assert fitting(asked(A, B, C), nothing).behaviours == ()
 
 
-def test_repairs_to_which_no_call_was_put_are_told_by_what_was_done() -> None:
+def test_without_calls_repairs_are_described_by_their_edits() -> None:
     unjudged = alternative("d", confirmed=False)
-    rivals = question(Alternatives(calls=(), behaviours=(alternative("a"), unjudged)), BASE)
-    assert rivals is not None
-    assert (rivals.call, in_words(rivals)) == ("", "A: a; B: d")
-    assert "+d" in rivals.behaviours[1].diff
+    patches = question(Alternatives(calls=(), behaviours=(alternative("a"), unjudged)), BASE)
+    assert patches is not None
+    assert (patches.call, in_words(patches)) == ("", "A: a; B: d")
+    assert "+d" in patches.behaviours[1].diff
     assert question(Alternatives(calls=(), behaviours=(alternative("a"),)), BASE) is None

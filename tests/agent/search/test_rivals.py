@@ -1,4 +1,4 @@
-"""Rivals: who answers alike is one behaviour, and one short call tells behaviours apart."""
+"""Competing patches: clusters of equal answers, and the call that distinguishes them."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ OTHER = candidate("c", 2.0, "1", "[]")
 CALLS = ("f(3, [])", "f(0, [])")
 
 
-def test_candidates_that_answer_alike_are_one_behaviour_led_by_the_chosen_one() -> None:
+def test_equal_answers_form_a_cluster_led_by_the_chosen_candidate() -> None:
     found = clusters([OTHER, FIRST, TWIN], chosen="b")
     assert [[one.text for one in cluster.candidates] for cluster in found] == [["b", "a"], ["c"]]
 
 
-def test_a_text_that_was_not_put_to_the_calls_behaves_as_nobody_knows() -> None:
+def test_a_candidate_that_was_not_probed_forms_its_own_cluster() -> None:
     found = clusters([candidate("x", 1.0), candidate("y", 1.1), OTHER], chosen="x")
     assert [cluster.best.text for cluster in found] == ["x", "y", "c"]
     assert distinguishing_call(CALLS, [(), OTHER.answers]) is None
 
 
-def test_the_shortest_call_that_differs_tells_them_apart() -> None:
+def test_the_shortest_call_with_different_answers_is_chosen() -> None:
     assert distinguishing_call(CALLS, [FIRST.answers, OTHER.answers]) == 0
     assert distinguishing_call(CALLS, [("0", "None"), ("1", "[]")]) in (0, 1)
     assert distinguishing_call(CALLS, [FIRST.answers, TWIN.answers]) is None
 
 
-def test_the_call_that_tells_most_behaviours_apart_comes_before_a_shorter_one() -> None:
+def test_distinguishing_more_behaviours_comes_before_being_short() -> None:
     three = [("1", "1"), ("1", "2"), ("2", "3")]
     assert distinguishing_call(("f(1)", "f(1, 2)"), three) == 1
 
 
-def test_a_difference_that_nobody_could_write_down_tells_nothing() -> None:
+def test_answers_that_are_no_literals_do_not_distinguish() -> None:
     assert not is_readable("<Node>") and not is_readable("~") and not is_readable("")
     assert not is_readable("1" * 201)
     assert is_readable("[1, 'a']") and is_readable("!ValueError")
     assert distinguishing_call(("f(1)",), [("<A>",), ("<B>",)]) is None
 
 
-def test_another_rounding_in_the_last_digits_is_no_other_behaviour() -> None:
+def test_rounding_errors_do_not_differ() -> None:
     assert not differs(("0.30000000000000004",), ("0.3",), frozenset())
     assert differs(("0.31",), ("0.3",), frozenset())
 
 
-def test_a_far_fetched_edit_by_another_operator_is_no_rival() -> None:
+def test_a_much_costlier_edit_by_another_operator_does_not_compete() -> None:
     own = replace(candidate("own", 1.0, "1"), operators=("comparison",))
     far = replace(candidate("far", 3.0, "2"), operators=("guard",))
     near = replace(candidate("near", 1.5, "3"), operators=("guard",))
@@ -67,7 +67,7 @@ def test_a_far_fetched_edit_by_another_operator_is_no_rival() -> None:
     assert [one.best.text for one in found] == ["own", "near", "same"]
 
 
-def test_equal_values_of_another_type_and_mere_failing_are_no_other_behaviour() -> None:
+def test_types_and_unintended_exceptions_do_not_differ() -> None:
     assert not differs(("1", "0"), ("True", "0.0"), frozenset())
     assert not differs(("1",), ("!IndexError",), frozenset())
     assert not differs(("1",), ("~",), frozenset())
@@ -75,6 +75,6 @@ def test_equal_values_of_another_type_and_mere_failing_are_no_other_behaviour() 
     assert differs(("1", "2"), ("1", "3"), frozenset())
 
 
-def test_exceptions_that_a_program_raises_by_itself_are_meant() -> None:
+def test_exceptions_of_raise_and_assert_are_found() -> None:
     text = "def f(n):\n    assert n\n    if n:\n        raise ValueError('n')\n    raise KeyError\n"
     assert raised_exceptions(text) == {"ValueError", "KeyError", "AssertionError"}

@@ -1,4 +1,4 @@
-"""The search asks, is answered, and finds; nothing runs here."""
+"""The search with scripted answers to its questions; nothing is run."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -82,7 +82,7 @@ def passing(*wanted: str) -> Judge:
     return judge
 
 
-def test_the_text_that_passes_is_found_and_told_in_words() -> None:
+def test_the_text_that_passes_is_found_and_described() -> None:
     healed = SOURCE.replace("a > b", "a < b")
     findings, _ = drive(SOURCE, passing(healed))
 
@@ -92,11 +92,11 @@ def test_the_text_that_passes_is_found_and_told_in_words() -> None:
     assert best.note == "`>` → `<` in line 2"
 
 
-def test_no_text_is_asked_about_twice() -> None:
+def test_no_text_is_checked_twice() -> None:
     _, asked = drive(SOURCE, passing(), budget=Budget(candidates=3000))
 
     assert len(set(asked)) == len(asked)
-    assert asked[0] == SOURCE  # how it fails is what an advance is measured by
+    assert asked[0] == SOURCE  # for comparison
 
 
 def test_the_budget_of_candidates_is_kept() -> None:
@@ -105,13 +105,13 @@ def test_the_budget_of_candidates_is_kept() -> None:
     assert findings.tried == len(asked) == 130
 
 
-def test_the_same_answers_lead_to_the_same_search() -> None:
+def test_the_search_is_deterministic() -> None:
     first = drive(SOURCE, passing(), budget=Budget(candidates=500))
 
     assert drive(SOURCE, passing(), budget=Budget(candidates=500)) == first
 
 
-def test_the_search_goes_on_when_nothing_offered_is_accepted() -> None:
+def test_the_search_continues_if_nothing_offered_is_accepted() -> None:
     first = SOURCE.replace("a > b", "a < b")
     other = SOURCE.replace("a > b", "a >= b").replace("return b", "return b + 1")
     offers: list[tuple[str, ...]] = []
@@ -125,7 +125,7 @@ def test_the_search_goes_on_when_nothing_offered_is_accepted() -> None:
     assert offers == [(first,), (other,)]
 
 
-def test_two_edits_are_combined_when_each_alone_is_half_a_fix() -> None:
+def test_a_partial_fix_is_extended_by_a_second_edit() -> None:
     source = "def f(a, b):\n    c = a - b\n    return c < 0\n"
     half = source.replace("a - b", "a + b")
     whole = half.replace("< 0", "<= 0")
@@ -168,7 +168,7 @@ def test_results_of_the_expected_type_are_ranked_before_equal_ones() -> None:
     assert findings.plausible[0].text == source.replace("> 1", "> 0")
 
 
-def test_own_asserts_of_the_file_are_never_edited() -> None:
+def test_protected_asserts_of_the_file_are_never_edited() -> None:
     source = SOURCE + "\nassert smaller(1, 2) == 1\n"
     _, asked = drive(
         source, passing(), facts=Facts(tests=TESTS.tests, protected=((6, 6),)),
@@ -179,7 +179,7 @@ def test_own_asserts_of_the_file_are_never_edited() -> None:
     assert all("\nassert smaller(1, 2) == 1\n" in text for text in asked)
 
 
-def test_a_deliberate_raise_is_no_crash_to_heal() -> None:
+def test_a_deliberate_raise_is_not_repaired() -> None:
     source = "def f(x):\n    raise ValueError(x)\n\nf(1)\n"
     raised = Trace((Traced(False, frozenset({1, 2, 4}), "ValueError", "1", 2),))
     findings, asked = drive(source, passing(), trace=raised, facts=Facts())
@@ -188,14 +188,14 @@ def test_a_deliberate_raise_is_no_crash_to_heal() -> None:
     assert findings.plausible == ()
 
 
-def test_where_nothing_fails_nothing_is_tried() -> None:
+def test_without_a_failing_test_nothing_is_tried() -> None:
     healthy = Trace((Traced(True, frozenset({1, 2})), Traced(True, frozenset({1, 2}))))
     _, asked = drive(SOURCE, passing(), trace=healthy)
 
     assert asked == []
 
 
-def test_candidates_that_did_not_end_are_asked_again_with_more_patience() -> None:
+def test_slow_candidates_are_retried_with_more_patience() -> None:
     slow = SOURCE.replace("a > b", "a < b")
     questions: list[Question] = []
 
@@ -217,7 +217,7 @@ def test_candidates_that_did_not_end_are_asked_again_with_more_patience() -> Non
     assert [one.text for one in findings.plausible] == [slow]
 
 
-def test_a_text_that_does_not_compile_is_mended_and_then_repaired() -> None:
+def test_a_syntax_error_is_repaired_before_the_fault() -> None:
     broken = "def smaller(a, b)\n    if a > b:\n        return a\n    return b\n"
     healed = SOURCE.replace("a > b", "a < b")
     findings, _ = drive(broken, passing(healed))
@@ -236,7 +236,7 @@ def test_functions_that_no_failing_test_entered_are_edited_last() -> None:
     assert inside and asked[-len(inside) :] == inside
 
 
-def test_they_come_before_pairs_where_a_test_was_cut_off() -> None:
+def test_functions_that_no_test_entered_come_before_pairs_after_a_timeout() -> None:
     idle = "def idle(a, b):\n    return a - b\n\n\n"
     healed = idle.replace("-", "+") + SOURCE
     failing = Trace((Traced(False, frozenset({1, 5, 6, 8}), "TimeoutError"),))
@@ -247,7 +247,7 @@ def test_they_come_before_pairs_where_a_test_was_cut_off() -> None:
     assert all(text.startswith(idle) or text.endswith(SOURCE) for text in asked)
 
 
-def test_a_change_at_the_end_of_a_long_text_is_told_by_its_own_line() -> None:
+def test_an_edit_of_a_long_text_is_described_by_its_line() -> None:
     before = "".join(f"x{n} = {n}\n" for n in range(500)) + "a\nlast = 1\n"
 
     assert edit_in_words(before, before.replace("last = 1", "last = 2")) == (
@@ -258,7 +258,7 @@ def test_a_change_at_the_end_of_a_long_text_is_told_by_its_own_line() -> None:
     assert edit_in_words("a\na\na\n", "a\na\n") == "removed `a` from line 3"
 
 
-def test_the_value_that_all_tests_expect_is_not_offered_as_an_answer() -> None:
+def test_a_constant_that_all_tests_expect_is_not_offered() -> None:
     source = "def add(a, b):\n    return len('xxxxx') + a - a - b\n"
     constant = "def add(a, b):\n    return len('xxxxx')\n"
     facts = Facts(tests=("assert add(2, 3) == 5",))
@@ -271,7 +271,7 @@ def test_the_value_that_all_tests_expect_is_not_offered_as_an_answer() -> None:
     assert findings.plausible == ()
 
 
-def test_without_tests_a_call_sibling_comes_after_honest_edits() -> None:
+def test_without_tests_another_function_costs_more() -> None:
     source = 'n = int("7")\n'
     crashed = Trace((Traced(False, frozenset({1}), "ValueError", "invalid literal", 1),))
 
@@ -284,7 +284,7 @@ def test_without_tests_a_call_sibling_comes_after_honest_edits() -> None:
     assert untested.index('n = "7"\n') < untested.index('n = ord("7")\n')
 
 
-def test_a_long_program_is_searched_without_writing_all_candidates_out() -> None:
+def test_a_long_program_does_not_fill_the_memory() -> None:
     rest = "".join(f"def f{n}(a, b):\n    return a + b * {n}\n\n\n" for n in range(400))
     long = SOURCE + "\n\n" + rest
 
@@ -297,7 +297,7 @@ def test_a_long_program_is_searched_without_writing_all_candidates_out() -> None
     assert most < 1_500 * len(long)  # thousands of candidates are planned
 
 
-def test_once_nobody_waits_no_more_edits_are_listed() -> None:
+def test_no_more_edits_are_listed_once_the_search_is_over() -> None:
     asked: list[bool] = []
 
     def over() -> bool:
@@ -310,7 +310,7 @@ def test_once_nobody_waits_no_more_edits_are_listed() -> None:
     assert findings.tried < whole.tried
 
 
-def test_a_candidate_that_was_not_put_to_the_calls_is_not_offered_before_those_that_were() -> None:
+def test_only_probed_candidates_are_offered() -> None:
     questions: list[Question] = []
     drive(
         SOURCE, lambda text: Screened((text != SOURCE,), "ok" if text != SOURCE else "failed"),
@@ -324,7 +324,7 @@ def test_a_candidate_that_was_not_put_to_the_calls_is_not_offered_before_those_t
     assert {one.text for one in shown[0]} == {*asked[1]} - {SOURCE}
 
 
-def test_one_missing_name_is_an_edit_like_any_other_and_two_are_mended_in_steps() -> None:
+def test_two_missing_names_are_repaired_one_after_another() -> None:
     source = "def total(items, start):\n    whole = strat\n    return whol + sum(items)\n"
     missing = {"strat": 2, "whol": 3}
 
@@ -390,7 +390,7 @@ def test_mistakes_that_exceptions_report_are_repaired_one_after_another() -> Non
     ]
 
 
-def test_a_line_that_raised_in_a_later_round_of_a_loop_had_printed_before() -> None:
+def test_a_line_that_raised_in_a_loop_may_have_printed_before() -> None:
     source = "rows = [1]\nfor place in range(2):\n    print(rows[place])\n"
     trace = Trace((Traced(False, frozenset({1, 2, 3}), "IndexError", "list index", 3),))
 

@@ -1,14 +1,14 @@
-"""What might as well have been written in place of a repair."""
+"""Patch variants are small, plausible variations of a repair."""
 
 from __future__ import annotations
 
 import pytest
 
-from agent.search.variants.variants import MOST, siblings
+from agent.search.variants.variants import MOST, patch_variants
 
 
 def of(before: str, after: str) -> tuple[str, ...]:
-    return siblings(f"def f(a, b):\n    {before}\n", f"def f(a, b):\n    {after}\n").texts
+    return patch_variants(f"def f(a, b):\n    {before}\n", f"def f(a, b):\n    {after}\n").texts
 
 
 def lines(before: str, after: str) -> set[str]:
@@ -16,12 +16,12 @@ def lines(before: str, after: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("before", "after", "found"), [
-    # operators of the same kind
+    # other operators of the same kind
     ("return a + b", "return a * b", {"return a ** b", "return a - b", "return a // b"}),
     # swapped operands, neighbouring names, constants one off
     ("return a - b + 1", "return b - a + 2",
      {"return a - b + 2", "return b - b + 2", "return b - a + 3"}),
-    # sibling methods and functions
+    # related methods and functions
     ("return a.upper()", "return a.capitalize()", {"return a.title()"}),
     ("return int(a * 10)", "return int(a * 100)", {"return round(a * 100)"}),
     # the ends of a sequence, and its extremes
@@ -29,7 +29,7 @@ def lines(before: str, after: str) -> set[str]:
     # another text of the same kind; a call left out
     ("return a == '>'", "return a != '>'", {"return a == '<'"}),
     ("return a.upper()", "return a.lower()", {"return a"}),
-    # another divisor, which tells the same few numbers apart; other bounds of a range
+    # another divisor; other bounds of a range
     ("return a > b", "return a > b or b % 6 == 0",
      {"return a > b or b % 12 == 0", "return a > b or b % 3 == 0"}),
     ("return [*range(a)]", "return [*range(a, b)]", {"return [*range(1, b)]"}),
@@ -40,36 +40,38 @@ def test_what_might_as_well_have_been_written_is_a_sibling(
     assert found <= lines(before, after)
 
 
-def test_what_is_returned_behind_a_changed_condition_may_have_been_the_fault() -> None:
+def test_values_returned_under_a_changed_condition_are_varied() -> None:
     before = "def f(a, b):\n    if b == 0:\n        return a\n    return a * f(a, b - 1)\n"
-    texts = siblings(before, before.replace("== 0", "== 1")).texts
+    texts = patch_variants(before, before.replace("== 0", "== 1")).texts
     assert before.replace("return a\n", "return 1\n") in texts
 
 
-def test_the_bound_of_the_condition_in_front_of_what_was_changed_is_moved() -> None:
+def test_bounds_of_the_condition_around_a_change_are_varied() -> None:
     before = "def f(a):\n    if a > 12:\n        return a\n    return a\n"
-    texts = siblings(before, before.replace("return a\n", "return a - 12\n", 1)).texts
+    texts = patch_variants(before, before.replace("return a\n", "return a - 12\n", 1)).texts
     assert any("if a >= 12" in text for text in texts)
 
 
-def test_an_equality_has_no_order_for_a_sibling() -> None:
+def test_an_equality_is_not_replaced_by_an_ordering() -> None:
     assert not any("<" in line for line in lines("return a != b", "return a == b"))
 
 
-def test_no_sibling_is_the_repair_or_the_program_as_it_came() -> None:
+def test_no_variant_equals_the_repair_or_the_original() -> None:
     before, after = "def f(a):\n    return a + 1\n", "def f(a):\n    return a + 2\n"
-    assert not {before, after} & {*siblings(before, after).texts}
+    assert not {before, after} & {*patch_variants(before, after).texts}
 
 
-def test_siblings_are_the_same_each_time_and_bounded() -> None:
+def test_variants_are_deterministic_and_limited() -> None:
     long = " + ".join(f"a * {n} - b" for n in range(30))
     short = " + ".join(f"b * {n} - a" for n in range(30))
-    found = siblings(f"def f(a, b):\n    return {short}\n", f"def f(a, b):\n    return {long}\n")
+    found = patch_variants(
+        f"def f(a, b):\n    return {short}\n", f"def f(a, b):\n    return {long}\n"
+    )
     assert (len(found.texts), found.cut > 0) == (MOST, True)
-    assert found == siblings(
+    assert found == patch_variants(
         f"def f(a, b):\n    return {short}\n", f"def f(a, b):\n    return {long}\n"
     )
 
 
-def test_what_does_not_parse_has_no_siblings() -> None:
-    assert siblings("def f(:", "def f(").texts == ()
+def test_text_that_does_not_parse_has_no_variants() -> None:
+    assert patch_variants("def f(:", "def f(").texts == ()

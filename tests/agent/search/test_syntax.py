@@ -1,4 +1,4 @@
-"""Text that does not compile is mended by small edits near the error."""
+"""Text that does not compile is repaired by small edits near the error."""
 
 import ast
 import warnings
@@ -115,14 +115,14 @@ def test_the_likeliest_text_is_the_one_that_was_meant(whole: str, right: str, wr
     assert ast.dump(ast.parse(likeliest)) == ast.dump(ast.parse(whole))
 
 
-def test_several_errors_are_mended_one_after_the_other() -> None:
+def test_several_errors_are_repaired_one_after_the_other() -> None:
     broken = "def f(x)\n    if x > 0\n        return 'pos'\n    return 'neg\n"
     whole = "def f(x):\n    if x > 0:\n        return 'pos'\n    return 'neg'\n"
 
     assert whole in [text for _, text in repaired(broken, MOST)]
 
 
-def test_what_is_untouched_keeps_its_comments_and_layout() -> None:
+def test_unchanged_code_keeps_its_comments_and_layout() -> None:
     broken = "x  =  1   # one\n\n\ndef f( a )\n    # two\n    return   a\n"
 
     assert repaired(broken, MOST)[0][1] == broken.replace("( a )", "( a ):")
@@ -132,7 +132,7 @@ def test_text_that_compiles_is_left_alone() -> None:
     assert repaired("x = 1\n", MOST) == [(0.0, "x = 1\n")]
 
 
-def test_the_same_text_is_mended_the_same_way() -> None:
+def test_the_repair_is_deterministic() -> None:
     broken = "def f(x:\n    return (x\n"
 
     assert repaired(broken, 800) == repaired(broken, 800)
@@ -150,7 +150,7 @@ def test_prose_is_not_mended_by_taking_it_away(prose: str) -> None:
     assert not [text for text in found if text.lstrip().startswith("#")]
 
 
-def test_a_warning_of_the_compiler_is_neither_shown_nor_an_error() -> None:
+def test_compiler_warnings_are_ignored() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = repaired("if x is 1\n    y = '\\d'\n", MOST)
@@ -158,7 +158,7 @@ def test_a_warning_of_the_compiler_is_neither_shown_nor_an_error() -> None:
     assert found[0][1] == "if x is 1:\n    y = '\\d'\n"
 
 
-def test_a_long_text_is_mended_part_by_part() -> None:
+def test_a_long_text_is_repaired_part_by_part() -> None:
     part = "def f{0}(x):\n    if x > {0}:\n        return [x, {0}]\n    return x\n\n\n"
     whole = "".join(part.format(number) for number in range(60))
     broken = whole.replace("x > 11:", "x > 11").replace("[x, 44]", "[x, 44")
@@ -169,7 +169,7 @@ def test_a_long_text_is_mended_part_by_part() -> None:
     assert repaired(broken, 600)[0][1] == whole
 
 
-def test_a_method_of_a_long_class_is_mended_alone() -> None:
+def test_a_method_of_a_long_class_is_repaired_alone() -> None:
     part = "    def f{0}(self, x):\n        return [x, {0}]\n\n"
     whole = "class Long:\n" + "".join(part.format(number) for number in range(60))
     broken = whole.replace("[x, 44]", "[x, 44")
@@ -200,7 +200,7 @@ def test_what_is_mended_can_be_read(terms: int) -> None:
     assert repaired(f"def f(x)\n    return x{' + 0' * terms}\n", 100) == []
 
 
-def test_a_very_long_line_is_searched_for_no_other_language() -> None:
+def test_a_very_long_line_is_not_rewritten() -> None:
     def short(line: str) -> list[str]:
         broken = Broken(line, Fault(1, 0, "invalid syntax", len(line), parsed=False))
         return [one.new for one in foreign(broken)]
@@ -209,11 +209,11 @@ def test_a_very_long_line_is_searched_for_no_other_language() -> None:
     assert short("throw " + "(" * LONG) == []
 
 
-def test_what_opens_a_comment_that_never_ends_is_left_alone() -> None:
+def test_an_unclosed_comment_is_not_changed() -> None:
     assert _uncommented("a /* b */ c /* d") == "a  c /* d"
 
 
-def test_the_next_line_that_is_not_blank_is_found_on_both_sides() -> None:
+def test_above_and_below_skip_blank_lines() -> None:
     broken = Broken("a\n\n b\n \nc\n", Fault(1, 0, "", 1, parsed=False))
     assert [broken.below(row) for row in range(6)] == [2, 2, 4, 4, None, None]
     assert [broken.above(row) for row in range(6)] == [None, 0, 0, 2, 2, 4]

@@ -1,4 +1,4 @@
-"""Each template repairs its example by what Python reports of it, and leaves right code alone."""
+"""Each template repairs its example with the evidence of its failure, and ignores correct code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(text: str) -> None:
 
 
 def crash_of(text: str) -> Crash | None:
-    """How a program ends, with the values where it failed; nothing for a wrong answer."""
+    """The exception of a program with the values at the failure; `None` for a wrong answer."""
     try:
         run(text)
     except AssertionError:
@@ -109,7 +109,7 @@ def test_a_cheap_template_leaves_a_repaired_example_alone() -> None:
     assert again == []
 
 
-def test_comments_and_layout_outlast_a_template() -> None:
+def test_a_template_keeps_comments_and_layout() -> None:
     program = Program(
         "def total(prices):\n    result = 0\n    for price in prices:  # each\n"
         "        # add\n        result += price\n        return result  # done\n"

@@ -1,10 +1,10 @@
-"""What did not end is tried again, but never so often that it sets the pace."""
+"""Slow candidates are retried, in proportion to the candidates that were tried."""
 
 from __future__ import annotations
 
 from agent.search.program import Program
-from agent.search.state import SearchState, Slow, note
-from agent.search.trials import FIRST_WAITS, WAITS, again
+from agent.search.state import SearchState, Slow, record
+from agent.search.trials import FIRST_WAITS, WAITS, retry
 from agent.search.values import Budget, Candidate, Facts, Screen, Screened
 from tests.agent.values import single_edits
 
@@ -23,9 +23,9 @@ def state(slow: int) -> SearchState:
 
 
 def asked(seen: SearchState, is_last: bool = False) -> list[str]:
-    """The candidates that are tried again, none of which ends."""
+    """The candidates that are retried, none of which ends."""
     texts: list[str] = []
-    steps = again(seen, [(1_000, PATIENCE)], is_last=is_last)
+    steps = retry(seen, [(1_000, PATIENCE)], is_last=is_last)
     question = next(steps, None)
     while question is not None:
         assert isinstance(question, Screen)
@@ -38,7 +38,7 @@ def asked(seen: SearchState, is_last: bool = False) -> list[str]:
     return texts
 
 
-def test_no_more_is_tried_again_than_keeps_step_with_what_was_tried() -> None:
+def test_the_number_of_retries_is_proportional_to_the_candidates_tried() -> None:
     seen = state(slow=200)
     at_first = int(FIRST_WAITS // PATIENCE)
 
@@ -51,23 +51,23 @@ def test_no_more_is_tried_again_than_keeps_step_with_what_was_tried() -> None:
     assert len(asked(seen)) == 7
 
 
-def test_at_the_end_everything_is_tried_again() -> None:
+def test_the_last_retry_includes_all_slow_candidates() -> None:
     seen = state(slow=200)
 
     assert len(asked(seen, is_last=True)) == 200
     assert seen.slow == []
 
 
-def test_what_had_that_much_patience_is_not_asked_again() -> None:
+def test_a_candidate_that_had_as_many_steps_before_is_not_retried() -> None:
     seen = state(slow=0)
     seen.slow = [Slow(Candidate("slow", 1.0, ("op",)), EDIT, PATIENCE)]
 
     assert asked(seen, is_last=True) == []
 
 
-def test_what_is_endless_is_not_kept_for_another_try() -> None:
+def test_an_endless_candidate_is_not_retried() -> None:
     seen = state(slow=0)
     for number, ended in enumerate(("endless", "timeout")):
-        note(seen, Candidate(f"{number}", 1.0, ("op",)), EDIT, Screened((None,), ended))
+        record(seen, Candidate(f"{number}", 1.0, ("op",)), EDIT, Screened((None,), ended))
 
     assert [one.candidate.text for one in seen.slow] == ["1"]

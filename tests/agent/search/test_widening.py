@@ -1,4 +1,4 @@
-"""What a repair lets through that was stopped before."""
+"""Changed conditions and removed guards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from agent.search.inspection.widening import changed_conditions, dropped_guards
 GUARDED = "def root(n):\n    if n < 0:\n        raise ValueError(n)\n    return n ** 0.5\n"
 
 
-def test_a_changed_condition_comes_with_both_texts_in_which_it_decides_nothing() -> None:
+def test_a_changed_condition_has_the_texts_with_true_and_false() -> None:
     (changed,) = changed_conditions(GUARDED.replace("< 0", "> 0"), GUARDED)
     assert (changed.condition, "if True:" in changed.always, "if False:" in changed.never) == (
         "n < 0", True, True

@@ -32,7 +32,7 @@ ALL_ELSE = Script(
 )
 SOLUTION = Solution(files=(File(path="calc.py", text="x = 1\n"),), entry="calc.py")
 TASK = Task(solution=SOLUTION, tests=(ONE, OTHER, ALL_ELSE))
-JAIL = "; the jail opens no file but the program's own; the jail allows no network"
+JAIL = "; the jail opens only the program's own files; the jail allows no network"
 
 
 def seen(
@@ -59,8 +59,8 @@ OUTSIDE = {
         "allows no network",
     f"PermissionError: [Errno 1] Operation not permitted at line 1 (subprocess.py){JAIL}":
         "no second process",
-    f"PermissionError: [Errno 13] Permission denied: '/etc/passwd'{JAIL}": "opens no file",
-    "OSError: [Errno 30] Read-only file system: '/etc/x' at line 2 (test_it.py)": "opens no file",
+    f"PermissionError: [Errno 13] Permission denied: '/etc/passwd'{JAIL}": "opens only the",
+    "OSError: [Errno 30] Read-only file system: '/etc/x' at line 2 (test_it.py)": "opens only the",
     "ModuleNotFoundError: No module named 'polars' at line 3 (test_it.py)": "polars is not",
     "it did not run": "internal error",
 }

@@ -63,6 +63,7 @@ assert add(1, 2) == 3
 CASES = "class Base:\n    def test_base(self):\n        assert self.wanted == 3\n"
 
 
+@pytest.mark.nightly
 def test_tests_that_only_pytest_can_find_are_judged_too() -> None:
     report = judged(FOUND_BY_RUNNING, support={"cases.py": CASES})
 
@@ -180,6 +181,7 @@ def test_tests_that_import_nothing_show_nothing() -> None:
     assert "never import calc.py" in judged("def test_a(): assert 1 + 1 == 2\n").wrong_file
 
 
+@pytest.mark.nightly
 def test_a_test_of_the_programs_own_may_use_nothing_of_it() -> None:
     task = make_task(f"{ADD}def test_sure(): assert 1 + 1 == 2\n", entry="calc.py").task
     assert task.solution is not None

@@ -75,6 +75,7 @@ def nodes(text: str) -> list[str]:
     return known
 
 
+@pytest.mark.nightly
 def test_the_same_tests_are_found_as_pytest_collects(tmp_path):
     (tmp_path / "test_it.py").write_text(EVERY_STYLE)
     shown = subprocess.run(

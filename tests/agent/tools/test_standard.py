@@ -257,6 +257,7 @@ async def test_what_a_command_writes_is_kept(tools: ToolRegistry, workspace: Wor
     assert workspace.files["windows.txt"] == "one\r\ntwo\r\nthree"
 
 
+@pytest.mark.nightly
 async def test_what_is_too_much_is_left_out_and_told(
     tools: ToolRegistry, workspace: Workspace
 ) -> None:
@@ -292,6 +293,7 @@ async def test_what_cannot_be_read_back_takes_nothing_away(
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", ["L3", "L2", "subprocess"])
+@pytest.mark.nightly
 async def test_commands_run_behind_every_backend(workspace: Workspace, level: str) -> None:
     sandbox = sandbox_at(level)
     tools = open_tools(workspace, sandbox)
@@ -378,6 +380,7 @@ async def test_nothing_outside_is_read_or_reached(tools: ToolRegistry, tmp_path:
 # Tests.
 
 
+@pytest.mark.nightly
 async def test_tests_are_counted_and_failures_told(tools: ToolRegistry) -> None:
     told = await done(tools, "run_tests")
     assert told == {

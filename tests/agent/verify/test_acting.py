@@ -32,6 +32,7 @@ async def judged(judge: Any, program: str, case: dict[str, Any]) -> Verdict:
     return verdict
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", CASES)
 async def test_a_program_that_acts_on_its_test_is_not_believed(name: str, judge: Any) -> None:
     case = CASES[name]
@@ -43,7 +44,7 @@ async def test_a_program_that_acts_on_its_test_is_not_believed(name: str, judge:
     assert verdict.fails
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 async def test_one_that_uses_the_same_for_its_own_ends_is(name: str, judge: Any) -> None:
     verdict = await judged(judge, CASES[name]["honest"], CASES[name])
@@ -70,9 +71,10 @@ async def test_the_defaults_of_a_function_of_the_tests_are_not_the_programs(judg
 
     verdict = await judged(judge, program, {"test": test})
 
-    assert "exchanges the code" in verdict.doubt
+    assert "replaces the code" in verdict.doubt
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SWALLOWING)
 async def test_an_assert_that_is_swallowed_is_no_pass(name: str, judge: Any) -> None:
     case = SWALLOWING[name]
@@ -84,6 +86,7 @@ async def test_an_assert_that_is_swallowed_is_no_pass(name: str, judge: Any) -> 
     assert verdict.fails
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SWALLOWING)
 async def test_a_program_in_the_same_place_that_swallows_none_is_believed(
     name: str, judge: Any

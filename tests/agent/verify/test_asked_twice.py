@@ -109,6 +109,7 @@ HONEST["a variable that the test sets"] = (
 HEAD = "from unittest.mock import Mock\nfrom program import *\n\ndef test_it():\n    "
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", LYING)
 async def test_a_check_that_holds_whatever_it_expects_is_not_believed(
     name: str, judge: Any
@@ -119,9 +120,10 @@ async def test_a_check_that_holds_whatever_it_expects_is_not_believed(
 
     (verdict,) = report.verdicts
     assert (verdict.status, verdict.fails) == ("passed", True)
-    assert "it passes whatever is expected at test_" in verdict.doubt
+    assert "it passes with any expected value at test_" in verdict.doubt
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", HONEST)
 async def test_an_honest_class_of_that_kind_is(name: str, judge: Any) -> None:
     program, test = HONEST[name]

@@ -175,7 +175,7 @@ async def test_bad_answers_are_named_and_cost_only_their_own_test(case: str, jai
 async def test_a_late_answer_is_a_timeout_and_the_others_are_judged(jail: Sandbox) -> None:
     text = "def f(n):\n    while n == 1: pass\n    return n\n"
     late, first, last = await _judged(jail, text, {"f(1)": "1", "f(2)": "2", "f(3)": "0"}, 0.5)
-    assert (late.status, late.message) == ("timeout", "no end within 0.5 s")
+    assert (late.status, late.message) == ("timeout", "did not end within 0.5 s")
     assert (first.status, last.status) == ("passed", "failed")
 
 

@@ -149,7 +149,7 @@ def test_a_check_that_holds_whatever_it_expects_is_told(name: str) -> None:
     told, failed = _told(test, __file__, **names)
     assert failed
     said = evaluate(told, {"test_a": "failed"}, "")
-    wanted = {"test_a": f"it passes whatever is expected at {place}"} if place else {}
+    wanted = {"test_a": f"it passes with any expected value at {place}"} if place else {}
     assert said.denied == wanted
 
 
@@ -174,7 +174,7 @@ LEFT_OUT: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "a loop over something never turns": (
         "for one in f():\n        assert one == 6", {"f": lambda: _Empty([1])},
-        "the loop at test_a.py:2 has elements, and never runs",
+        "the loop at test_a.py:2 has elements, but never runs",
     ),
     "what is expected is changed": (
         "wanted = [6]\n    f()\n    assert [5 + 0] == wanted", {

@@ -22,7 +22,7 @@ def test_a_jail_that_holds() -> None:
     other_run = Isolation("L3", (Layer("seccomp", True, "open a socket: EACCES"),))
 
     assert jail_of(other_run, "jail") == JailStatus(
-        words="jail: L3 seen to hold: Landlock, seccomp, limits", level="L3",
+        words="jail: L3, confirmed by tests: Landlock, seccomp, limits", level="L3",
         layers=(JailLayer(name="seccomp", holds=True, seen="open a socket: EACCES"),),
     )
 
@@ -42,7 +42,7 @@ def test_what_was_not_seen_to_hold_is_not_said_to(
 ) -> None:
     said = jail_of(other_run, backend).words
 
-    assert "seen to hold" not in said
+    assert "confirmed by tests" not in said
     assert words in (None, said)
 
 

@@ -185,7 +185,7 @@ async def test_a_dead_solution_costs_only_its_own_test(judge: Any) -> None:
     text = "import os\ndef f(x):\n    if x == 1: os._exit(7)\n    return x\n"
     report = await judge(text, {str(n): f"assert f({n}) == {n}" for n in range(3)})
     assert [v.status for v in report.verdicts] == ["passed", "error", "passed"]
-    assert report.verdicts[1].message == "the solution ended its process (exit code 7)"
+    assert report.verdicts[1].message == "the program ended its process (exit code 7)"
 
 
 async def test_a_test_that_is_broken_itself_is_an_error_with_its_line(judge: Any) -> None:
@@ -240,6 +240,7 @@ async def test_the_output_of_the_program_is_there_for_tests_that_read_it(jail: A
     assert (report.ending.kind, report.ending.stdout) == ("completed", "hello ann\n")
 
 
+@pytest.mark.nightly
 async def test_a_long_output_is_read_to_its_end_and_one_without_end_is_a_limit(jail: Any) -> None:
     def read(name: str, code: str) -> Script:
         return Script(name=name, origin="user", code=code, uses_output=True)

@@ -33,6 +33,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(kind, chosen, ids=[one.id for one in chosen])
 
 
+@pytest.mark.nightly
 async def test_a_forged_project_is_not_believed(forged: VerdictCase, jail: Sandbox) -> None:
     seen = await judged_as_project(forged, jail)
 
@@ -117,6 +118,7 @@ async def judged_under(
 
 
 @pytest.mark.parametrize("root", ["", "src"])
+@pytest.mark.nightly
 async def test_plain_calls_of_a_project_are_compared_outside_of_its_tests(
     root: str, jail: Sandbox
 ) -> None:
@@ -128,6 +130,7 @@ async def test_plain_calls_of_a_project_are_compared_outside_of_its_tests(
 
 
 @pytest.mark.parametrize("root", ["", "src"])
+@pytest.mark.nightly
 async def test_a_project_that_knows_that_it_is_tested_is_not_believed(
     root: str, jail: Sandbox
 ) -> None:
@@ -255,6 +258,7 @@ async def test_a_file_that_is_not_judged_alone_says_why(jail: Sandbox) -> None:
                for one in verdicts.values())
 
 
+@pytest.mark.nightly
 async def test_calls_that_depend_on_a_fixture_for_all_tests_say_nothing_against_a_pass(
     jail: Sandbox,
 ) -> None:

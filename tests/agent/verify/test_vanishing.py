@@ -138,6 +138,7 @@ SHOWING = {
 
 
 @pytest.mark.parametrize("name", SHOWING)
+@pytest.mark.nightly
 async def test_a_pass_that_shows_something_is_no_empty_one(name: str, judge: Any) -> None:
     program, tests = SHOWING[name]
 

@@ -46,6 +46,7 @@ def valid(text: str, schema: dict[str, object]) -> bool:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.nightly
 def test_every_answer_is_valid_under_its_schema(model: LocalModel, name: str) -> None:
     schema = SCHEMAS[name]
 

@@ -352,6 +352,7 @@ def test_weights_that_do_not_fit_are_refused_before_they_are_read(folder: Path) 
         load(str(folder), NO_KEY, False, Hardware("cpu", free_mib=0))
 
 
+@pytest.mark.nightly
 def test_weights_of_four_bits(folder: Path) -> None:
     pytest.importorskip("bitsandbytes", reason="4-bit weights need bitsandbytes")
     from llm.providers.huggingface.loading import Hardware, load

@@ -111,6 +111,7 @@ def fetch(hub: Hub, folder: Path, name: str = NAME, **more: str) -> dict[str, An
     return found
 
 
+@pytest.mark.nightly
 def test_a_file_is_downloaded_with_progress_once_and_found_without_the_hub(
     hub: Hub, tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_file_is_downloaded_with_progress_once_and_found_without_the_hub(
     assert (again["path"], again["seen"], len(hub.asked)) == (first["path"], [], calls)
 
 
+@pytest.mark.nightly
 def test_a_download_that_broke_off_is_gone_on_with(hub: Hub, tmp_path: Path) -> None:
     hub.left = 12_000_000
     assert fetch(hub, tmp_path)["kind"] == "ProviderDown"
@@ -136,6 +138,7 @@ def test_a_download_that_broke_off_is_gone_on_with(hub: Hub, tmp_path: Path) -> 
     assert ranges[-1] == f"bytes={2**20 * 10}-"
 
 
+@pytest.mark.nightly
 def test_a_file_with_another_checksum_is_deleted_and_refused(hub: Hub, tmp_path: Path) -> None:
     hub.content = CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])
     found = fetch(hub, tmp_path)
@@ -148,6 +151,7 @@ def test_a_file_with_another_checksum_is_deleted_and_refused(hub: Hub, tmp_path:
     ("maker/small:other.gguf", "other.gguf"), ("maker/none:small.gguf", "maker/none"),
     ("maker/small", "maker/small"),
 ])
+@pytest.mark.nightly
 def test_a_name_that_leads_nowhere_is_refused(
     hub: Hub, tmp_path: Path, name: str, fact: str
 ) -> None:
@@ -155,6 +159,7 @@ def test_a_name_that_leads_nowhere_is_refused(
     assert (found["kind"], fact in found["error"]) == ("UnknownModel", True)
 
 
+@pytest.mark.nightly
 def test_without_network_the_next_step_is_a_file(hub: Hub, tmp_path: Path) -> None:
     hub.server.shutdown()
     hub.server.server_close()

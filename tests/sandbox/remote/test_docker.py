@@ -53,6 +53,7 @@ def commands(folder: Path) -> list[str]:
     return [arguments[0] for arguments in asked(folder)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("check", [
     pytest.param(check, id=check.claim, marks=[pytest.mark.nightly] if place % 4 else [])
     for place, check in enumerate(CLAIMED)

@@ -30,6 +30,7 @@ def shown(report: Report) -> list[tuple[str, str]]:
     return [(verdict.status, verdict.integrity) for verdict in report.verdicts]
 
 
+@pytest.mark.nightly
 async def test_snippets_are_judged_outside_in_a_container_each(
     docker: Callable[..., dict[str, str]],
 ) -> None:
@@ -42,6 +43,7 @@ async def test_snippets_are_judged_outside_in_a_container_each(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the container of this test has no users to part")
+@pytest.mark.nightly
 async def test_a_file_of_pytest_is_judged_outside_in_one_container(
     docker: Callable[..., dict[str, str]],
 ) -> None:

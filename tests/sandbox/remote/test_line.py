@@ -54,5 +54,6 @@ def test_more_than_allowed_is_refused_also_without_a_line_end() -> None:
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
+@pytest.mark.nightly
 def test_values_for_the_porter_travel_whole(value: object) -> None:
     assert unpacked(packed(value)) == value

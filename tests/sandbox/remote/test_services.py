@@ -16,6 +16,7 @@ from sandbox.contract import ECHO, ROOMY, script
 from sandbox.remote import link
 
 
+@pytest.mark.nightly
 async def test_a_job_runs_in_a_sandbox_that_is_deleted(service: Any, opened: Sandbox) -> None:
     outcome = await opened.run(script("print(input())", stdin="there"))
 
@@ -32,6 +33,7 @@ async def test_an_e2b_sandbox_is_asked_for_without_network_and_with_an_end(e2b: 
     assert (asked["allow_internet_access"], asked["timeout"]) == (False, 127)
 
 
+@pytest.mark.nightly
 async def test_a_daytona_sandbox_is_asked_for_without_network_and_with_an_end(
     daytona: Any,
 ) -> None:

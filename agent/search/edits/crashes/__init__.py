@@ -1,4 +1,4 @@
-"""Edits suggested by the exception that ended a failing run, at the line where it arose."""
+"""Edits suggested by the exception that ended a failing run, at the line that raised it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,11 @@ TEMPLATES: tuple[tuple[tuple[str, ...], Callable[[Program, Crash], Iterator[Spli
     (("TimeoutError", "MemoryError"), values.endless),
     (("ModuleNotFoundError", "ImportError"), missing.missing_module),
 )
-"""Which edits an exception suggests."""
+"""The edits that exceptions suggest."""
 
 
 def crash(program: Program, node: ast.Module) -> Iterator[Splice]:
-    """All edits the crash suggests; nothing where there was none."""
-    found = program.crash
-    if found is None:
-        return
+    """All edits that the crash of the failing run suggests, if it crashed."""
     for exceptions, template in TEMPLATES:
-        if found.exception in exceptions:
-            yield from template(program, found)
+        if program.crash is not None and program.crash.exception in exceptions:
+            yield from template(program, program.crash)

@@ -1,4 +1,4 @@
-"""What a crash's line offers: its nodes, ways out before them, and conditions around them."""
+"""Nodes on the line of a crash, early exits before them, and conditions around them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TypeVar
 from agent.core.trees import parse
 from agent.search.edits.constants import NEUTRAL
 from agent.search.program import BUILTINS, NOT, Program, Splice, names_in
-from agent.search.program.blocks import in_loop, is_elif
+from agent.search.program.blocks import DEFINITIONS, in_loop, is_elif
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
 
 def nodes_on(program: Program, kind: type[_Node], line: int | None) -> Iterator[_Node]:
-    """Nodes of a kind, on a line if there is one."""
+    """Nodes of a kind on a line, or in the whole program if `line` is `None`."""
     for node in ast.walk(program.tree):
         if isinstance(node, kind) and node not in program.hidden:
             first = getattr(node, "lineno", None)
@@ -24,28 +24,26 @@ def nodes_on(program: Program, kind: type[_Node], line: int | None) -> Iterator[
                 yield node
 
 
-def ways_out(program: Program, node: ast.AST, test: str, cost: float) -> Iterator[Splice]:
-    """`if test: return …` before the node's statement."""
+def early_exits(program: Program, node: ast.AST, test: str, cost: float) -> Iterator[Splice]:
+    """Adds `if test: return …`, `continue` or `break` before the node's statement."""
     statement = program.statement(node)
-    if is_settled(test):
+    if is_constant(test) or isinstance(statement, DEFINITIONS):
         return
     if not program.alone(statement) or is_elif(program, statement):
         return
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-        return
-    leaves = ["continue", "break"] if in_loop(program, statement) else []
+    exits = ["continue", "break"] if in_loop(program, statement) else []
     if program.scope(node) is not program.tree:
-        leaves += [f"return {neutral}" for neutral in NEUTRAL] + ["return -1"]
-    for rank, leave in enumerate(leaves):
+        exits += [f"return {neutral}" for neutral in NEUTRAL] + ["return -1"]
+    for rank, leave in enumerate(exits):
         yield program.insert_before(
             statement, [f"if {test}:", f"{program.step}{leave}"], cost + 0.02 * rank
         )
 
 
 def only_if(program: Program, node: ast.AST, test: str, cost: float) -> Iterator[Splice]:
-    """The node's statement done only if `test` holds, or its condition extended by it."""
+    """Puts the node's statement under `if test`, or adds `test` to its condition."""
     statement = program.statement(node)
-    if is_settled(test):
+    if is_constant(test):
         return
     if isinstance(statement, ast.If | ast.While):
         condition = program.grouped(statement.test, NOT)
@@ -63,8 +61,8 @@ def only_if(program: Program, node: ast.AST, test: str, cost: float) -> Iterator
         yield Splice(start, end, head + line, cost + 0.3, statement.lineno)
 
 
-def is_settled(test: str) -> bool:
-    """Whether a condition reads no variable, so that it always or never holds."""
+def is_constant(test: str) -> bool:
+    """Whether a condition reads no variable, so that it is always true or always false."""
     try:
         tree = parse(f"({test}\n)")
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""Edits where a value is of the wrong type, not there, not taken, or never comes."""
+"""Edits for values of the wrong type, missing or invalid values, and endless loops."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import ast
 import difflib
 from collections.abc import Iterator
 
+from agent.search.edits.calls import replaced_call
 from agent.search.edits.constants import quoted
-from agent.search.edits.crashes.around import is_settled, nodes_on, only_if, ways_out
+from agent.search.edits.crashes.around import early_exits, is_constant, nodes_on, only_if
 from agent.search.program import ATOM, NOT, Program, Splice, names_in
 from agent.search.program.blocks import is_elif
 from agent.search.values import Crash
@@ -15,11 +16,11 @@ from agent.search.values import Crash
 _TAKERS = (
     ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.AugAssign, ast.Return, ast.For, ast.Assign,
 )
-"""What takes a value that may have to be converted."""
+"""Nodes whose operands may have to be converted."""
 
 
 def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
-    """Values of the wrong type converted, calls for indices, missing arguments."""
+    """Converts values, swaps calls and indices, adds arguments, and guards against `None`."""
     message = crash.message
     for node in nodes_on(program, ast.expr, crash.line):
         context = getattr(node, "ctx", None)
@@ -27,23 +28,21 @@ def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
             continue
         parent = program.parents.get(node)
         if crash.line is None and not isinstance(parent, ast.Return):
-            continue  # it arose elsewhere, with what came from here
+            continue  # raised elsewhere, perhaps by a value that was returned here
         called = program.is_called(node)
         if not called and isinstance(parent, _TAKERS):
             yield from _converted(program, node, message)
         if "not callable" in message and isinstance(node, ast.Call):
             yield from _uncalled(program, node)
-        is_value = isinstance(node, ast.Attribute) or (
-            isinstance(node, ast.Name) and node.id in program.functions
-        )
-        if is_value and not called:
+        is_function = isinstance(node, ast.Name) and node.id in program.functions
+        if (is_function or isinstance(node, ast.Attribute)) and not called:
             yield program.replace(node, f"{program.code(node)}()", 1.2)
         if isinstance(node, ast.Subscript) and "not subscriptable" in message:
             inner = program.code(node.slice)
             yield program.replace(node, f"{program.code(node.value)}({inner})", 0.8)
         if isinstance(node, ast.Name | ast.Attribute) and "NoneType" in message:
             text = program.code(node)
-            yield from ways_out(program, node, f"{text} is None", 2.6)
+            yield from early_exits(program, node, f"{text} is None", 2.6)
             yield program.replace(node, f"({text} or 0)", 2.2)
             yield program.replace(node, f"({text} or [])", 2.4)
     if "positional argument" in message or "required" in message:
@@ -51,7 +50,7 @@ def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
 
 
 def _converted(program: Program, node: ast.expr, message: str) -> Iterator[Splice]:
-    """A value as another type has it: by a function, a method, or its first element."""
+    """Converts a value by a function, a method, an index or a range."""
     text, parent = program.code(node), program.parents.get(node)
     for cast in ("str", "int", "float", "list", "tuple", "len", "sum"):
         likely = f"not {cast}" in message or cast in ("str", "int")
@@ -67,7 +66,7 @@ def _converted(program: Program, node: ast.expr, message: str) -> Iterator[Splic
 
 
 def _uncalled(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """An index, a value or a product in place of a call."""
+    """Replaces a call by an index, by the called value, or by a product."""
     given = ", ".join(program.code(one) for one in node.args)
     function = program.code(node.func)
     yield program.replace(node, f"{function}[{given}]", 0.6)
@@ -76,46 +75,41 @@ def _uncalled(program: Program, node: ast.Call) -> Iterator[Splice]:
 
 
 def _missing_arguments(program: Program) -> Iterator[Splice]:
-    """A missing argument."""
+    """Adds an argument to the calls on the line of the crash."""
     for call in nodes_on(program, ast.Call, None):
-        if program.crash and program.crash.line not in (None, call.lineno):
+        if call.keywords or (program.crash and program.crash.line not in (None, call.lineno)):
             continue
-        opening = program.data.find(b"(", program.end(call.func)) + 1
         given = [program.code(one) for one in call.args]
-        if call.keywords:
-            continue
         for i in range(len(given) + 1):
             for name in (*program.variables(call), "0", "1", "[]", "''", "None"):
-                text = ", ".join([*given[:i], name, *given[i:]])
-                yield Splice(opening, program.end(call) - 1, text, 2.4, call.lineno)
+                yield replaced_call(program, call, [*given[:i], name, *given[i:]], [], 2.4)
 
 
 def outside(program: Program, crash: Crash) -> Iterator[Splice]:
-    """An index out of range: a bound one too far, a condition, or a way out before it."""
+    """Repairs an index out of range: by a lower bound, a condition or an early exit."""
     yield from _bounds(program)
     for node in nodes_on(program, ast.Subscript, crash.line):
         if isinstance(node.slice, ast.Slice):
             continue
         base, place = program.code(node.value), program.grouped(node.slice, 6)
-        if isinstance(node.ctx, ast.Load) and not is_settled(f"{place}, {base}"):
+        if isinstance(node.ctx, ast.Load) and not is_constant(f"{place}, {base}"):
             value = program.grouped(node, 2)
             for neutral in ("None", "0", "''"):
-                yield program.replace(
-                    node, f"{value} if {place} < len({base}) else {neutral}", 3.2
-                )
+                text = f"{value} if {place} < len({base}) else {neutral}"
+                yield program.replace(node, text, 3.2)
         yield from only_if(program, node, f"{place} < len({base})", 2.6)
         yield from only_if(program, node, base, 2.8)
-        yield from ways_out(program, node, f"not {program.grouped(node.value, NOT)}", 2.2)
-        yield from ways_out(program, node, f"{place} >= len({base})", 2.6)
+        yield from early_exits(program, node, f"not {program.grouped(node.value, NOT)}", 2.2)
+        yield from early_exits(program, node, f"{place} >= len({base})", 2.6)
     for call in nodes_on(program, ast.Call, crash.line):
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("pop", "popleft"):
             base = program.code(call.func.value)
             yield from only_if(program, call, base, 1.6)
-            yield from ways_out(program, call, f"not {base}", 2.0)
+            yield from early_exits(program, call, f"not {base}", 2.0)
 
 
 def _bounds(program: Program) -> Iterator[Splice]:
-    """Loops that go one too far: `range(n + 1)`, `while i <= n`."""
+    """Ends loops one iteration earlier: `range(n + 1)`, `while i <= n`."""
     for node in ast.walk(program.tree):
         match node:
             case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[*_, stop])):
@@ -124,14 +118,12 @@ def _bounds(program: Program) -> Iterator[Splice]:
                 elif not isinstance(stop, ast.UnaryOp):
                     yield program.replace(stop, f"{program.grouped(stop, 10)} - 1", 1.6)
             case ast.While(test=ast.Compare(ops=[ast.LtE()]) as test):
-                between = program.between(program.end(test.left), program.start(
-                    test.comparators[0]))
-                at = program.end(test.left) + between.encode().find(b"<=")
+                at = program.data.find(b"<=", program.end(test.left))
                 yield Splice(at, at + 2, "<", 0.4, test.lineno)
 
 
 def missing_key(program: Program, crash: Crash) -> Iterator[Splice]:
-    """A key that is not there: `get`, an initial value, or a way out."""
+    """Repairs a missing key: by `get`, an initial value, a similar key or an early exit."""
     for node in nodes_on(program, ast.Subscript, crash.line):
         if isinstance(node.slice, ast.Slice):
             continue
@@ -148,12 +140,11 @@ def missing_key(program: Program, crash: Crash) -> Iterator[Splice]:
             for rank, neutral in enumerate(("0", "None", "[]", "''", "{}", "False", "1")):
                 yield program.replace(node, f"{base}.get({key}, {neutral})", 0.8 + 0.05 * rank)
             yield program.replace(node, f"{base}.get({key})", 0.82)
-            parent = program.parents.get(node)
-            if isinstance(parent, ast.Attribute):
+            if isinstance(program.parents.get(node), ast.Attribute):
                 for neutral in ("[]", "set()", "{}"):
                     yield program.replace(node, f"{base}.setdefault({key}, {neutral})", 0.7)
             missing = crash.message.strip("'\"")
-            # The key may be written where the dictionary is made, outside this function.
+            # The dictionary, and so the right key, may be outside of this function.
             keys = {
                 one.value for one in nodes_on(program, ast.Constant, None)
                 if isinstance(one.value, str) and one.value != missing
@@ -165,25 +156,25 @@ def missing_key(program: Program, crash: Crash) -> Iterator[Splice]:
             for neutral in ("0", "[]", "set()", "''", "{}"):
                 lines = [f"if {key} not in {base}:", f"{program.step}{base}[{key}] = {neutral}"]
                 yield program.insert_before(statement, lines, 1.4)
-        yield from ways_out(program, node, f"{key} not in {base}", 2.2)
+        yield from early_exits(program, node, f"{key} not in {base}", 2.2)
         yield from only_if(program, node, f"{key} in {base}", 1.8)
 
 
 def zero_division(program: Program, crash: Crash) -> Iterator[Splice]:
-    """A division by zero: an answer for the empty case."""
+    """Repairs a division by zero: by another value, an early exit or a condition."""
     for node in nodes_on(program, ast.BinOp, crash.line):
         if not isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
             continue
         divisor, whole = program.code(node.right), program.code(node)
         for neutral in ("0", "0.0", "None", "1"):
-            if not is_settled(divisor):
+            if not is_constant(divisor):
                 yield program.replace(node, f"{whole} if {divisor} else {neutral}", 1.2)
-        yield from ways_out(program, node, f"not {program.grouped(node.right, NOT)}", 1.4)
+        yield from early_exits(program, node, f"not {program.grouped(node.right, NOT)}", 1.4)
         yield from only_if(program, node, divisor, 2.0)
 
 
 def bad_value(program: Program, crash: Crash) -> Iterator[Splice]:
-    """A value that cannot be taken: cleaned, converted by another function, or skipped."""
+    """Repairs an invalid argument: by cleaning or converting it, a default, or a condition."""
     for node in nodes_on(program, ast.Call, crash.line):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         given = [program.code(one) for one in node.args]
@@ -194,22 +185,22 @@ def bad_value(program: Program, crash: Crash) -> Iterator[Splice]:
             base = program.grouped(node.args[0], ATOM)
             yield program.replace(node, f"{name}({base}.strip())", 1.6)
             yield program.replace(node, f"{name}({given[0]} or 0)", 1.4)
-            yield from ways_out(program, node, f"not {given[0]}", 2.0)
-            yield from ways_out(program, node, f"not {base}.isdigit()", 2.2)
+            yield from early_exits(program, node, f"not {given[0]}", 2.0)
+            yield from early_exits(program, node, f"not {base}.isdigit()", 2.2)
         if name in ("max", "min") and len(given) == 1:
             for neutral in ("0", "None"):
                 yield program.replace(node, f"{name}({given[0]}, default={neutral})", 0.8)
-            yield from ways_out(program, node, f"not {given[0]}", 1.4)
+            yield from early_exits(program, node, f"not {given[0]}", 1.4)
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("remove", "index") and given:
             base = program.code(node.func.value)
             yield from only_if(program, node, f"{given[0]} in {base}", 1.2)
-            yield from ways_out(program, node, f"{given[0]} not in {base}", 1.8)
+            yield from early_exits(program, node, f"{given[0]} not in {base}", 1.8)
             if node.func.attr == "index":
                 yield program.replace(node, f"{base}.find({given[0]})", 1.6)
 
 
 def endless(program: Program, crash: Crash) -> Iterator[Splice]:
-    """A loop that does not end: a step towards its end."""
+    """Repairs an endless loop: by a step of a variable, or a `break`."""
     for loop in nodes_on(program, ast.While, None):
         tested = [one for one in names_in(loop.test) if one in program.variables(loop)]
         last = loop.body[-1]
@@ -218,12 +209,12 @@ def endless(program: Program, crash: Crash) -> Iterator[Splice]:
         indent = program.indent(loop.body[0])
         steps = []
         for name in tested:
-            seen = program.seen(name)
-            if not seen or seen & {"int", "float"}:
+            types = program.observed(name)
+            if not types or types & {"int", "float"}:
                 steps += [f"{name} += 1", f"{name} -= 1", f"{name} //= 2", f"{name} //= 10"]
-            if not seen or seen & {"list", "set", "dict"}:
+            if not types or types & {"list", "set", "dict"}:
                 steps.append(f"{name}.pop()")
-            if seen & {"list", "str"}:
+            if types & {"list", "str"}:
                 steps.append(f"{name} = {name}[1:]")
             for attribute in program.attributes:
                 steps.append(f"{name} = {name}.{attribute}")

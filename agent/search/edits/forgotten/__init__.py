@@ -1,1 +1,1 @@
-"""Edits of what programs of several files forget: a case, an entry, a step, an argument."""
+"""Edits that add forgotten code: cases, entries, steps, arguments."""

@@ -1,4 +1,4 @@
-"""What a call or a class was to be given: arguments at hand, another base."""
+"""Adds forgotten arguments to calls, and changes the bases of exceptions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from agent.search.program import Function, Program, Splice, parameters
 MAX_EXCEPTIONS, MAX_CALLS = 8, 6
 
 
-def at_hand(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """An argument left to its default though a variable of its name is at hand, and one that
-    other calls of the same function are given."""
+def available(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """Adds an argument for which there is a variable of its name, or that other calls have."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     given, named = given_arguments(program, node), named_arguments(program, node)
     words = {one.arg for one in node.keywords}
@@ -54,21 +53,21 @@ def _is_of(program: Program, function: Function, name: str) -> bool:
     return isinstance(owner, ast.ClassDef) and owner.name == name
 
 
-def base(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
-    """Another base of an exception, or one more."""
+def exception_base(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
+    """Replaces the base of an exception, or adds a second one."""
     if len(node.bases) != 1 or not isinstance(node.bases[0], ast.Name):
         return
     own = node.bases[0].id
     if not own.endswith(("Error", "Exception", "Warning")):
         return
-    above = [one for one in _exceptions(program, own) if one != node.name]
-    for place, name in enumerate(above):
+    others = [one for one in _exceptions(program, own) if one != node.name]
+    for place, name in enumerate(others):
         yield program.replace(node.bases[0], name, 3.0 + 0.1 * place)
         yield program.replace(node.bases[0], f"{own}, {name}", 3.1 + 0.1 * place)
 
 
 def _exceptions(program: Program, own: str) -> list[str]:
-    """Exceptions that a text knows, and those that programs mostly mean."""
+    """The exceptions that a program defines or imports, and common built-in ones."""
     known = [
         one.name for one in program.nodes if isinstance(one, ast.ClassDef)
         and any("Error" in program.code(each) or "Exception" in program.code(each)

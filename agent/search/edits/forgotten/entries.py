@@ -1,5 +1,8 @@
-"""What a table, an alphabet or a pattern lacks: entries like their neighbours, in words of the
-failing tests. A word becomes a key or an alternative; it is never the value that is answered."""
+"""Adds missing entries to tables, alphabets and regular expressions.
+
+New entries resemble the present ones and are words of the failing tests. A word becomes a key or an
+alternative, and never a value that is returned.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _TAILS = (r"\b", "$", r"(?!\w)", r"(?!\S)")
 
 
 def entry(program: Program, node: ast.Dict | ast.List | ast.Tuple | ast.Set) -> Iterator[Splice]:
-    """An entry that a table lacks, like those beside it."""
+    """Adds an entry to a table, similar to the present ones."""
     match node:
         case ast.Dict(keys=keys, values=values):
             pass
@@ -58,15 +61,14 @@ def entry(program: Program, node: ast.Dict | ast.List | ast.Tuple | ast.Set) -> 
 def _values(
     program: Program, values: list[ast.expr], keys: list[str], word: str
 ) -> Iterator[str]:
-    """What stands beside the other keys: made from the key, said of others, or a part of a word."""
+    """Values for a new key: derived from the key, values of other keys, or parts of words."""
     codes = [program.code(one) for one in values]
     for key, code in zip(keys, codes, strict=True):
         if len(key) > 1 and key in code:
             yield code.replace(key, word)
-    common = sorted(dict.fromkeys(codes), key=lambda one: -codes.count(one))
-    yield from common[:MAX_VALUES]
-    held = [one.value for one in values if isinstance(one, ast.Constant)]
-    short = [one for one in held if isinstance(one, str) and 0 < len(one) < 3]
+    yield from sorted(dict.fromkeys(codes), key=lambda one: -codes.count(one))[:MAX_VALUES]
+    constants = [one.value for one in values if isinstance(one, ast.Constant)]
+    short = [one for one in constants if isinstance(one, str) and 0 < len(one) < 3]
     if short and len(short) == len(values):
         sizes = sorted({len(one) for one in short}, reverse=True)
         parts = dict.fromkeys(
@@ -79,7 +81,7 @@ def _values(
 
 
 def argument(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """A further word among those that a call at the top is given."""
+    """Adds a further string to a module-level call whose arguments are all strings."""
     known = [one.value for one in node.args if isinstance(one, ast.Constant)]
     texts = [one for one in known if isinstance(one, str)]
     parent = program.parents.get(node)
@@ -94,14 +96,13 @@ def argument(program: Program, node: ast.Call) -> Iterator[Splice]:
 
 
 def alphabet(program: Program, node: ast.Constant) -> Iterator[Splice]:
-    """A letter that a string lacks in which letters are looked up."""
-    parent = program.parents.get(node)
-    looked = (
+    """Adds a character to a string in which characters are looked up."""
+    parent, value = program.parents.get(node), node.value
+    is_looked_up = (
         isinstance(parent, ast.Attribute) and parent.attr in ("index", "find", "count")
     ) or (isinstance(parent, ast.Compare) and node in parent.comparators)
-    if not isinstance(node.value, str) or len(node.value) < 2 or not looked:
+    if not isinstance(value, str) or len(value) < 2 or not is_looked_up:
         return
-    value = node.value
     letters = dict.fromkeys(one for word in program.words for one in (word + word.lower()))
     kinds = {_shape(one) for one in value}
     fit = (one for one in letters if one not in value and _shape(one) in kinds)
@@ -110,22 +111,20 @@ def alphabet(program: Program, node: ast.Constant) -> Iterator[Splice]:
 
 
 def pattern(program: Program, node: ast.Constant) -> Iterator[Splice]:
-    """A pattern that lets through a little more, or a little less."""
-    if not isinstance(node.value, str) or not _is_pattern(program, node):
+    """Makes a regular expression slightly more general or more specific."""
+    node_text, code = node.value, program.code(node)
+    if not isinstance(node_text, str) or not _is_pattern(program, node):
         return
-    code = program.code(node)
-    if code.count(node.value) != 1:
+    if code.count(node_text) != 1:
         return
-    first = program.start(node) + len(code[: code.index(node.value)].encode())
+    offset = code.index(node_text)
 
     def put(start: int, end: int, text: str, cost: float) -> Splice:
-        at = first + len(node_text[:start].encode())
-        return Splice(at, at + len(node_text[start:end].encode()), text, cost, line(start))
+        before = code[: offset + start]
+        at = program.start(node) + len(before.encode())
+        length = len(code[offset + start : offset + end].encode())
+        return Splice(at, at + length, text, cost, node.lineno + before.count("\n"))
 
-    def line(start: int) -> int:
-        return node.lineno + code[: code.index(node_text) + start].count("\n")
-
-    node_text = node.value
     delimiter = code[-1]
     for one in _ALTERNATIVES.finditer(node_text):
         words = fitting(program.words, one[0].split("|"))
@@ -178,13 +177,12 @@ def _is_pattern(program: Program, node: ast.Constant) -> bool:
 
 
 def fitting(words: Iterable[str], known: list[str]) -> Iterator[str]:
-    """Words, or parts of them, that look as those known do, and are none of them."""
+    """Words, or parts of them, with the shape of the known ones, without these."""
     shapes = {_shape(one) for one in known}
     sizes = {len(one) for one in known}
     seen = {*known}
-    single = sizes == {1}
     for word in words:
-        parts = word if single else (word, *re.findall(r"\w+", word))
+        parts = word if sizes == {1} else (word, *re.findall(r"\w+", word))
         for part in (form for one in parts for form in (one, one.lower())):
             alike = _shape(part) in shapes and (len(sizes) > 1 or len(part) in sizes)
             if alike and part not in seen:
@@ -193,7 +191,7 @@ def fitting(words: Iterable[str], known: list[str]) -> Iterator[str]:
 
 
 def _shape(text: str) -> str:
-    """A text's kinds of characters, runs of one kind as one."""
+    """The kinds of characters of a text, with runs of the same kind merged."""
     return "".join(
         "A" if run[0].isupper() else "a" if run[0].isalpha() and run[0].isascii() else
         "é" if run[0].isalpha() else "0" if run[0].isdigit() else run[0]
@@ -204,10 +202,10 @@ def _shape(text: str) -> str:
 def _appended(
     program: Program, node: ast.expr, last: ast.expr, text: str, cost: float
 ) -> Splice:
-    """An entry behind the last, on a line of its own where that one has one."""
+    """Adds an entry after the last one, on its own line if the last one has its own."""
     end = program.end(last)
     start = program.line_start(last.lineno)
     before = program.between(start, program.start(last))
-    own = last.lineno != node.lineno and len(before) - len(before.lstrip()) > 0
-    gap = f",{program.newline}{before[: len(before) - len(before.lstrip())]}" if own else ", "
+    indent = before[: len(before) - len(before.lstrip())]
+    gap = f",{program.newline}{indent}" if indent and last.lineno != node.lineno else ", "
     return Splice(end, end, gap + text, cost, last.lineno)

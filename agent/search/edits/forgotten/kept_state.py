@@ -1,13 +1,12 @@
-"""State that is kept from one test to the next and should not be: what all objects or calls share,
-what is used up, what is handed out and changed by others. Proposed only where tests fail together.
-"""
+"""Edits of state that is wrongly kept between tests: containers shared by objects or calls,
+exhausted iterators, incomplete memo keys. Most are proposed only if tests fail together."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from agent.search.edits.constants import together
+from agent.search.edits.constants import combined
 from agent.search.edits.functions import changes
 from agent.search.program import Function, Program, Splice, names_in, parameters
 from agent.search.program.blocks import block_of, opening
@@ -16,23 +15,23 @@ _MADE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _MAKING = frozenset({
     "list", "dict", "set", "deque", "defaultdict", "Counter", "OrderedDict", "bytearray",
 })
-USED_UP = frozenset({"map", "filter", "zip", "iter", "reversed", "enumerate"})
+ITERATORS = frozenset({"map", "filter", "zip", "iter", "reversed", "enumerate"})
 _ENDLESS = frozenset({"cycle", "count"})
 _PURE = (
     ast.Name, ast.Attribute, ast.Tuple, ast.Subscript, ast.Constant, ast.JoinedStr, ast.Call,
 )
 
 
-def of_each_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
-    """A container that all objects of a class share, created for each one."""
+def created_per_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
+    """Creates a container of a class in the constructor, for each object."""
     if node.decorator_list:
         return
-    made = next((
+    constructor = next((
         one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"
     ), None)
     for one in node.body:
         target, value = _bound(one)
-        if value is None or not _lasts(value) or not program.alone(one):
+        if value is None or not _is_stateful(value) or not program.alone(one):
             continue
         uses = [each for each in ast.walk(node) if _is_own(each, target)]
         is_set = any(isinstance(getattr(each, "ctx", None), ast.Store) for each in uses)
@@ -42,13 +41,13 @@ def of_each_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
         start, end = program.whole_lines(one)
         field = f"self.{target} = {program.code(value)}"
         indent = program.indent(one)
-        if made is None and not node.bases:
+        if constructor is None and not node.bases:
             text = (
                 f"{indent}def __init__(self):{program.newline}"
                 f"{indent}{program.step}{field}{program.newline}"
             )
             yield Splice(start, end, text, 0.0, one.lineno)
-        first = opening(program, made) if made is not None else None
+        first = opening(program, constructor) if constructor is not None else None
         if first is not None and first.lineno > one.lineno:
             place = program.whole_lines(first)[0]
             rest = program.between(end, place)
@@ -56,31 +55,32 @@ def of_each_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
             yield Splice(start, place, text, 0.0, one.lineno)
 
 
-def begun_in_each_call(program: Program, node: Function) -> Iterator[Splice]:
-    """What stands at the top of the module and is used up or filled by calls, begun by each."""
+def created_per_call(program: Program, node: Function) -> Iterator[Splice]:
+    """Creates a module-level container or iterator in each call of the function that uses it."""
     first = opening(program, node)
     if not program.together or first is None:
         return
     own = names_in(node)
-    for name, value in _tops(program).items():
-        if name not in own or _binds(node, name) or _is_memo(program, node, name):
+    for name, value in _module_state(program).items():
+        is_memo = name in _tables(program, node) and bool(_keys(program, node, name))
+        if name not in own or _binds(node, name) or is_memo:
             continue
         users = {
             program.scope(one) for one in program.nodes
             if isinstance(one, ast.Name) and one.id == name
         }
-        is_used_up = changes([node], name) or not is_container(value)
-        if users <= {node, program.tree} and is_used_up:
+        is_changed = changes([node], name) or not is_container(value)
+        if users <= {node, program.tree} and is_changed:
             yield program.insert_before(first, [f"{name} = {program.code(value)}"], 1.0)
 
 
-def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
-    """A parameter that the key under which answers are kept lacks."""
+def memo_key(program: Program, node: Function) -> Iterator[Splice]:
+    """Adds missing parameters to the key of a memo."""
     rest = node.args.kwarg.arg if node.args.kwarg else ""
     given = [*_given(node), *filter(None, [rest])]
     for memo in _tables(program, node):
         keys = _keys(program, node, memo)
-        if len({program.code(one) for one in keys}) != 1 or not _gives(program, node, memo):
+        if len({program.code(one) for one in keys}) != 1 or not _returns(program, node, memo):
             continue
         key = keys[0]
         parts = [*keys]
@@ -99,11 +99,11 @@ def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
                     for one in parts
                 ]
                 line = min(one.lineno for one in parts)
-                yield together(program, edits, 0.3 * (names is not missing), line)
+                yield combined(program, edits, 0.3 * (names is not missing), line)
 
 
-def given_back(program: Program, node: ast.Expr) -> Iterator[Splice]:
-    """What stands behind a `yield`, done however that ends."""
+def cleanup_in_finally(program: Program, node: ast.Expr) -> Iterator[Splice]:
+    """Puts the statements after a `yield` into a `finally`."""
     block = block_of(program, node)
     rest = block[block.index(node) + 1 :]
     scope = program.scope(node)
@@ -126,7 +126,7 @@ def given_back(program: Program, node: ast.Expr) -> Iterator[Splice]:
 
 
 def _bound(node: ast.stmt) -> tuple[str, ast.expr | None]:
-    """The one name that a statement binds, and to what."""
+    """The single name that a statement binds, and its value."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             return name, value
@@ -135,19 +135,16 @@ def _bound(node: ast.stmt) -> tuple[str, ast.expr | None]:
     return "", None
 
 
-def _tops(program: Program) -> dict[str, ast.expr]:
-    """Containers and what can be used up, at the top of the module."""
+def _module_state(program: Program) -> dict[str, ast.expr]:
+    """Containers and iterators that the module binds."""
     found = (_bound(one) for one in program.tree.body)
-    return {
-        name: value for name, value in found
-        if value is not None and _lasts(value)
-    }
+    return {name: value for name, value in found if value is not None and _is_stateful(value)}
 
 
-def _lasts(value: ast.expr) -> bool:
-    """Whether a value is filled or used up by those who share it."""
+def _is_stateful(value: ast.expr) -> bool:
+    """Whether a value is a container or an iterator."""
     return is_container(value) or isinstance(value, ast.GeneratorExp) or (
-        called(value) in USED_UP | _ENDLESS
+        called(value) in ITERATORS | _ENDLESS
     )
 
 
@@ -170,7 +167,7 @@ def _is_own(node: ast.AST, name: str) -> bool:
 
 
 def _binds(node: Function, name: str) -> bool:
-    """Whether a function has a name for itself, or declares it the module's."""
+    """Whether a name is local to a function, or declared global in it."""
     return name in _given(node) or any(
         (isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load))
         or (isinstance(one, ast.Global) and name in one.names)
@@ -179,13 +176,13 @@ def _binds(node: Function, name: str) -> bool:
 
 
 def _given(node: Function) -> list[str]:
-    """The names of a function's parameters."""
+    """The names of a function's parameters, with that of `*args`."""
     rest = node.args.vararg
     return [*parameters(node), *([rest.arg] if rest else [])]
 
 
 def _tables(program: Program, node: Function) -> list[str]:
-    """Tables outside of a function, into which it puts something under a key."""
+    """Tables outside of a function in which it stores items."""
     found = {
         program.code(one.value): None for one in ast.walk(node)
         if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store)
@@ -197,33 +194,29 @@ def _tables(program: Program, node: Function) -> list[str]:
     }
     return [
         text for text in found
-        if text.startswith("self.") or (text in outside | {*_tops(program)} and not (
-            _binds(node, text)
-        ))
+        if text.startswith("self.")
+        or (text in outside | {*_module_state(program)} and not _binds(node, text))
     ]
 
 
-def _is_memo(program: Program, node: Function, name: str) -> bool:
-    """Whether a function looks a key up in a table and puts what is missing there."""
-    return name in _tables(program, node) and bool(_keys(program, node, name))
-
-
 def _keys(program: Program, node: Function, memo: str) -> list[ast.expr]:
-    """Where a function names keys of a table, in their order; none if it asks for none of them
-    before it puts one in."""
-    found: list[ast.expr] = [one.slice for one in _subscripts(program, node, memo)]
-    asked: list[ast.expr] = []
+    """The keys of a table in a function, in source order; empty if it never looks one up."""
+    stored: list[ast.expr] = []
+    looked_up: list[ast.expr] = []
     for one in ast.walk(node):
         match one:
-            case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()], comparators=[table]):
-                asked += [key] if program.code(table) == memo else []
-            case ast.Call(func=ast.Attribute(value=table, attr="get"), args=[key, *_]):
-                asked += [key] if program.code(table) == memo else []
-    return sorted([*found, *asked], key=program.start) if asked else []
+            case ast.Subscript(value=table, slice=key) if program.code(table) == memo:
+                stored.append(key)
+            case (
+                ast.Compare(left=key, ops=[ast.In() | ast.NotIn()], comparators=[table])
+                | ast.Call(func=ast.Attribute(value=table, attr="get"), args=[key, *_])
+            ) if program.code(table) == memo:
+                looked_up.append(key)
+    return sorted([*stored, *looked_up], key=program.start) if looked_up else []
 
 
-def _gives(program: Program, node: Function, memo: str) -> bool:
-    """Whether a function answers with what a table holds."""
+def _returns(program: Program, node: Function, memo: str) -> bool:
+    """Whether a function returns an item of a table."""
     return any(
         isinstance(one, ast.Return) and one.value is not None
         and program.code(one.value).startswith((f"{memo}[", f"{memo}.get("))
@@ -231,18 +224,8 @@ def _gives(program: Program, node: Function, memo: str) -> bool:
     )
 
 
-def _subscripts(program: Program, node: Function, memo: str) -> list[ast.Subscript]:
-    return [
-        one for one in ast.walk(node)
-        if isinstance(one, ast.Subscript) and program.code(one.value) == memo
-    ]
-
-
 def _joined(program: Program, key: ast.expr, names: list[str]) -> str:
-    """A key with names beside what it has."""
-    inside = isinstance(program.parents.get(key), ast.Subscript)
-    if isinstance(key, ast.Tuple):
-        text = ", ".join([*(program.code(one) for one in key.elts), *names])
-    else:
-        text = ", ".join([program.code(key), *names])
-    return text if inside else f"({text})"
+    """A key extended by names."""
+    parts = key.elts if isinstance(key, ast.Tuple) else [key]
+    text = ", ".join([*(program.code(one) for one in parts), *names])
+    return text if isinstance(program.parents.get(key), ast.Subscript) else f"({text})"

@@ -1,4 +1,4 @@
-"""Edits of loops and what is counted in rounds: order, again, what is left at the end."""
+"""Edits of loops: their order, `while` for `if`, the last batch, modular arithmetic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GROWS = frozenset({"append", "extend", "add", "update", "insert"})
 
 
 def order(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """What is gone through in another order."""
+    """Iterates in reversed or sorted order."""
     parent = program.parents.get(node)
     if not isinstance(parent, ast.For | ast.comprehension) or parent.iter is not node:
         return
@@ -26,8 +26,8 @@ def order(program: Program, node: ast.expr) -> Iterator[Splice]:
     yield program.replace(node, f"sorted({text})", 3.0)
 
 
-def again(program: Program, node: ast.If) -> Iterator[Splice]:
-    """A condition that is asked until it no longer holds: `while` for `if`."""
+def while_for_if(program: Program, node: ast.If) -> Iterator[Splice]:
+    """Repeats the body while the condition holds: `while` for `if`."""
     if node.orelse or is_elif(program, node) or not (
         {*names_in(node.test)} & {*names_in(*node.body, context=ast.Store)}
     ):
@@ -36,43 +36,43 @@ def again(program: Program, node: ast.If) -> Iterator[Splice]:
     yield Splice(start, start + 2, "while", 2.4, node.lineno)
 
 
-def left_over(program: Program, node: ast.For | ast.While) -> Iterator[Splice]:
-    """What a loop has gathered and not handed on when it ends."""
+def flushed(program: Program, node: ast.For | ast.While) -> Iterator[Splice]:
+    """Emits after a loop what it has collected and only emits inside."""
     if not program.alone(node):
         return
     scope = program.scope(node)
-    gathered = {*names_in(*node.body, context=ast.Store)} | {
+    collected = {*names_in(*node.body, context=ast.Store)} | {
         one.func.value.id for one in ast.walk(node)
         if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)
         and one.func.attr in _GROWS and isinstance(one.func.value, ast.Name)
     }
-    handed: dict[str, ast.expr] = {}
+    emitted: dict[str, ast.expr] = {}
     for statement in ast.walk(node):
         if not isinstance(statement, ast.Expr):
             continue
         match statement.value:
             case ast.Yield(value=ast.expr() as value):
-                handed[program.code(statement)] = value
+                emitted[program.code(statement)] = value
             case ast.Call(func=ast.Attribute(attr="append" | "add" | "extend"), args=[value]):
-                handed[program.code(statement)] = value
+                emitted[program.code(statement)] = value
             case ast.Call(func=ast.Name(), args=[value, *_]):
-                handed[program.code(statement)] = value
+                emitted[program.code(statement)] = value
     seen: set[str] = set()
-    for text, value in handed.items():
-        for name in sorted({*names_in(value)} & gathered):
+    for text, value in emitted.items():
+        for name in sorted({*names_in(value)} & collected):
             if isinstance(value, ast.Name):
                 seen.add(name)
             lines = [f"if {name}:", f"{program.step}{text}"]
             yield program.insert_after(node, lines, 2.8)
             yield program.insert_after(node, [text], 3.0)
     if isinstance(scope, Function) and is_generator(scope):
-        for name in sorted(gathered - seen)[:6]:
+        for name in sorted(collected - seen)[:6]:
             lines = [f"if {name}:", f"{program.step}yield {name}"]
             yield program.insert_after(node, lines, 2.9)
 
 
-def rounds(program: Program, node: ast.BinOp) -> Iterator[Splice]:
-    """What is counted from one, round after round; a quotient rounded up."""
+def modulo(program: Program, node: ast.BinOp) -> Iterator[Splice]:
+    """Makes a remainder one-based, or rounds a quotient up."""
     left, right = program.code(node.left), program.grouped(node.right, 12)
     if isinstance(node.op, ast.Mod) and not isinstance(node.left, ast.Constant):
         near = program.grouped(node.left, 10)

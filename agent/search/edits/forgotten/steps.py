@@ -1,5 +1,4 @@
-"""Steps that programs forget: a way out where there is nothing to work on, a condition that another
-block has, a variable or a field to set back."""
+"""Inserts forgotten steps: early exits, conditions of another block, resets of variables."""
 
 from __future__ import annotations
 
@@ -28,29 +27,29 @@ MAX_NAMES, MAX_ANSWERS, MAX_LINES = 4, 8, 3
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
-def early(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """A way out before a statement that has nothing to work on."""
+def early_exit(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """Adds an exit before a statement whose input is empty, `None` or negative."""
     scope = program.scope(node)
     if not isinstance(node, (*SIMPLE, ast.For, ast.While)) or not program.alone(node):
         return
     if not isinstance(scope, Function) or is_docstring(node) or ends_the_program(node):
         return
-    asked: ast.AST = node.iter if isinstance(node, ast.For) else node
+    source: ast.AST = node.iter if isinstance(node, ast.For) else node
     variables = {*program.variables(node)}
     names = [
-        one for one in names_in(asked, context=ast.Load)
+        one for one in names_in(source, context=ast.Load)
         if one in variables and one not in ("self", "cls")
     ]
     fields = dict.fromkeys(
-        program.code(one) for one in ast.walk(asked)
+        program.code(one) for one in ast.walk(source)
         if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
         and one.value.id == "self" and not isinstance(program.parents.get(one), ast.Call)
     )
     line = node.lineno
     moments = program.moments(line)
-    answers = _answers(program, node, scope)
+    exits = _exits(program, node, scope)
     for name in [*names, *fields][:MAX_NAMES]:
-        kinds = program.seen(name)
+        kinds = program.observed(name)
         tests = [f"not {name}"]
         if "NoneType" in kinds:
             tests.append(f"{name} is None")
@@ -58,13 +57,13 @@ def early(program: Program, node: ast.stmt) -> Iterator[Splice]:
             tests.append(f"{name} < 0")
         for far, test in enumerate(tests):
             use = worth((False,) * len(moments), program.held(test, line), moments)
-            for place, answer in enumerate(answers):
+            for place, leave in enumerate(exits):
                 cost = 3.6 + 0.1 * far + 0.06 * place + 0.6 * use
-                yield program.insert_before(node, [f"if {test}:", f"{program.step}{answer}"], cost)
+                yield program.insert_before(node, [f"if {test}:", f"{program.step}{leave}"], cost)
 
 
-def _answers(program: Program, node: ast.stmt, scope: Function) -> list[str]:
-    """How a function may end early: as it does elsewhere, or with what it was given."""
+def _exits(program: Program, node: ast.stmt, scope: Function) -> list[str]:
+    """Statements that leave a function or loop early, the likeliest first."""
     found = ["continue", "break"] if in_loop(program, node) else []
     if is_generator(scope):
         return [*found, "return"]
@@ -74,15 +73,13 @@ def _answers(program: Program, node: ast.stmt, scope: Function) -> list[str]:
     ]
     found += [f"return {program.code(one)}" for one in returned
               if isinstance(one, ast.Constant | ast.Name)]
-    given = parameters(scope, keywords=False)
-    found += [f"return {given[0]}"] if given else []
+    found += [f"return {name}" for name in parameters(scope, keywords=False)[:1]]
     found += [f"return {value}" for value in NEUTRAL] if returned else ["return"]
     return [*dict.fromkeys(found)][:MAX_ANSWERS]
 
 
-def block(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """A short condition with what it guards, done at the start of another block too, or at its
-    end."""
+def copied_condition(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """Copies a short `if` statement to the start or end of another block."""
     parent, scope = program.parents.get(node), program.scope(node)
     if scope is program.tree or not isinstance(parent, ast.If | ast.For | ast.While | Function):
         return
@@ -103,13 +100,14 @@ def block(program: Program, node: ast.stmt) -> Iterator[Splice]:
             yield Splice(end, end, text, 3.4, node.lineno)
 
 
-def reset(program: Program, node: ast.Continue | ast.Break | ast.Return) -> Iterator[Splice]:
-    """A variable set back before a jump, as it is elsewhere in the function."""
-    scope = program.scope(node)
+def reset_variable(
+    program: Program, node: ast.Continue | ast.Break | ast.Return
+) -> Iterator[Splice]:
+    """Resets a variable before a jump, as elsewhere in the function."""
     if not program.alone(node):
         return
     for text in dict.fromkeys(
-        program.code(one) for one in ast.walk(scope)
+        program.code(one) for one in ast.walk(program.scope(node))
         if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
         and isinstance(one.value, ast.Constant | ast.List | ast.Dict)
     ):
@@ -117,15 +115,14 @@ def reset(program: Program, node: ast.Continue | ast.Break | ast.Return) -> Iter
             yield program.insert_before(node, [text], 3.0)
 
 
-def restarted(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """A field that has been handed on, or is beside one that is reset, reset as the
-    constructor begins it."""
+def reset_field(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """Resets a field to its value in the constructor, after it was used or another was reset."""
     method, owner = program.scope(node), class_of(program, node)
     if not isinstance(node, SIMPLE) or isinstance(node, _JUMPS) or not program.alone(node):
         return
     if owner is None or not isinstance(method, Function) or method.name == "__init__":
         return
-    handed = {
+    read = {
         program.code(one) for one in ast.walk(node)
         if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load)
     }
@@ -133,37 +130,37 @@ def restarted(program: Program, node: ast.stmt) -> Iterator[Splice]:
     for constructor in owner.body:
         if not isinstance(constructor, ast.FunctionDef) or constructor.name != "__init__":
             continue
-        begun = [
+        initial = [
             one for one in simple_statements(constructor)
             if isinstance(one, ast.Assign) and one.lineno == one.end_lineno
         ]
-        kept = {
-            one.value.id for one in begun if isinstance(one.value, ast.Name)
+        stored = {
+            one.value.id for one in initial if isinstance(one.value, ast.Name)
             and program.code(one.targets[0]) == f"self.{one.value.id}"
         }
-        beside = _begins(program, node, begun)
+        other = _reset_by(program, node, initial)
         set_here = {
             program.code(one) for one in ast.walk(method)
             if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)
         }
-        for one in begun:
+        for one in initial:
             field = program.code(one.targets[0])
-            if field not in handed and (not beside or field in {*set_here, beside}):
+            if field not in read and (not other or field in {*set_here, other}):
                 continue
-            if {*names_in(one)} <= known | kept:
+            if {*names_in(one)} <= known | stored:
                 value = program.code(one.value)
-                for name in kept.intersection(names_in(one.value)):
+                for name in stored.intersection(names_in(one.value)):
                     value = re.sub(rf"(?<![\w.]){name}\b", f"self.{name}", value)
-                cost = 1.2 if beside else 3.2
+                cost = 1.2 if other else 3.2
                 yield program.insert_after(node, [f"{field} = {value}"], cost)
 
 
-def _begins(program: Program, node: ast.stmt, begun: Sequence[ast.Assign]) -> str:
-    """The field that a statement resets, as the constructor does; empty for any other."""
+def _reset_by(program: Program, node: ast.stmt, initial: Sequence[ast.Assign]) -> str:
+    """The field that a statement resets as the constructor does; empty if there is none."""
     match node:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=field, attr="clear"))):
             return program.code(field)
         case ast.Assign(targets=[field]):
             own = ast.unparse(node)
-            return program.code(field) if any(ast.unparse(one) == own for one in begun) else ""
+            return program.code(field) if any(ast.unparse(one) == own for one in initial) else ""
     return ""

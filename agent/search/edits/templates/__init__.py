@@ -1,7 +1,7 @@
 """Templates: repairs of common mistakes, one row each in `templates.toml`.
 
-A row is triggered by what Python reports (the exception, the values at the crash) or by its
-pattern alone. The first kind is the operator "reported mistake", the second "known mistake".
+A row with `raises` or `holds` needs evidence from the failure (the exception, the values at the
+crash) and belongs to the operator "reported mistake"; any other to "known mistake".
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import islice
 from typing import Any
 
-from agent.search.edits.constants import together
+from agent.search.edits.constants import combined
 from agent.search.edits.crashes.missing import import_place
 from agent.search.edits.templates.conditions import CONDITIONS
 from agent.search.edits.templates.patterns import Bound, Match, Pattern, Replacement
@@ -25,7 +25,7 @@ from agent.search.program import Program, Splice
 
 NODES: tuple[type[ast.AST], ...] = (ast.stmt, ast.expr)
 REPORTED, KNOWN = 0.2, 1.0
-"""What an edit costs by itself, unless its row says so."""
+"""The cost of an edit, unless its row has its own."""
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,22 @@ class Template:
     cost: float
     edits: tuple[tuple[Pattern, Replacement], ...] = ()
     procedure: str = ""
-    """The name of a function in `PROCEDURES`, where patterns are not enough."""
+    """The name of a function in `PROCEDURES` that is used instead of `edits`."""
     raises: str = ""
-    """What `exception: message` matches; its named groups fill holes."""
+    """A regular expression for `exception: message`; its named groups fill holes."""
     holds: str = ""
-    """What the repr of a value matches that was seen before the failing line."""
+    """A regular expression for the `repr` of a value before the failing line."""
     needs: str = ""
-    """What the program's text matches."""
+    """A regular expression for the text of the program."""
     where: Mapping[str, str] = field(default_factory=dict)
     """For a hole, or the `node` itself, the names of conditions, or `~` or `!~` and a regular
-    expression that the hole's text matches or does not."""
+    expression that the hole's text must match or must not match."""
     imports: str = ""
+    """An import that the replacements need."""
     anywhere: bool = False
-    """Whether the mistake is elsewhere than on the line that raised."""
+    """Whether nodes outside of the line that raised are edited too."""
     everywhere: str = ""
-    """The hole that other places share which are changed in the same step, `*` for any."""
+    """Edits all places with the same text of this hole at once; `*` edits all places."""
 
     @property
     def is_reported(self) -> bool:
@@ -58,13 +59,13 @@ class Template:
 
     @property
     def kinds(self) -> tuple[type[ast.AST], ...]:
-        """Of the nodes that it looks at."""
+        """The kinds of node that it handles."""
         if self.procedure:
             return PROCEDURES[self.procedure][0]
         return tuple(pattern.kind for pattern, _ in self.edits)
 
     def evidence(self, program: Program) -> dict[str, Bound] | None:
-        """The holes that the failure fills; `None` if it does not trigger the template."""
+        """The holes that the failure fills, or `None` if it does not trigger the template."""
         crash, filled = program.crash, dict[str, Bound]()
         if self.needs and not re.search(self.needs, program.text):
             return None
@@ -96,9 +97,8 @@ class Template:
         for place, (found, splice) in enumerate(self._rewritten(program, node, known)):
             splices = [splice]
             if self.everywhere:
-                shared = {self.everywhere: found.code(self.everywhere)} if (
-                    self.everywhere != "*"
-                ) else {}
+                hole = self.everywhere
+                shared = {hole: found.code(hole)} if hole != "*" else {}
                 splices += [
                     other for one in program.nodes if one is not node
                     for _, other in islice(self._rewritten(program, one, known | shared), 1)
@@ -129,7 +129,7 @@ class Template:
         return True
 
     def _joined(self, program: Program, splices: list[Splice], cost: float) -> Splice:
-        """The splices and the import that they need as one."""
+        """Combines the splices and their import into one."""
         edits = [(one.start, one.end, one.text) for one in splices]
         name = self.imports.rpartition(" ")[2]
         if name and name not in program.imported:
@@ -137,15 +137,15 @@ class Template:
             edits.append((at, at, self.imports + program.newline))
         if len(edits) == 1:
             return replace(splices[0], cost=cost)
-        apart = edits[:1]  # places inside the first, or inside each other, are left
-        for one in sorted(edits[1:]):
-            if all(one[1] <= start or end <= one[0] for start, end, _ in apart):
-                apart.append(one)
-        return together(program, apart, cost, splices[0].line)
+        separate = edits[:1]
+        for one in sorted(edits[1:]):  # overlapping edits are dropped
+            if all(one[1] <= start or end <= one[0] for start, end, _ in separate):
+                separate.append(one)
+        return combined(program, separate, cost, splices[0].line)
 
 
 def _template(name: str, row: dict[str, Any]) -> Template:
-    """A row of the table; a `statement` is a pattern that could be read as an expression too."""
+    """Parses a row; `statement` says that its patterns are statements and not expressions."""
     is_reported = "raises" in row or "holds" in row
     statement = row.pop("statement", False)
     edits = tuple(
@@ -163,7 +163,7 @@ def templates() -> tuple[Template, ...]:
 
 
 def reported(program: Program, node: ast.Module) -> Iterator[Splice]:
-    """Edits of templates that the failure's evidence triggers, the cheapest first."""
+    """Edits of templates that the failure triggers, the cheapest first."""
     found = [
         splice for one in program.nodes if one not in program.hidden
         for splice in _proposed(program, one, is_reported=True)
@@ -177,31 +177,25 @@ def known(program: Program, node: ast.AST) -> Iterator[Splice]:
 
 
 def _proposed(program: Program, node: ast.AST, *, is_reported: bool) -> Iterator[Splice]:
-    for template, evidence in _triggered(program, is_reported).of(type(node)):
+    found = _triggered_for(program, is_reported, type(node))  # type: ignore[arg-type]
+    for template, evidence in found:
         yield from template.proposed(program, node, dict(evidence))
 
 
-class _Triggered:
-    """The templates that a failure triggers, by the kinds of node that they look at."""
-
-    def __init__(self, program: Program, is_reported: bool) -> None:
-        self._all = [
-            (one, evidence) for one in templates() if one.is_reported == is_reported
-            for evidence in [one.evidence(program)] if evidence is not None
-        ]
-        self._of: dict[type[ast.AST], list[tuple[Template, dict[str, Bound]]]] = {}
-
-    def of(self, kind: type[ast.AST]) -> list[tuple[Template, dict[str, Bound]]]:
-        if kind not in self._of:
-            self._of[kind] = [
-                (one, evidence) for one, evidence in self._all if issubclass(kind, one.kinds)
-            ]
-        return self._of[kind]
-
-
 @lru_cache(maxsize=4)
-def _triggered(program: Program, is_reported: bool) -> _Triggered:
-    return _Triggered(program, is_reported)
+def _triggered(program: Program, is_reported: bool) -> list[tuple[Template, dict[str, Bound]]]:
+    """The templates that a failure triggers, with the holes that it fills."""
+    return [
+        (one, evidence) for one in templates() if one.is_reported == is_reported
+        if (evidence := one.evidence(program)) is not None
+    ]
+
+
+@lru_cache(maxsize=256)
+def _triggered_for(
+    program: Program, is_reported: bool, kind: type[ast.AST]
+) -> list[tuple[Template, dict[str, Bound]]]:
+    return [one for one in _triggered(program, is_reported) if issubclass(kind, one[0].kinds)]
 
 
 __all__ = ["NODES", "Template", "known", "reported", "templates"]

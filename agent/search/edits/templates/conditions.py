@@ -1,4 +1,4 @@
-"""Conditions of templates: what is asked of a matched node, or of what a hole stands for."""
+"""Conditions of templates on the matched node or on the value of a hole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agent.search.edits.classes import class_of
-from agent.search.edits.forgotten.kept_state import USED_UP, called, is_container
+from agent.search.edits.forgotten.kept_state import ITERATORS, called, is_container
 from agent.search.edits.functions import changes
 from agent.search.evidence import plain
 from agent.search.program import Function, Program
@@ -16,7 +16,7 @@ from agent.search.program.blocks import block_of, is_generator
 
 
 def _mutable(program: Program, node: ast.AST, bound: Any) -> bool:
-    """An expression that makes a container."""
+    """An expression that creates a container."""
     if isinstance(bound, ast.BinOp):
         return isinstance(bound.op, ast.Mult) and _mutable(program, node, bound.left)
     return is_container(bound)
@@ -25,13 +25,13 @@ def _mutable(program: Program, node: ast.AST, bound: Any) -> bool:
 def _once(program: Program, node: ast.AST, bound: Any) -> bool:
     """An expression whose items can be read only once."""
     name = called(bound)
-    return isinstance(bound, ast.GeneratorExp) or name in USED_UP or any(
+    return isinstance(bound, ast.GeneratorExp) or name in ITERATORS or any(
         one.name == name and is_generator(one) for one in program.defined
     )
 
 
 def _once_or_view(program: Program, node: ast.AST, bound: Any) -> bool:
-    """The same, and the views of a dictionary."""
+    """As `_once`, or a view of a dictionary."""
     is_view = re.search(r"\.(keys|values|items)\(\)$", program.code(bound))
     return is_view is not None or _once(program, node, bound)
 
@@ -45,7 +45,7 @@ def _read_twice(program: Program, node: ast.AST, bound: Any) -> bool:
 
 
 def _read_after(program: Program, node: ast.AST, bound: Any) -> bool:
-    """A variable that a loop adds to and that is read after it."""
+    """A variable that a loop modifies and that is read after it."""
     assert isinstance(node, ast.For)
     block, name = block_of(program, node), program.code(bound)
     return changes(node.body, name) and any(
@@ -55,7 +55,7 @@ def _read_after(program: Program, node: ast.AST, bound: Any) -> bool:
 
 
 def _recursive(program: Program, node: ast.AST, bound: Any) -> bool:
-    """A call of the function that it is in, which elsewhere returns a value."""
+    """A recursive call in a function that returns a value."""
     scope = program.scope(node)
     return isinstance(scope, Function) and not is_generator(scope) and _returns(scope) and (
         program.code(bound).rpartition(".")[2] == scope.name
@@ -63,7 +63,7 @@ def _recursive(program: Program, node: ast.AST, bound: Any) -> bool:
 
 
 def _wrapped_function(program: Program, node: ast.AST, bound: Any) -> bool:
-    """A parameter of the function around the one that the node is in, as in a decorator."""
+    """A parameter of the enclosing function, as in a decorator."""
     scope = program.scope(node)
     outer = program.scope(scope)
     return isinstance(outer, Function) and not _returns(scope) and any(
@@ -88,7 +88,7 @@ def _own_generator(program: Program, node: ast.AST, bound: Any) -> bool:
 
 
 def _own_class(program: Program, node: ast.AST, bound: Any) -> bool:
-    """The class in whose class method the node is."""
+    """The class of the class method around the node."""
     method = program.scope(node)
     owner = program.parents.get(method)
     return isinstance(owner, ast.ClassDef) and owner.name == program.code(bound) and (
@@ -97,7 +97,7 @@ def _own_class(program: Program, node: ast.AST, bound: Any) -> bool:
 
 
 def _own_property(program: Program, node: ast.AST, bound: Any) -> bool:
-    """The name of the property in whose methods the node is."""
+    """The name of the property around the node."""
     method = program.scope(node)
     return isinstance(method, Function) and method.name == bound and bool(
         {"property", f"{bound}.setter"} & _decorators(program, method)
@@ -121,18 +121,18 @@ def _repeated(program: Program, node: ast.AST, bound: Any) -> bool:
 
 
 def _changed_nearby(program: Program, node: ast.AST, bound: Any) -> bool:
-    """A container that its function changes, other than by this node."""
+    """A container that the function around the node modifies."""
     scope, name = program.scope(node), program.code(bound)
     return isinstance(scope, Function) and changes(scope.body, name)
 
 
 def _changed_in_the_loop(program: Program, node: ast.AST, bound: Any) -> bool:
-    """What a loop goes through and changes."""
+    """A container that a loop iterates over and modifies."""
     return isinstance(node, ast.For) and changes(node.body, program.code(bound))
 
 
 def _class_attribute(program: Program, node: ast.AST, bound: Any) -> bool:
-    """A name that the class around the node gives a value, and its constructor does not."""
+    """A name that is assigned in the class body and not on `self`."""
     owner = class_of(program, node)
     return owner is not None and any(
         isinstance(one, ast.Assign) and program.code(one.targets[0]) == bound for one in owner.body
@@ -140,7 +140,7 @@ def _class_attribute(program: Program, node: ast.AST, bound: Any) -> bool:
 
 
 def _exception(program: Program, node: ast.AST, bound: Any) -> bool:
-    """A caught exception, or a variable that keeps one."""
+    """A caught exception, or a variable that holds one."""
     scope, name = program.scope(node), program.code(bound)
     caught = {one.name for one in ast.walk(scope) if isinstance(one, ast.ExceptHandler)}
     return name in caught or any(
@@ -150,13 +150,13 @@ def _exception(program: Program, node: ast.AST, bound: Any) -> bool:
 
 
 def _a_fraction(program: Program, node: ast.AST, bound: Any) -> bool:
-    """An expression that may be a float, as far as was seen."""
-    seen = program.type_of(bound)
-    return not seen or "float" in seen
+    """An expression whose type is float or unknown."""
+    types = program.type_of(bound)
+    return not types or "float" in types
 
 
 def _unmoved(program: Program, node: ast.AST, bound: Any) -> bool:
-    """An ordered table of whose entries the function moves none to the end."""
+    """An ordered dictionary in a function without `move_to_end`."""
     scope = program.scope(node)
     return isinstance(scope, Function) and "move_to_end" not in program.code(scope)
 
@@ -167,12 +167,12 @@ def _iterated(program: Program, node: ast.AST, bound: Any) -> bool:
 
 
 def _blank(program: Program, node: ast.AST, bound: Any) -> bool:
-    """A variable that held blank text where it failed."""
+    """A variable that held blank text at the failure."""
     return any(not one.strip() for one in _texts(program, program.code(bound)))
 
 
 def _texts(program: Program, name: str) -> Iterator[str]:
-    """The texts that a variable held where it failed."""
+    """The strings that a variable held at the failure."""
     crash = program.crash
     for moment in program.moments(crash.line or 0) if crash else ():
         value = plain(moment).get(name) if not moment.passed else None
@@ -184,29 +184,29 @@ def _texts(program: Program, name: str) -> Iterator[str]:
 
 
 def _naive(program: Program, node: ast.AST, bound: Any) -> bool:
-    """A time that is compared or subtracted, and has no time zone as far as was seen."""
+    """A time that is compared or subtracted and had no time zone at runtime, if known."""
     parent = program.parents.get(node)
     is_operand = isinstance(parent, ast.Compare) or (
         isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub)
     )
-    return is_operand and "tzinfo" not in _seen(program, bound)
+    return is_operand and "tzinfo" not in _repr(program, bound)
 
 
 def _nested(program: Program, node: ast.AST, bound: Any) -> bool:
-    """A value that holds containers, as far as was seen."""
-    seen = _seen(program, bound)
-    return not seen or any(mark in seen[1:] for mark in "[{(")
+    """A value that held containers at runtime, or is unknown."""
+    shown = _repr(program, bound)
+    return not shown or any(mark in shown[1:] for mark in "[{(")
 
 
-def _seen(program: Program, bound: Any) -> str:
-    """The repr that an expression's value had, empty if that is not known."""
+def _repr(program: Program, bound: Any) -> str:
+    """The `repr` that an expression had at runtime, empty if unknown."""
     moments = [one for moment in program.all_moments for one in moment.values]
     values = program.crash.values if program.crash else ()
     return dict([*moments, *values]).get(program.code(bound), "")
 
 
 def _scope(program: Program, node: ast.AST) -> str:
-    """The text of the function around a node."""
+    """The text of the function around a node, or of the whole program."""
     scope = program.scope(node)
     return program.code(scope) if isinstance(scope, Function) else program.text
 
@@ -237,4 +237,4 @@ CONDITIONS: Mapping[str, Callable[[Program, ast.AST, Any], bool]] = {
     "text": lambda program, node, bound: isinstance(getattr(bound, "value", None), str),
     "fraction": lambda program, node, bound: isinstance(getattr(bound, "value", None), float),
 }
-"""By the names that rows use."""
+"""The conditions by their names in `templates.toml`."""

@@ -1,10 +1,9 @@
-"""Patterns: Python text with holes that is matched against a program's syntax tree and written out
-again with what the holes stand for.
+"""Patterns: Python code with holes that is matched against syntax trees, and replacements.
 
-`$name` stands for one expression or name. `$$name` stands for the remaining arguments of a call or
-elements of a display, or, alone on a line, for one or more statements; `$$before` and `$$after` may
-stand for none. Equal names stand for equal text. Lines of a replacement that are also lines of the
-pattern keep their layout and comments.
+`$name` matches one expression or name. `$$name` matches the remaining arguments of a call or
+elements of a display, or, alone on a line, one or more statements; `$$before` and `$$after` may
+match none. Equal names match equal text. Lines of a replacement that are also lines of the pattern
+keep their layout and comments.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ _WRITTEN = re.compile(r"\$(\$?)([a-z]+)")
 _ONE, _MANY = "one_hole_", "many_holes_"
 _HOLE = re.compile(f"({_ONE}|{_MANY})([a-z]+)")
 OPTIONAL = frozenset({"before", "after"})
-"""Names of holes for statements of which there may be none."""
+"""Names of holes that may match no statement."""
 _ONLY = -1
-"""In place of how tightly the only argument of a call must bind."""
+"""Marks the only argument of a call, instead of a precedence."""
 _LAYOUT = frozenset({"ctx", "kind", "type_comment", "type_params"})
 
 Bound = ast.AST | str | list[ast.AST]
 Bindings = Mapping[str, Bound]
-"""What each hole stands for: a node, a name, or several nodes."""
+"""What each hole matched: a node, a name, or several nodes."""
 
 
 def _plain(text: str) -> str:
@@ -37,7 +36,7 @@ def _plain(text: str) -> str:
 
 
 class Pattern:
-    """What is looked for: an expression, or statements that follow each other in a block."""
+    """An expression, or consecutive statements of a block, to search for."""
 
     def __init__(self, text: str, *, statement: bool = False) -> None:
         self._source = Source(_plain(text))
@@ -51,64 +50,63 @@ class Pattern:
             ast.expr if anything
             else type(first) if isinstance(self._root, list) else type(self._root)
         )
-        """Of the node at which it is looked for."""
+        """The kind of node at which a match can begin."""
 
     def match(self, program: Program, node: ast.AST, known: Bindings) -> Match | None:
-        """What the holes stand for at a node; `known` are holes that are filled already."""
+        """Matches the pattern at a node; `known` are holes that are filled already."""
         found = Match(program, dict(known))
         if isinstance(self._root, ast.expr):
             found.nodes = [node]
-            return found if self._same(self._root, node, found) else None
+            return found if self._match(self._root, node, found) else None
         if not isinstance(node, ast.stmt) or is_elif(program, node):
             return None
         block = block_of(program, node)
         first = block.index(node)
         last = None if _many(self._root[-1]) is not None else first + len(self._root)
         found.nodes = [*block[first:last]]
-        is_own = self._all(self._root, found.nodes, found, least=1) and all(
+        is_match = self._match_all(self._root, found.nodes, found, least=1) and all(
             program.alone(one) for one in found.nodes if isinstance(one, ast.stmt)
         )
-        return found if is_own else None
+        return found if is_match else None
 
-    def _same(self, pattern: object, node: object, found: Match) -> bool:
+    def _match(self, pattern: object, node: object, found: Match) -> bool:
         if isinstance(pattern, ast.Name) and (hole := _HOLE.fullmatch(pattern.id)):
             return isinstance(node, ast.expr) and found.bind(hole[2], node)
         if isinstance(pattern, str) and (hole := _HOLE.search(pattern)):
             start, end = hole.span()
-            whole = isinstance(node, str) and len(node) >= len(pattern) - (end - start)
-            if not whole or not isinstance(node, str):
+            if not isinstance(node, str) or len(node) < len(pattern) - (end - start):
                 return False
             head, tail = pattern[:start], pattern[end:]
             name = node[len(head) : len(node) - len(tail)]
             return node == head + name + tail and found.bind(hole[2], name)
         if isinstance(pattern, ast.Call):
-            return isinstance(node, ast.Call) and self._same_call(pattern, node, found)
+            return isinstance(node, ast.Call) and self._match_call(pattern, node, found)
         if isinstance(pattern, ast.AST):
             if type(pattern) is not type(node):
                 return False
             if isinstance(pattern, ast.stmt) and isinstance(node, ast.stmt):
                 found.statements.append((self._source.lines[pattern.lineno - 1].strip(), node))
             return all(
-                self._same(value, getattr(node, name, None), found)
+                self._match(value, getattr(node, name, None), found)
                 for name, value in ast.iter_fields(pattern) if name not in _LAYOUT
             )
         if isinstance(pattern, list):
             least = int(bool(pattern) and isinstance(pattern[0], ast.stmt))
-            return isinstance(node, list) and self._all(pattern, node, found, least)
+            return isinstance(node, list) and self._match_all(pattern, node, found, least)
         return type(pattern) is type(node) and pattern == node
 
-    def _same_call(self, pattern: ast.Call, node: ast.Call, found: Match) -> bool:
-        """Keywords stand in any order; what the pattern does not name goes to its `$$name`."""
+    def _match_call(self, pattern: ast.Call, node: ast.Call, found: Match) -> bool:
+        """Matches keywords in any order; those the pattern does not name go to its `$$name`."""
         given = {one.arg: one for one in node.keywords}
-        if not self._same(pattern.func, node.func, found):
+        if not self._match(pattern.func, node.func, found):
             return False
         for one in pattern.keywords:
-            if one.arg not in given or not self._same(one.value, given.pop(one.arg).value, found):
+            if one.arg not in given or not self._match(one.value, given.pop(one.arg).value, found):
                 return False
         further = [one for one in node.keywords if one.arg in given]
-        return self._all(pattern.args, [*node.args, *further], found, least=0)
+        return self._match_all(pattern.args, [*node.args, *further], found, least=0)
 
-    def _all(
+    def _match_all(
         self, patterns: Sequence[object], nodes: Sequence[ast.AST], found: Match, least: int
     ) -> bool:
         if not patterns:
@@ -116,51 +114,53 @@ class Pattern:
         first, rest = patterns[0], patterns[1:]
         name = _many(first)
         if name is None:
-            return bool(nodes) and self._same(first, nodes[0], found) and (
-                self._all(rest, nodes[1:], found, least)
+            return bool(nodes) and self._match(first, nodes[0], found) and (
+                self._match_all(rest, nodes[1:], found, least)
             )
         before = dict(found.holes)
         for count in range(len(nodes), least * (name not in OPTIONAL) - 1, -1):
-            if found.bind(name, [*nodes[:count]]) and self._all(rest, nodes[count:], found, least):
+            if found.bind(name, [*nodes[:count]]) and (
+                self._match_all(rest, nodes[count:], found, least)
+            ):
                 return True
             found.holes = dict(before)
         return False
 
 
 class Match:
-    """Where a pattern was found, and what its holes stand for."""
+    """The nodes that a pattern matched, and the values of its holes."""
 
     def __init__(self, program: Program, holes: dict[str, Bound]) -> None:
         self._program = program
         self.holes = holes
         self.nodes: list[ast.AST] = []
         self.statements: list[tuple[str, ast.stmt]] = []
-        """Lines of the pattern, with the program's statements that begin so."""
+        """Lines of the pattern with the statements of the program that they matched."""
 
     def bind(self, name: str, value: Bound) -> bool:
-        """Whether a hole may stand for a value: one that is filled stands for the same text."""
+        """Fills a hole; a filled one accepts only a value with the same text."""
         if name in self.holes:
             return self.code(name) == _code(self._program, value)
         self.holes[name] = value
         return True
 
     def code(self, name: str) -> str:
-        """The text that a hole stands for."""
+        """The source text of a hole."""
         return _code(self._program, self.holes[name])
 
     @cached_property
-    def kept(self) -> dict[str, str]:
-        """Lines of the pattern, with the program's own text of them."""
-        program, kept = self._program, {}
+    def original_lines(self) -> dict[str, str]:
+        """Lines of the pattern with their text in the program."""
+        program, lines = self._program, {}
         for line, node in self.statements:
             start, end = program.whole_lines(node)
             body = getattr(node, "body", None)
-            kept[line] = program.between(start, program.whole_lines(body[0])[0] if body else end)
-        return kept
+            lines[line] = program.between(start, program.whole_lines(body[0])[0] if body else end)
+        return lines
 
 
 class Replacement:
-    """What is written in a pattern's place."""
+    """The code that replaces a match."""
 
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
@@ -168,7 +168,7 @@ class Replacement:
 
     @cached_property
     def _needs(self) -> dict[int, int]:
-        """How tightly what stands for a hole must bind, by the hole's place in the plain text."""
+        """The least precedence of a hole's value, by the offset of the hole in the plain text."""
         source = self._source
         found = {}
         for node in source.nodes:
@@ -181,11 +181,11 @@ class Replacement:
         return found
 
     def splice(self, program: Program, found: Match, cost: float) -> Splice:
-        """The edit at the place where a pattern was found."""
+        """The edit that replaces a match."""
         first, last = found.nodes[0], found.nodes[-1]
         if isinstance(first, ast.expr):
-            return program.replace(first, self._written(program, found, 0, len(self._source.data)),
-                                   cost)
+            written = self._written(program, found, 0, len(self._source.data))
+            return program.replace(first, written, cost)
         assert isinstance(first, ast.stmt) and isinstance(last, ast.stmt)
         indent, text = program.indent(first), ""
         for number, line in enumerate(self._source.lines, 1):
@@ -193,8 +193,8 @@ class Replacement:
             many = _HOLE.fullmatch(line.strip())
             if many is not None and many[1] == _MANY:
                 lines = _lines(program, found.holes[many[2]])
-            elif line.strip() in found.kept:
-                lines = found.kept[line.strip()]
+            elif line.strip() in found.original_lines:
+                lines = found.original_lines[line.strip()]
             else:
                 start = self._source.line_start(number)
                 text += deeper + self._written(
@@ -213,7 +213,7 @@ class Replacement:
             before = plain[at : hole.start()]
             inner = self._filled(program, found.holes[hole[2]], start + hole.start())
             at = hole.end()
-            if not inner:  # no further arguments
+            if not inner:  # `$$name` matched no arguments
                 before = before.removesuffix(", ")
                 at += 2 * (before.endswith("(") and plain.startswith(", ", at))
             text += before + inner
@@ -232,7 +232,7 @@ class Replacement:
 
 
 def _many(pattern: object) -> str | None:
-    """The hole that stands for several nodes."""
+    """The name of a `$$name` hole, or `None` for any other pattern."""
     one = pattern.value if isinstance(pattern, ast.Expr) else pattern
     hole = _HOLE.fullmatch(one.id) if isinstance(one, ast.Name) else None
     return hole[2] if hole is not None and hole[1] == _MANY else None
@@ -249,7 +249,7 @@ def _code(program: Program, value: Bound) -> str:
 
 
 def _lines(program: Program, statements: Bound) -> str:
-    """The whole lines of statements that follow each other."""
+    """The whole lines of consecutive statements."""
     assert isinstance(statements, list)
     if not statements:
         return ""
@@ -259,7 +259,8 @@ def _lines(program: Program, statements: Bound) -> str:
 
 
 def _line(program: Program, first: ast.stmt, last: ast.stmt) -> int:
-    """The line that raised if it is among them, else the first."""
+    """The line that raised if it is within the statements, else their first line."""
     raised = program.crash.line if program.crash else None
-    inside = raised is not None and first.lineno <= raised <= (last.end_lineno or 0)
-    return raised if inside and raised is not None else first.lineno
+    if raised is not None and first.lineno <= raised <= (last.end_lineno or 0):
+        return raised
+    return first.lineno

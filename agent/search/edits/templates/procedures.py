@@ -1,5 +1,8 @@
-"""Edits of templates that a pattern cannot express. Each is given a node, and what the failure
-names; the costs are added to those of the template's row."""
+"""Edits of templates that a pattern cannot express.
+
+Each procedure gets a node and the named groups of the failure's message; the costs of its edits are
+added to that of the row.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 
 from agent.core.trees import literal
 from agent.search.edits.classes import parent
-from agent.search.edits.constants import together
+from agent.search.edits.constants import combined
 from agent.search.edits.crashes.missing import import_place
 from agent.search.edits.forgotten import kept_state
 from agent.search.edits.functions import changes, mutable_default
@@ -27,22 +30,20 @@ Known = Mapping[str, Any]
 
 
 def late_binding(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """Variables of a loop that functions made in it read when they are called, too late."""
+    """Binds loop variables early, in functions that are defined in the loop and called later."""
     inside = node.body if isinstance(node, ast.For) else [*ast.iter_child_nodes(node)]
     bound = {*names_in(node, *inside, context=ast.Store)}
     edits: list[tuple[int, int, str]] = []
     for part in inside:
         for made in ast.walk(part):
-            if isinstance(made, ast.Lambda | ast.FunctionDef) and not _is_called_at_once(
-                program, made
-            ):
+            if isinstance(made, ast.Lambda | ast.FunctionDef) and not _is_called_now(program, made):
                 edits += _captured(program, made, bound)
     if edits:
-        yield together(program, edits, 0.0, node.lineno)  # type: ignore[attr-defined]
+        yield combined(program, edits, 0.0, node.lineno)  # type: ignore[attr-defined]
 
 
-def _is_called_at_once(program: Program, made: ast.AST) -> bool:
-    """Whether a function is an argument of one that only calls it: `key=lambda …`."""
+def _is_called_now(program: Program, made: ast.AST) -> bool:
+    """Whether a function is passed to one that calls it immediately: `key=lambda …`."""
     parent = program.parents.get(made)
     call = program.parents.get(parent) if isinstance(parent, ast.keyword) else parent
     name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
@@ -53,7 +54,7 @@ def _is_called_at_once(program: Program, made: ast.AST) -> bool:
 def _captured(
     program: Program, made: ast.Lambda | ast.FunctionDef, bound: set[str]
 ) -> Iterator[tuple[int, int, str]]:
-    """Defaults that keep the variables' values of now."""
+    """Adds parameters whose defaults hold the current values of the variables."""
     given = made.args
     own = [*given.posonlyargs, *given.args, *filter(None, [given.vararg]), *given.kwonlyargs]
     names = {one.arg for one in (*own, *filter(None, [given.kwarg]))}
@@ -80,7 +81,7 @@ def _captured(
 
 
 def shadowed(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """A variable that has the name of a function that is called, renamed everywhere."""
+    """Renames a variable that shadows a called function."""
     assert isinstance(node, ast.Call)
     if not isinstance(node.func, ast.Name):
         return
@@ -101,11 +102,11 @@ def shadowed(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     edits = [
         (program.start(one), program.start(one) + len(name.encode()), other) for one in places
     ]
-    yield together(program, edits, 0.0, node.lineno)
+    yield combined(program, edits, 0.0, node.lineno)
 
 
 def alternatives(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """`x == a or b`, which is always true, and `a or b in x`."""
+    """Rewrites `x == a or b`, which is always true, and `a or b in x`."""
     assert isinstance(node, ast.BoolOp)
     first, last = node.values[0], node.values[-1]
     is_or = isinstance(node.op, ast.Or)
@@ -139,7 +140,7 @@ def _each(
 
 
 def concatenation(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """`str` around all that is no text in `"…" + a + "…" + b`."""
+    """Wraps in `str` the operands of `"…" + a + "…" + b` that are not strings."""
     assert isinstance(node, ast.BinOp)
     others = _not_text(program, node)
     same = {program.code(one) for one in others}
@@ -154,11 +155,11 @@ def concatenation(program: Program, node: ast.AST, known: Known) -> Iterator[Spl
         (program.start(one), program.end(one), f"str({program.code(one)})") for one in others
     }
     if same:
-        yield together(program, [*edits], 0.0, node.lineno)
+        yield combined(program, [*edits], 0.0, node.lineno)
 
 
 def _not_text(program: Program, node: ast.BinOp) -> list[ast.expr]:
-    """Of a whole concatenation that has a text, the parts that are none."""
+    """The operands of an outermost concatenation that are not strings, if some are."""
     above = program.parents.get(node)
     if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Add) and above.left is node:
         return []
@@ -173,16 +174,16 @@ def _not_text(program: Program, node: ast.BinOp) -> list[ast.expr]:
 
 
 def flag_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """A function that reads yes or no, in place of `bool`, for which every text is true."""
+    """Replaces `type=bool`, for which every non-empty text is true, by a predicate."""
     assert isinstance(node, ast.Call)
     for one in node.keywords:
         if one.arg == "type" and program.code(one.value) == "bool":
-            for asker in program.askers:
-                yield program.replace(one.value, asker.name, 0.0)
+            for predicate in program.predicates:
+                yield program.replace(one.value, predicate.name, 0.0)
 
 
 def number_text(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """A number as people write it: with signs and separators, as the exception shows it."""
+    """Removes currency signs, separators and units as the exception shows them."""
     text = str(known.get("text", "")).strip()
     match node:
         case ast.Call(func=ast.Name(id="int" | "float" | "Decimal" as name), args=[value]):
@@ -209,7 +210,7 @@ def number_text(program: Program, node: ast.AST, known: Known) -> Iterator[Splic
 
 
 def wrong_key(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """A key of another type or spelling than those that the dictionary was seen to have."""
+    """Converts a key to the type or spelling of the keys that a dictionary had."""
     assert isinstance(node, ast.Subscript)
     if program.crash is None or isinstance(node.slice, ast.Slice | ast.Constant):
         return
@@ -239,7 +240,7 @@ def _value(text: str) -> object:
 
 
 def _keys(program: Program) -> Iterator[object]:
-    """The keys of the dictionaries that were seen."""
+    """The keys of all dictionaries in the values at the failure."""
     assert program.crash is not None
     pending: list[object] = [_value(text) for _, text in program.crash.values]
     for moment in program.moments(program.crash.line or 0):
@@ -254,7 +255,7 @@ def _keys(program: Program) -> Iterator[object]:
 
 
 def file_of_a_folder(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """The path of a file of which a listing of its folder gave the name alone."""
+    """Joins a file name from a directory listing with the directory."""
     assert isinstance(node, ast.For | ast.comprehension)
     match node.target, [one for one in ast.walk(node.iter) if isinstance(one, ast.Call)]:
         case ast.Name(id=name), [*_, ast.Call(func=ast.Attribute(attr="listdir"), args=given)]:
@@ -279,7 +280,7 @@ def file_of_a_folder(program: Program, node: ast.AST, known: Known) -> Iterator[
 
 
 def argument_changed(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """A copy of a container that a caller gives and the function changes."""
+    """Copies a parameter that the function modifies."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     first = opening(program, node)
     if first is None:
@@ -290,13 +291,12 @@ def argument_changed(program: Program, node: ast.AST, known: Known) -> Iterator[
             for each in node.body
         )
         if one.arg not in ("self", "cls") and changes(node.body, one.arg) and not is_copied:
-            seen = program.seen(one.arg) & {"list", "dict", "set"} or {"list"}
-            for kind in sorted(seen):
+            for kind in sorted(program.observed(one.arg) & {"list", "dict", "set"} or {"list"}):
                 yield program.insert_before(first, [f"{one.arg} = {kind}({one.arg})"], 0.0)
 
 
 def reset_together(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """What begins beside a variable, and is not set back where that one is."""
+    """Resets a variable together with another one that is initialised next to it."""
     assert isinstance(node, ast.Assign)
     around, name = block_of(program, node), program.code(node.targets[0])
     scope = program.scope(node)
@@ -324,7 +324,7 @@ def _target(node: ast.stmt) -> str:
 
 
 def wraps(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """The name and docstring of a function, kept by what a decorator puts in its place."""
+    """Adds `functools.wraps` to the wrapper that a decorator returns."""
     assert isinstance(node, ast.FunctionDef)
     outer = program.scope(node)
     given = outer.args.args if isinstance(outer, ast.FunctionDef) else []
@@ -334,11 +334,11 @@ def wraps(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
         edits = [(start, start, f"{program.indent(node)}{decorator}{program.newline}")]
         if "wraps" not in program.imported:
             edits.append((at, at, f"from functools import wraps{program.newline}"))
-        yield together(program, edits, 0.0, node.lineno)
+        yield combined(program, edits, 0.0, node.lineno)
 
 
 def hash_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """A `__hash__` of what `__eq__` compares."""
+    """Adds a `__hash__` of the fields that `__eq__` compares."""
     assert isinstance(node, ast.ClassDef)
     methods = {one.name: one for one in node.body if isinstance(one, ast.FunctionDef)}
     equal = methods.get("__eq__")
@@ -357,7 +357,7 @@ def hash_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
 
 
 def parent_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """The parent's constructor, called by that of the class that lacks a field."""
+    """Calls the parent's constructor in the class that lacks an attribute."""
     owner = program.parents.get(node)
     if isinstance(node, ast.FunctionDef) and isinstance(owner, ast.ClassDef) and (
         node.name == "__init__" and owner.name == known.get("kind") and opening(program, node)
@@ -368,7 +368,7 @@ def parent_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]
 
 
 def doubled_braces(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """Braces of a format string that are no fields, written twice."""
+    """Doubles the braces of a format string that are not fields."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()) as text, attr="format")):
             names = {one.arg for one in node.keywords}
@@ -381,18 +381,17 @@ def doubled_braces(program: Program, node: ast.AST, known: Known) -> Iterator[Sp
     yield program.replace(text, "".join(parts), 0.0)
 
 
-def _plainly(propose: Callable[[Program, Any], Iterator[Splice]]) -> Callable[
-    [Program, Any, Known], Iterator[Splice]
-]:
+Procedure = Callable[[Program, Any, Known], Iterator[Splice]]
+
+
+def _without_known(propose: Callable[[Program, Any], Iterator[Splice]]) -> Procedure:
     return lambda program, node, known: propose(program, node)
 
 
-PROCEDURES: Mapping[
-    str, tuple[tuple[type[ast.AST], ...], Callable[[Program, Any, Known], Iterator[Splice]]]
-] = {
-    "late binding": (
-        (ast.For, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp), late_binding,
-    ),
+_LOOPS = (ast.For, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
+_DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
+PROCEDURES: Mapping[str, tuple[tuple[type[ast.AST], ...], Procedure]] = {
+    "late binding": (_LOOPS, late_binding),
     "shadowed": ((ast.Call,), shadowed),
     "alternatives": ((ast.BoolOp,), alternatives),
     "concatenation": ((ast.BinOp,), concatenation),
@@ -403,12 +402,12 @@ PROCEDURES: Mapping[
     "parent": ((ast.FunctionDef,), parent_of),
     "doubled braces": ((ast.Call,), doubled_braces),
     "file of a folder": ((ast.For, ast.comprehension), file_of_a_folder),
-    "argument changed": ((ast.FunctionDef, ast.AsyncFunctionDef), argument_changed),
+    "argument changed": (_DEFS, argument_changed),
     "wraps": ((ast.FunctionDef,), wraps),
     "reset together": ((ast.Assign,), reset_together),
-    "mutable default": ((ast.FunctionDef, ast.AsyncFunctionDef), _plainly(mutable_default)),
-    "field of each object": ((ast.ClassDef,), _plainly(kept_state.of_each_object)),
-    "finally": ((ast.Expr,), _plainly(kept_state.given_back)),
-    "key of a memo": ((ast.FunctionDef, ast.AsyncFunctionDef), _plainly(kept_state.key_of_a_memo)),
+    "mutable default": (_DEFS, _without_known(mutable_default)),
+    "field of each object": ((ast.ClassDef,), _without_known(kept_state.created_per_object)),
+    "finally": ((ast.Expr,), _without_known(kept_state.cleanup_in_finally)),
+    "key of a memo": (_DEFS, _without_known(kept_state.memo_key)),
 }
-"""By the names that rows use: the nodes that each looks at, and what proposes the edits."""
+"""The kinds of node and the function of each procedure, by their names in `templates.toml`."""

@@ -1,1 +1,1 @@
-"""What screening runs in its jails."""
+"""The programs of the pre-check that run in its jails."""

@@ -1,4 +1,4 @@
-"""What one run may use, and the clock that interrupts what uses more."""
+"""The limits of one run, and the timers that enforce them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from types import FrameType
 
 LEAST_SHARE = 0.02
-"""The part of the time that a run which works gets of a processor, on a busy machine."""
+"""The smallest share of a processor that a busy machine leaves to a computing run."""
 
 
 class OutOfTime(BaseException):
-    """Raised by the timer inside whatever runs too long."""
+    """Raised by the timer inside the run that exceeds its limit."""
 
 
 @dataclass(frozen=True)
 class CandidateLimits:
-    """What one test of one candidate may use."""
+    """The limits of one test of one candidate."""
 
     steps: int
     cpu_s: float
@@ -25,15 +25,15 @@ class CandidateLimits:
     end_s: float = 0.0
     """Processor seconds after which the kernel ends the process; 0 is never."""
     look_at: int = 0
-    """The step from which on it is looked at whether the run repeats itself; 0 is never."""
+    """The step from which on loops are watched; 0 is never."""
 
 
 class Clock:
-    """Interrupts what runs too long, again and again until it is let go.
+    """Interrupts a run that exceeds its limits, repeatedly until it is stopped.
 
-    What counts is processor time: on a busy machine a run gets little of it, and is waited for.
-    Only what asks for nearly none, since it sleeps or waits, is ended by the wall clock. What
-    Python cannot interrupt, a long call into C, is ended by the kernel, and the process with it.
+    The processor time is limited, so that a busy machine changes nothing. Only a run that uses
+    nearly none, since it sleeps or waits, is ended by the wall clock. A long call into C, which
+    Python cannot interrupt, is ended by the kernel together with its process.
     """
 
     def __init__(self) -> None:
@@ -45,14 +45,13 @@ class Clock:
         signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
-        # Our own frames are on their way out; the next ring meets the candidate if it still runs.
+        # In our own frames the run is ending; if it is not, the next signal interrupts it.
         ours = frame is not None and frame.f_code.co_filename == self._ring.__code__.co_filename
-        if self._armed and not ours and not (number == signal.SIGALRM and self._is_at_work()):
+        if self._armed and not ours and not (number == signal.SIGALRM and self._is_computing()):
             self.rang = True
             raise OutOfTime
 
-    def _is_at_work(self) -> bool:
-        """Whether it used what a busy machine leaves to a process."""
+    def _is_computing(self) -> bool:
         wall_s = time.monotonic() - self._begun
         return time.process_time() - self._began > LEAST_SHARE * wall_s
 

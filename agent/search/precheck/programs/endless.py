@@ -1,12 +1,12 @@
-"""Whether a program that has run for long repeats itself, so that it will never end.
+"""Detects programs that never end, since they repeat a state.
 
-For a few steps every loop is looked at as it comes round. Where a `while` loop finds all that it
-could depend on as it was the time before, nothing can change any more. What differs may do so
-where the loop only adds to it: `merged.append(left[i])` goes on for ever if nothing moves `i`.
-Nor does a program end whose numbers grow by more than a bit a step.
+For a few steps every loop is watched at each iteration. If a `while` loop finds all values that it
+could depend on unchanged, it never ends. Values may differ that the loop only adds to:
+`merged.append(left[i])` goes on for ever if nothing changes `i`. A program does not end either if
+its numbers grow by more than one bit per step.
 
-What is not certain (an iterator, a file, chance, the time) is taken for progress. The
-program shares this process, so this is a hint like all that is seen here.
+Anything uncertain (an iterator, a file, randomness, the time) counts as progress. The program
+shares this process, so the result is a hint.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 LOOKS, ITERATIONS = 64, 5
-"""Steps that are looked at, and how often one loop may come round: enough for loops in loops."""
+"""Steps that are watched, and iterations of one loop: enough for nested loops."""
 LEAST_BITS = 1_000
-"""Of a number that may be running away."""
+"""The smallest size of a number that counts as growing without bound."""
 LONGEST = 10_000
-"""Characters of a program that is read for what a loop only adds to."""
+"""Characters of the longest program that is parsed for values that a loop only adds to."""
 MAX_BYTES, MAX_PARTS = 100_000, 300
-"""What a frame's values may come to, to be compared."""
+"""The largest values of a frame that are compared."""
 
 _STILL = frozenset((
     "__future__", "_bisect", "_collections", "_functools", "_heapq", "_operator", "abc", "bisect",
     "builtins", "collections", "collections.abc", "copy", "dataclasses", "enum", "functools",
     "heapq", "math", "operator", "re", "string", "typing",
 ))
-"""Modules whose functions answer alike whenever they are called."""
+"""Modules of deterministic functions."""
 _NEVER_CHANGE = frozenset(("datetime", "decimal", "fractions", "re", "typing"))
-"""Modules whose values are what they are."""
+"""Modules of immutable types."""
 _ADDING = frozenset(("add", "append", "appendleft", "extend", "insert", "setdefault", "update"))
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _FOR = opmap["FOR_ITER"]
 
 
 class _Unclear(Exception):
-    """Something may change that is not seen."""
+    """A value cannot be compared, so it may change."""
 
 
 class LoopWatch:
-    """The steps during which a program is looked at: an iterator that looks at who asks."""
+    """An iterator over the watched steps, which inspects the frame that advances it."""
 
     def __init__(self, text: str) -> None:
         self.left = LOOKS
         self.repeats = False
-        """A loop came round that has nothing left to change."""
+        """Whether a loop repeated its state."""
         self._text = text
         self._seen: dict[FrameType, dict[int, _Look]] = {}
 
@@ -65,67 +65,66 @@ class LoopWatch:
             self._seen.clear()
             raise StopIteration
         self.left -= 1
-        self.repeats = self._comes_round(_getframe(1))
+        self.repeats = self._is_repeated(_getframe(1))
         return True
 
-    def _comes_round(self, frame: FrameType) -> bool:
-        """Whether this frame was here before, as it is now."""
+    def _is_repeated(self, frame: FrameType) -> bool:
+        """Whether this frame was at this step before with the same values."""
         code, line = frame.f_code, frame.f_lineno
         if code.co_flags & _SUSPENDED:
             return False  # its consumer may have enough values
         seen = self._seen.setdefault(frame, {})
         if code.co_code[frame.f_lasti] == _FOR:
-            # How far an iteration has come is nowhere to be seen: it speaks for what is in it.
+            # The position of an iterator is hidden: each item is progress for the loops inside.
             for place in [place for place, look in seen.items() if look.line >= line]:
                 del seen[place]
             return False
         before = seen.get(frame.f_lasti)
-        rounds = 0 if before is None else before.rounds + 1
+        iterations = 0 if before is None else before.iterations + 1
         try:
-            now = seen[frame.f_lasti] = _Look(line, *_picture(frame), rounds)
+            now = seen[frame.f_lasti] = _Look(line, *_snapshot(frame), iterations)
         except (_Unclear, RecursionError, ValueError):
             self.left = 0
             return False
         if before is None:
             return False
-        if now.everyones == before.everyones:
+        if now.module == before.module:
             changed = now.changed(before)
-            if not changed or (rounds == 1 and only_added_to(self._text, line, changed)):
+            if not changed or (iterations == 1 and only_added_to(self._text, line, changed)):
                 return True
-        if rounds == ITERATIONS:
+        if iterations == ITERATIONS:
             self.left = 0
         return False
 
 
 class _Look(NamedTuple):
-    """What a frame could see when it came to a step: the bytes of each value by its name."""
+    """The variables of a frame at a step, by name, each as bytes."""
 
     line: int
     own: dict[str, bytes]
-    everyones: dict[str, bytes]
-    rounds: int
+    module: dict[str, bytes]
+    iterations: int
 
     def changed(self, before: _Look) -> set[str]:
-        """The frame's own names whose value is another."""
+        """The frame's own names with another value."""
         names = {*self.own, *before.own}
         return {name for name in names if self.own.get(name) != before.own.get(name)}
 
 
 def runs_away(error: BaseException | None, steps: int) -> bool:
-    """Whether a program that was cut off held a number that grew by more than a bit a step."""
+    """Whether an interrupted program has a number that grew by more than one bit per step."""
     trace = None if error is None else error.__traceback__
-    most = max(LEAST_BITS, steps)
+    limit = max(LEAST_BITS, steps)
     while trace is not None:
         for value in list(trace.tb_frame.f_locals.values()):
-            if type(value) is int and value.bit_length() > most:
+            if type(value) is int and value.bit_length() > limit:
                 return True
         trace = trace.tb_next
     return False
 
 
 def only_added_to(text: str, line: int, names: Iterable[str]) -> bool:
-    """Whether the loops around the `while` in that line read these names only to make their next
-    values of them."""
+    """Whether the loops around the `while` in that line read these names only to update them."""
     try:
         tree = ast.parse(text) if len(text) <= LONGEST else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -163,24 +162,24 @@ def _reads(node: ast.AST, names: frozenset[str]) -> bool:
     return any(_reads(child, names) for child in ast.iter_child_nodes(node))
 
 
-def _picture(frame: FrameType) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """A frame's own variables and the module's; raises `_Unclear` where one cannot be compared."""
+def _snapshot(frame: FrameType) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """A frame's own variables and the module's; raises `_Unclear` if one cannot be compared."""
     if "input" in frame.f_code.co_names:
         raise _Unclear
     home = frame.f_globals.get("__name__")
-    seen = [frame.f_locals] + ([] if frame.f_locals is frame.f_globals else [frame.f_globals])
-    pictures = [
-        {name: _written(value, home) for name, value in names.items() if not name.startswith("__")}
-        for names in seen
+    scopes = [frame.f_locals] + ([] if frame.f_locals is frame.f_globals else [frame.f_globals])
+    own, module = [
+        {name: _dumped(value, home) for name, value in names.items() if not name.startswith("__")}
+        for names in [*scopes, {}][:2]
     ]
-    if sum(len(text) for names in pictures for text in names.values()) > MAX_BYTES:
+    if sum(map(len, [*own.values(), *module.values()])) > MAX_BYTES:
         raise _Unclear
-    return pictures[0], pictures[1] if len(pictures) > 1 else {}
+    return own, module
 
 
-def _written(value: Any, home: object) -> bytes:
+def _dumped(value: Any, home: object) -> bytes:
     try:
-        # The format before references, which tell values apart that are equal.
+        # Later formats have references, which distinguish equal values.
         return marshal.dumps(value, 2)
     except ValueError:  # no plain value
         parts: list[object] = []
@@ -189,21 +188,21 @@ def _written(value: Any, home: object) -> bytes:
 
 
 def _kept(value: Any) -> list[object]:
-    """What a function or a class of the program keeps between calls."""
+    """The state that a function or a class of the program keeps between calls."""
     if isinstance(value, type):
         return [one for name, one in vars(value).items() if not name.startswith("__")]
     cells = getattr(value, "__closure__", None) or ()
     return [value.__defaults__, *(cell.cell_contents for cell in cells)]
 
 
-def _take_apart(value: Any, home: object, parts: list[object], met: dict[int, int]) -> None:
-    """Lists what a value consists of, each part once."""
+def _take_apart(value: Any, home: object, parts: list[object], numbers: dict[int, int]) -> None:
+    """Adds the parts of a value to `parts`, a part that was added before by its number."""
     kind = type(value)
-    if id(value) in met:
-        parts.append(met[id(value)])
+    if id(value) in numbers:
+        parts.append(numbers[id(value)])
         return
-    met[id(value)] = len(met)
-    if len(met) > MAX_PARTS:
+    numbers[id(value)] = len(numbers)
+    if len(numbers) > MAX_PARTS:
         raise _Unclear
     if isinstance(value, ModuleType | FunctionType | BuiltinFunctionType | type):
         where = value.__name__ if isinstance(value, ModuleType) else value.__module__
@@ -229,4 +228,4 @@ def _take_apart(value: Any, home: object, parts: list[object], met: dict[int, in
         return
     parts += [kind.__name__, len(inner)]
     for one in inner:
-        _take_apart(one, home, parts, met)
+        _take_apart(one, home, parts, numbers)

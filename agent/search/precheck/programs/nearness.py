@@ -1,7 +1,7 @@
-"""How near a wrong answer is to the right one, and a short name for what a candidate did.
+"""The similarity of a wrong result to the expected one, and short descriptions of values.
 
-A test that still fails tells a search little; that it fails less tells it where to go on.
-Nothing here may run a candidate's own code: only plain values are looked into.
+It shows a search which failing candidates make progress. No code of a candidate may run here, so
+only values of built-in types are inspected.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ NUMBERS = (bool, int, float)
 SEQUENCES = (str, bytes, list, tuple)
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 LONGEST = 400
-"""Elements, or characters, that are looked at."""
+"""Elements, or characters, that are compared."""
 MOST = 20_000
-"""Elements of a container that are shown."""
+"""Elements of a container that are described."""
 OTHER_TYPE, SAME_TYPE = 0.1, 0.2
 
 
 def nearness(got: Any, expected: Any) -> float:
-    """0.1 for a value of another type, up to 0.95 for one that hardly differs; 1 is never given,
-    since the answer was wrong."""
+    """The similarity of a wrong result: 0.1 for another type, up to 0.95 for nearly equal values.
+    """
     kind = type(expected)
     if type(got) in NUMBERS and kind in NUMBERS:
         if bool in (type(got), kind):
@@ -54,11 +54,8 @@ def _numbers(got: float, expected: float) -> float:
 
 
 def _sequences(got: Any, expected: Any) -> float:
-    """The share of equal elements at both ends, of the longer one."""
-    most = max(len(got), len(expected))
-    least = min(len(got), len(expected))
-    if not most:
-        return 0.0
+    """The number of equal elements at both ends by the length of the longer sequence."""
+    least, most = sorted((len(got), len(expected)))
     first = 0
     while first < least and alike(got[first], expected[first]):
         first += 1
@@ -81,12 +78,12 @@ def _members(got: Any, expected: Any) -> float:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Equal plain values; whatever else they are, they are not known to be alike."""
+    """Whether both values are plain and equal."""
     return is_plain(one) and is_plain(other) and bool(one == other)
 
 
 def is_plain(value: Any, depth: int = 4, longest: int = LONGEST) -> bool:
-    """Whether a value is built in through and through, so that comparing runs no foreign code."""
+    """Whether a value and its parts have built-in types, so that comparing runs no foreign code."""
     kind = type(value)
     if kind in _ATOMS:
         return True
@@ -99,10 +96,10 @@ def is_plain(value: Any, depth: int = 4, longest: int = LONGEST) -> bool:
 
 
 def described(value: Any) -> str:
-    """A plain value in words that are the same in every process, else the name of its type.
+    """A description of a plain value that is the same in every process; else its type's name.
 
-    Sets are sorted; integers too long to be printed are shown by their length. What is too long to
-    be shown whole ends in a digest of all of it, so other values differ.
+    Sets are sorted; integers too long to be printed are described by their length. A long
+    description is cut and ends in a digest of all of it.
     """
     if not is_plain(value, longest=MOST):
         return f"<{type(value).__name__}>"

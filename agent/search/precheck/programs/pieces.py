@@ -1,9 +1,9 @@
 """Compiles a candidate by compiling only the top-level statement that was edited.
 
-Running a module's statements one after the other is running the module. So the base is
-cut before each statement, its pieces are compiled once, and a candidate shares all of them
-but the one its edit lies in: in a long program that saves nearly all of the time. Counters are
-spliced into each piece by itself; they end endless loops, see `ticks`.
+Running a module's statements one after the other is running the module. So the base is cut before
+each statement, its pieces are compiled once, and a candidate shares all of them except the edited
+one: in a long program that saves nearly all of the time. Step counters are inserted into each piece
+separately, see `ticks`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Pieces:
         tree = ast.parse(counted(base))  # on the same lines
         lines = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", self._base))]
         self._flags = _future_flags(tree)
-        # What stands before the first statement is a piece without statements.
+        # The text before the first statement is a piece without statements.
         bodies: dict[int, list[ast.stmt]] = {0: []}
         last_line, start = 0, 0
         for node in tree.body:
@@ -40,7 +40,7 @@ class Pieces:
             last_line = node.end_lineno or line
         self._cuts = sorted({*bodies, len(self._base)})
         self._lines = [bisect_right(lines, cut) - 1 for cut in self._cuts]
-        # Compiling a part of the tree keeps its line numbers, and reads no text again.
+        # Compiling a part of the tree keeps its line numbers and parses nothing again.
         self._codes = [self._compiled(ast.Module(body, [])) for body in bodies.values()]
         self._elsewhere: dict[tuple[int, int], CodeType] = {}
         self._spliced: dict[int, Spliced] = {}
@@ -68,7 +68,7 @@ class Pieces:
         return [*before, changed, *(self._moved(index, moved) for index in range(after, last))]
 
     def _moved(self, index: int, lines: int) -> CodeType:
-        """A piece of the base that stands so many lines further down, or up."""
+        """A piece of the base, moved down by some lines."""
         code = self._elsewhere.get((index, lines))
         if code is None:
             text = counted(self._text(index))
@@ -96,7 +96,7 @@ class Pieces:
 
 
 def _future_flags(tree: ast.Module) -> int:
-    """What `from __future__ import …` asks of every piece."""
+    """The compiler flags of `from __future__` imports, which apply to every piece."""
     flags = 0
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":

@@ -1,7 +1,4 @@
-"""Calls candidates with other arguments than the tests', to see where they differ.
-
-Nobody knows here which answer is right; what counts is who answers alike.
-"""
+"""Calls candidates with other arguments than the tests, to find different behaviours."""
 
 from __future__ import annotations
 
@@ -13,16 +10,15 @@ from agent.search.precheck.changes import changed
 from agent.search.precheck.programs.nearness import described
 
 LOST_AFTER = 4
-"""After so many calls that do not end, the rest of a candidate's are not made."""
+"""After so many timeouts the remaining calls of a candidate are not made."""
 
 
 Answer = tuple[str, int]
-"""A value in words, `!` and an exception, `~` for no end, or nothing where it was not asked; and
-the steps it took."""
+"""The answer to a call, as in `agent.search.values.Probed`, and its steps."""
 
 
 def probed(harness: Any, item: dict[str, Any], limits: Any) -> list[list[Answer]]:
-    """What each text of the item answers to each call."""
+    """The answer of each text of the item to each call."""
     calls = [compile(call, "<call>", "eval") for call in item["calls"]]
     return [
         _answers(harness, changed(harness.base, one), calls, limits) for one in item["changes"]
@@ -31,32 +27,26 @@ def probed(harness: Any, item: dict[str, Any], limits: Any) -> list[list[Answer]
 
 def _answers(harness: Any, text: str, calls: list[Any], limits: Any) -> list[Answer]:
     code = harness.compiled(text)
-    loaded: list[ModuleType] = []
-    load = functools.partial(_load, harness, code, loaded)
-    answered: list[Answer] = []
-    lost = 0
-    # One module serves all calls: a candidate that keeps state keeps it alike in all others.
+    modules: list[ModuleType] = []
+    answers: list[Answer] = []
+    values: list[str] = []
+    timeouts = 0
+
+    def load() -> None:
+        modules.append(harness.module(code, harness.stem))
+
+    def ask(call: Any) -> None:
+        values.append(described(eval(call, modules[0].__dict__)))
+
+    # One module serves all calls: the state of all candidates then depends on the same calls.
     if not harness.guarded(load, limits).passed:
         return [("!", 0) for _ in calls]
     for call in calls:
-        if lost >= LOST_AFTER:
-            answered.append(("", 0))
+        if timeouts >= LOST_AFTER:
+            answers.append(("", 0))
             continue
-        answer: list[str] = []
-        run = harness.guarded(functools.partial(_ask, loaded[0], call, answer), limits)
-        if run.passed:
-            answered.append((answer[0], run.steps))
-        elif run.timeout:
-            lost += 1
-            answered.append(("~", run.steps))
-        else:
-            answered.append((f"!{run.exception}", run.steps))
-    return answered
-
-
-def _load(harness: Any, code: Any, loaded: list[ModuleType]) -> None:
-    loaded.append(harness.module(code, harness.stem))
-
-
-def _ask(module: ModuleType, call: Any, answer: list[str]) -> None:
-    answer.append(described(eval(call, module.__dict__)))
+        run = harness.guarded(functools.partial(ask, call), limits)
+        timeouts += run.timeout
+        answer = values[-1] if run.passed else "~" if run.timeout else f"!{run.exception}"
+        answers.append((answer, run.steps))
+    return answers

@@ -1,10 +1,10 @@
-"""Runs test functions of pytest files against many candidates with one collection.
+"""Runs the tests of pytest files against many candidates with one collection.
 
-The files are collected once, importing the base program. For each candidate the names the
-test modules took from the program are bound to the candidate's, and the items run again: a
-plain function is simply called; anything with fixtures or marks goes through pytest's own
-protocol. If tests fail only together with others, their files are executed for each candidate,
-and what they share is set up as long as pytest would keep it.
+The files are collected once, importing the base program. For each candidate the names that the test
+modules imported from the program are bound to the candidate's, and the items run again: a plain
+function is called directly; an item with fixtures or marks runs by pytest's own protocol. If tests
+fail only after others, their files are executed for each candidate, and shared fixtures are kept as
+long as pytest would keep them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from agent.verify.programs.pytest_session import plugins_for, stand_by
 
 
 class Placeholder:
-    """Stands for a name of a program that cannot be imported, while tests are collected."""
+    """Replaces a name of a program that cannot be imported, while tests are collected."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -57,18 +57,18 @@ class Items:
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
         self._items: dict[str, list[Any]] = {}
-        """By the text of their file."""
+        """The items by the text of their file."""
         self._found: dict[tuple[str, str, tuple[str, ...]], list[Any]] = {}
         self._bound: dict[str, list[tuple[str, str, str]]] = {}
         self._raised: BaseException | None = None
         self._session: pytest.Session | None = None
         self._codes: list[tuple[types.ModuleType, types.CodeType]] = []
-        """Files of tests, and their fixtures', with their code."""
+        """The test modules and `conftest.py` files with their code."""
         self._parameters: dict[Any, dict[str, Any]] = {}
-        """The parameters of each item, as they were before a candidate could change them."""
+        """Copies of each item's parameters, which a candidate could change."""
 
     def collected(self, session: pytest.Session, paths: dict[str, str]) -> None:
-        """Remembers the session's items; `paths` leads from a file's name to its text."""
+        """Keeps the session's items; `paths` has the text of each file by its name."""
         self._session = session
         for item in session.items:
             text = paths.get(os.path.basename(item.nodeid.partition("::")[0]))
@@ -81,8 +81,7 @@ class Items:
                     self._bound[module.__name__] = self._origins(module)
 
     def renew(self) -> None:
-        """Executes the files of tests again, with the program now in `sys.modules`; their functions
-        see the new names. What an earlier candidate's tests have set up is torn down."""
+        """Tears down all fixtures and executes the test files again, with the current program."""
         assert self._session is not None
         with contextlib.suppress(Exception):
             self._session._setupstate.teardown_exact(None)
@@ -102,16 +101,17 @@ class Items:
             exec(code, vars(module))
 
     def restore(self) -> None:
-        """Before the first test of a candidate: where the files of tests have data of their own,
-        they are executed again, so that no candidate meets what an earlier one changed in it."""
+        """Executes test files with data again, which an earlier candidate may have changed."""
         if any(_has_data(one.module) for items in self._items.values() for one in items[:1]):
             self.renew()
 
     def run(
         self, text: str, node: str, without: tuple[str, ...] = (), together: bool = False
     ) -> None:
-        """Runs all items of a node against the program now in `sys.modules`; `together` where its
-        file is of that program already, and keeps what it shares."""
+        """Runs all items of a node, except for the cases `without`, with the current program.
+
+        `together`: the file was executed for this program, and shared fixtures are kept.
+        """
         key = (text, node, without)
         if key not in self._found:
             self._found[key] = [
@@ -128,14 +128,14 @@ class Items:
             if _is_plain(item):
                 _function(item)(**_parameters(item))
             elif together:
-                # What no longer holds this one is torn down first, and what holds it is kept.
+                # Fixtures of other scopes are torn down, those of this item's scopes are kept.
                 item.session._setupstate.teardown_exact(item)
                 self._with_protocol(item, item.parent)
             else:
                 self._with_protocol(item)
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-        """Called by pytest: keeps the exception, whose traceback names the program's line."""
+        """A hook that keeps the exception, whose traceback has the program's line."""
         if call.excinfo is not None:
             self._raised = call.excinfo.value
 
@@ -148,11 +148,10 @@ class Items:
             raise self._raised or AssertionError(f"{item.nodeid} failed")
 
     def _origins(self, module: types.ModuleType) -> list[tuple[str, str, str]]:
-        """(name in the test module, program module, name there), "" for the module itself."""
+        """Rows of (name in the test module, program module, name there or "" for the module)."""
         folder = os.getcwd() + os.sep
         sources = {
-            name: source
-            for name, source in list(sys.modules.items())
+            name: source for name, source in list(sys.modules.items())
             if source is not module
             and (name in self._names or str(getattr(source, "__file__", "")).startswith(folder))
         }
@@ -185,7 +184,7 @@ class Items:
 
 
 class SessionHolder:
-    """A pytest plugin that hands the session over once everything is collected."""
+    """A pytest plugin that calls `serve` after the collection, in place of running the tests."""
 
     def __init__(self, items: Items, paths: dict[str, str], serve: Callable[[], None]) -> None:
         self._items = items
@@ -200,8 +199,8 @@ class SessionHolder:
 
 
 def collect(texts: dict[str, str], items: Items, serve: Callable[[], None]) -> None:
-    """Lays the test files, text to folder, beside what they came with, collects them and calls
-    `serve` inside the session."""
+    """Writes test files, whose texts are the keys and folders the values of `texts`, collects them,
+    and calls `serve` inside the session."""
     stand_by()
     paths, places = {}, []
     for number, (text, folder) in enumerate(texts.items()):
@@ -211,7 +210,7 @@ def collect(texts: dict[str, str], items: Items, serve: Callable[[], None]) -> N
         if folder:
             os.makedirs(folder, exist_ok=True)
             if not os.path.exists(os.path.join(folder, "__init__.py")):
-                sys.path.append(os.path.abspath(folder))  # as pytest does, for helpers
+                sys.path.append(os.path.abspath(folder))  # as pytest does, for helper modules
         with open(places[-1], "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(text)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -229,7 +228,7 @@ def collect(texts: dict[str, str], items: Items, serve: Callable[[], None]) -> N
 
     pytest.main(arguments, plugins=[SessionHolder(items, paths, once), items])
     if not served:
-        # Collection failed altogether: every node is then reported as not collected.
+        # The collection failed: every node is then reported as not collected.
         serve()
 
 
@@ -247,7 +246,7 @@ _PLAIN = (types.FunctionType, types.ModuleType, type, str, int, float, bytes, ty
 
 
 def _has_data(module: types.ModuleType) -> bool:
-    """Whether a file of tests has values that a test could change."""
+    """Whether a test file has values that a test could change."""
     return any(
         not isinstance(value, _PLAIN)
         for name, value in vars(module).items() if not name.startswith("__")
@@ -260,7 +259,7 @@ def _parameters(item: Any) -> dict[str, Any]:
 
 
 def _is_plain(item: Any) -> bool:
-    """Whether calling the function is all that pytest would do."""
+    """Whether pytest would only call the function."""
     marks = {mark.name for mark in item.iter_markers()}
     function = getattr(item, "obj", None)
     return (
@@ -275,7 +274,7 @@ def _is_plain(item: Any) -> bool:
 
 
 def _function(item: Any) -> Callable[..., object]:
-    """The item's function; a method is bound to an instance of its own."""
+    """The item's function; a method is bound to a new instance."""
     function: Callable[..., object] = item.obj
     if isinstance(function, types.MethodType) and not isinstance(function.__self__, type):
         return types.MethodType(function.__func__, type(function.__self__)())

@@ -1,6 +1,6 @@
-"""Loads candidate programs and runs tests against them, all in this one process.
+"""Loads candidate programs and runs tests with them, all in this process.
 
-What is seen here is a hint: the candidate shares the process and could tell any story.
+The results are hints, since a candidate shares the process and could forge them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from agent.search.precheck.programs.endless import LoopWatch, runs_away
 from agent.search.precheck.programs.nearness import described, nearness
 from agent.search.precheck.programs.pieces import Pieces
 from agent.search.precheck.programs.ticks import StepBudget, counted
+from agent.search.precheck.programs.watcher import last_line
 from agent.verify.rewriting.messages import text_of
 from agent.verify.rewriting.transform import free_names
 
@@ -32,12 +33,11 @@ Code = list[types.CodeType]
 """A program's parts in the order they run."""
 
 OUTPUT_LIMIT = 16_000_000
-"""Characters of output kept for a test on output, about as many as the judge keeps; the rest is
-dropped."""
+"""Characters of output kept for a test of the output, about as many as the judge keeps."""
 
 
 class DiscardedOutput(io.TextIOBase):
-    """Standard output that nobody reads."""
+    """Standard output that is discarded."""
 
     encoding = "utf-8"
 
@@ -49,7 +49,7 @@ class DiscardedOutput(io.TextIOBase):
 
 
 class CapturedOutput(io.StringIO):
-    """Standard output that a test reads, up to a limit."""
+    """Standard output that is kept for a test, up to a limit."""
 
     def write(self, text: str, /) -> int:
         if self.tell() < OUTPUT_LIMIT:
@@ -59,7 +59,7 @@ class CapturedOutput(io.StringIO):
 
 @dataclass
 class TestRun:
-    """How one test of one candidate went."""
+    """The result of one test of one candidate."""
 
     passed: bool
     timeout: bool = False
@@ -68,18 +68,18 @@ class TestRun:
     line: int | None = None
     types: list[str] = field(default_factory=list)
     near: float = 0.0
-    """How near the comparison that failed came to holding."""
+    """The similarity of the compared values where a comparison failed."""
     got: str = ""
-    """What it got, in words."""
+    """A description of the value that was compared with the expected one."""
     steps: int = 0
     endless: bool = False
-    """It was seen to repeat itself, or to run away: more steps would not end it."""
+    """Whether more steps would not end it, since it repeats itself or grows without bound."""
     cpu_s: float = 0.0
     error: BaseException | None = None
 
 
 class Harness:
-    """One program's surroundings: its entry's name, its input, its tests."""
+    """The environment of one program: the name of its entry, its input and its tests."""
 
     def __init__(self, payload: dict[str, Any], folder: str) -> None:
         self.folder = folder
@@ -97,7 +97,7 @@ class Harness:
         self.text = self.base
         """The candidate that was compiled last."""
         self._pieces: Pieces | None = None
-        """Absent where the base does not parse: there is nothing to share then."""
+        """`None` if the base does not parse."""
         with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             self._pieces = Pieces(self.base, self.path)
         self.tests = [_prepared(one) for one in payload["tests"]]
@@ -105,15 +105,15 @@ class Harness:
         self.items: Any = None
         """The `pytest_items.Items` of tests that are nodes of pytest files."""
         self.keeps = False
-        """Nodes run on the program as the test before has left it."""
+        """Whether nodes share one execution of the program."""
         self.tested: Code | None = None
-        """The candidate that the files of tests were last executed for."""
+        """The candidate for which the test files were last executed."""
         self.base_output: str | None = None
         self._quiet = DiscardedOutput()
-        self._fresh: list[str] = []
-        """Types that differed in comparisons that held, of the test that runs now."""
+        self._types: list[str] = []
+        """The `TestRun.types` of the current test."""
         self.differed: tuple[Any, Any] | None = None
-        """What was got and what was expected, in the comparison that failed in this test."""
+        """The actual and the expected value of the current test's failed comparison."""
         if folder not in sys.path:
             sys.path.insert(0, folder)
         if "." in self.dotted:
@@ -121,10 +121,10 @@ class Harness:
             sys.path.insert(1, os.path.dirname(above) if self.is_package else above)
         self._known = {*sys.modules, *self.names}
         self._builtins = {**vars(builtins), "__same__": self._same}
-        """For the tests alone: the program may have others in place of its own."""
+        """The builtins of tests; those of the program may have been replaced by it."""
 
     def serving(self, serve: Callable[[], None]) -> None:
-        """Calls `serve` once the tests are ready; nodes are collected by pytest first."""
+        """Calls `serve` when the tests are ready; nodes are collected by pytest first."""
         texts = {test.text: test.folder for test in self.tests if test.node}
         if not texts:
             serve()
@@ -148,20 +148,20 @@ class Harness:
 
     @property
     def count(self) -> int:
-        """How many verdicts there are: one per test, or one for the program's own end."""
+        """The number of results: one per test, or one for the program itself."""
         return len(self.tests) or 1
 
     def compiled(self, text: str) -> Code:
-        """Raises what `compile` raises for broken text."""
+        """Compiles a candidate; raises what `compile` raises for a broken one."""
         self.text = text
         if self._pieces is not None:
-            # A splice or a cut can stand badly where the edit changed a statement's kind.
+            # Pieces may be cut wrongly if the edit changed the kind of a statement.
             with contextlib.suppress(SyntaxError):
                 return self._pieces.compiled(text)
         return [compile(counted(text), self.path, "exec", dont_inherit=True)]
 
     def begin_together(self, code: Code, limits: CandidateLimits) -> TestRun:
-        """Executes a candidate for all nodes that run from now on, and their files again."""
+        """Executes a candidate, and the test files again, for all following tests."""
 
         def load() -> None:
             self.module(code, self.stem)
@@ -171,7 +171,7 @@ class Harness:
         return self.guarded(load, limits)
 
     def run(self, code: Code, index: int, limits: CandidateLimits) -> TestRun:
-        """Runs one test, on a freshly executed candidate unless that is kept."""
+        """Runs one test on a new execution of the candidate, unless `keeps` is set."""
         test = self.tests[index] if self.tests else None
         if test is not None and test.broken:
             return TestRun(False, exception=test.broken, message="the test does not compile")
@@ -186,12 +186,12 @@ class Harness:
         return self.guarded(action, limits)
 
     def guarded(self, action: Callable[[], None], limits: CandidateLimits) -> TestRun:
-        """Runs `action` within the limits; whatever it raises is the result."""
+        """Runs `action` within the limits; an exception becomes the result."""
         watch = LoopWatch(self.text) if limits.look_at else None
         steps = StepBudget(limits.steps, limits.look_at, watch)
         builtins.__tick__ = steps.tick  # type: ignore[attr-defined]
         builtins.__ticks__ = steps.ticks  # type: ignore[attr-defined]
-        self._fresh = []
+        self._types = []
         self.differed = None
         error: BaseException | None = None
         began = time.process_time()
@@ -200,14 +200,14 @@ class Harness:
         try:
             self.clock.start(limits)
             action()
-        except BaseException as raised:  # noqa: BLE001 - the candidate's end is the result
+        except BaseException as raised:  # noqa: BLE001 - the candidate's exception is the result
             error = raised
         finally:
             self.clock.stop()
         timeout = steps.exhausted or self.clock.rang
         cpu_s = time.process_time() - began
         if error is None and not timeout:
-            return TestRun(True, types=self._fresh, steps=steps.used, cpu_s=cpu_s)
+            return TestRun(True, types=self._types, steps=steps.used, cpu_s=cpu_s)
         if timeout or error is None:
             name, message = "TimeoutError", "the program did not come to an end"
         else:
@@ -222,24 +222,15 @@ class Harness:
             timeout=timeout,
             exception=name,
             message=message,
-            line=None if error is None else self.line(error),
+            line=last_line(error, self.path),
             steps=steps.used,
             endless=timeout and (steps.repeats or runs_away(error, steps.used)),
             cpu_s=cpu_s,
             error=error,
         )
 
-    def line(self, error: BaseException) -> int | None:
-        """The last line of the entry file on the traceback."""
-        found, trace = None, error.__traceback__
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self.path:
-                found = trace.tb_lineno
-            trace = trace.tb_next
-        return found
-
     def module(self, code: Code, name: str) -> types.ModuleType:
-        """The candidate as a module that tests can import under its names."""
+        """Executes the candidate as a module that tests can import under all of its names."""
         self._forget()
         module = types.ModuleType(name)
         module.__file__ = self.path
@@ -256,9 +247,9 @@ class Harness:
             sys.modules["__main__"] = module
         try:
             for part in code:
-                exec(part, module.__dict__)  # running the candidate is what we are for
+                exec(part, module.__dict__)  # running candidates is the purpose of this program
         except SystemExit as end:
-            # As the judge has it: an end that says all is well leaves what was defined until then.
+            # As for the judge, a module that exits with success has been imported.
             if end.code not in (None, 0):
                 raise
         return module
@@ -268,11 +259,12 @@ class Harness:
         try:
             __import__(package)
         except (ImportError, ValueError):
-            return  # a folder without a package, or .hidden.py: only the plain names lead to it
+            return  # the folder is no package: the module has only its plain names
         setattr(sys.modules[package], leaf, module)
 
     def _forget(self) -> None:
-        """Drops the program's other modules, which may hold an earlier candidate's objects."""
+        """Unloads the program's other modules, which may refer to an earlier candidate's objects.
+        """
         if len(sys.modules) <= len(self._known):
             return
         folder = self.folder + os.sep
@@ -289,9 +281,10 @@ class Harness:
         exec(test.code, self._names(module, test))
 
     def _names(self, module: types.ModuleType, test: PreparedTest) -> dict[str, Any]:
-        """What the test sees: the program's names, and Python's own builtins.
+        """The globals of a test: the program's names, and Python's own builtins.
 
-        A name that is built in is Python's, unless the test uses no other of the program.
+        The program's redefinitions of builtins are included only if the test uses no other name
+        of the program.
         """
         names = {**module.__dict__, "__builtins__": self._builtins}
         if any(name in names and name not in self._builtins for name in test.names):
@@ -321,7 +314,7 @@ class Harness:
         exec(test.code, {**self._names(module, test), "output": output.getvalue()})
 
     def _ends_well(self, code: Code) -> None:
-        """Without tests: no crash, and nothing lost of what was printed before it."""
+        """Checks a program without tests: no crash, and the same output before its place."""
         output = CapturedOutput()
         sys.stdout = output
         try:
@@ -335,20 +328,20 @@ class Harness:
         if not output.getvalue().startswith(self.base_output):
             raise AssertionError("the output before the crash is no longer printed")
         if output.getvalue() == self.base_output:
-            self._fresh.append("silent")
+            self._types.append("silent")
 
     def _same(self, got: Any, expected: Any) -> Any:
         equal = got == expected
         if equal is False:
             self.differed = got, expected
-        if equal is True and type(got) is not type(expected):
-            self._fresh.append(f"{type(got).__name__}/{type(expected).__name__}")
-        elif equal is True and type(got) in (list, tuple):
-            self._fresh.extend(
+        if equal is True:
+            pairs = [(got, expected)]
+            if type(got) is type(expected) and type(got) in (list, tuple):
+                pairs = [*zip(got, expected, strict=False)]
+            self._types += [
                 f"{type(one).__name__}/{type(other).__name__}"
-                for one, other in zip(got, expected, strict=False)
-                if type(one) is not type(other)
-            )
+                for one, other in pairs if type(one) is not type(other)
+            ]
         return equal
 
 
@@ -363,36 +356,33 @@ class PreparedTest:
     text: str = ""
     node: str = ""
     folder: str = ""
-    """Where its file lies, from the top."""
+    """The folder of its file."""
     without: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
     """Names that the code uses without binding them."""
 
 
-class _WatchedEquality(ast.NodeTransformer):
-    """Lets `assert got == expected` also tell which types were compared."""
+class _RecordedEquality(ast.NodeTransformer):
+    """Rewrites `assert got == expected` to record the values that are compared."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
-        test = node.test
-        if isinstance(test, ast.Compare) and [type(op) for op in test.ops] == [ast.Eq]:
-            watched = ast.Call(
-                ast.Name("__same__", ast.Load()), [test.left, test.comparators[0]], []
-            )
-            node.test = ast.copy_location(watched, test)
+        match node.test:
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]) as test:
+                recorded = ast.Call(ast.Name("__same__", ast.Load()), [left, right], [])
+                node.test = ast.copy_location(recorded, test)
         return node
 
 
 def _prepared(test: dict[str, Any]) -> PreparedTest:
     if test["node"]:
-        without = tuple(test["without"])
         return PreparedTest(
             None, False, text=test["code"], node=test["node"], folder=test["folder"],
-            without=without,
+            without=tuple(test["without"]),
         )
     try:
         tree = ast.parse(test["code"])
         names = frozenset(free_names(tree))
-        tree = ast.fix_missing_locations(_WatchedEquality().visit(tree))
+        tree = ast.fix_missing_locations(_RecordedEquality().visit(tree))
         code = compile(tree, "<test>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return PreparedTest(None, test["uses_output"], type(error).__name__)
@@ -400,8 +390,7 @@ def _prepared(test: dict[str, Any]) -> PreparedTest:
 
 
 def answer_items(jail: Any, answer: Callable[[Harness, Any], Any]) -> None:
-    """Answers each item, with the processor seconds that it took, until the host ends the
-    process."""
+    """Answers each item, with its processor seconds, until the host ends the process."""
     warnings.simplefilter("ignore")
     gc.set_threshold(50_000, 20, 100)
     harness = Harness(jail.payload, jail.folder)

@@ -1,10 +1,9 @@
-"""Runs many candidates one after the other and says how far each came."""
+"""Runs the tests of many candidates one after another."""
 
 from __future__ import annotations
 
 import re
 import time
-import types
 from dataclasses import replace
 from typing import Any
 
@@ -14,21 +13,19 @@ from agent.search.precheck.programs.probing import probed
 from agent.search.precheck.programs.running import TestRun, answer_items
 
 BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
-"""What compiling untrusted text may raise."""
+"""The exceptions of compiling untrusted text."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 SLOW_TESTS = 2
+"""After this many timeouts all other tests of the base have the short step limit."""
 LOOKED_FROM, LOOKED_AGAIN_S = 2, 0.1
-"""The step of a base's runs from which on they are looked at, and the longest that are."""
+"""The step from which on the loops of the base are watched, and the longest run that is."""
 WAITING = 10
 HOPELESS = 3
-"""A candidate that passes none of so many failing tests is no partial fix worth more runs."""
+"""Failing tests after which a candidate that passes none of them is no partial fix."""
 
 
 def main(jail: Any) -> None:
-    """Answers items until the host ends the process: `baseline` once, then `candidates`.
-
-    `jail` is the guest's only global; its type lives on the other side of the wall.
-    """
+    """Answers items until the host ends the process: `baseline` once, then `candidates`."""
     answer_items(jail, _answered)
 
 
@@ -43,28 +40,34 @@ def _answered(harness: Any, item: dict[str, Any]) -> Any:
 
 
 def _baseline(harness: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]:
-    """Every test of the base: what passed, and the steps each took."""
-    runs = _all(harness, item, limits)
+    """The results of all tests of the base."""
+    runs = _base_runs(harness, item, limits)
     return {
-        "runs": [_row(run) for run in runs], "output": harness.base_output,
-        # What one test leaves to the next is not seen from within either.
+        "runs": [
+            [run.passed, run.timeout, run.exception, run.message, run.line, run.steps, run.types,
+             run.near, run.cpu_s] for run in runs
+        ],
+        "output": harness.base_output,
+        # The state that one test leaves to the next is hidden too.
         "hidden": item["together"] or _has_hidden_state(harness, item, limits, runs),
     }
 
 
 def _has_hidden_state(harness: Any, item: dict[str, Any], limits: Any, runs: list[TestRun]) -> bool:
-    """Whether a run of the base that comes to an end seems to repeat itself all the same."""
-    looked = replace(limits, look_at=LOOKED_FROM)
+    """Whether a run of the base seems to repeat itself although it ends."""
+    watched = replace(limits, look_at=LOOKED_FROM)
     return any(
-        harness.run(harness.compiled(item["text"]), index, looked).endless
+        harness.run(harness.compiled(item["text"]), index, watched).endless
         for index, run in zip(item["tests"], runs, strict=True)
         if run.steps > LOOKED_FROM and not run.timeout and run.cpu_s < LOOKED_AGAIN_S
     )
 
 
 def _answers(harness: Any, item: dict[str, Any], limits: Any) -> list[Any]:
-    """The answers to as many candidates as fit into the item's time, at least one: processor
-    time, or several times as long where the candidates wait for something."""
+    """The rows of as many candidates as fit into the item's processor time, at least one.
+
+    The wall-clock time is limited to `WAITING` times as much, for candidates that only wait.
+    """
     began, begun = time.process_time(), time.monotonic()
     answers: list[Any] = []
     for one in item["changes"]:
@@ -77,8 +80,10 @@ def _answers(harness: Any, item: dict[str, Any], limits: Any) -> list[Any]:
 
 
 def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[Any]:
-    """[ended, passed, exception, message, line, types, near, did]: `passed` as 1, 0 and -, `near`
-    in hundredths."""
+    """The row of one candidate: [ended, passed, exception, message, line, types, near, behaviour].
+
+    `passed` has 1, 0 or - for each test; `near` is in hundredths.
+    """
     try:
         code = harness.compiled(text)
     except BROKEN as error:
@@ -89,9 +94,9 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
     passed = ["-"] * harness.count
     gained = missed = 0
     first: TestRun | None = None
-    seen: list[str] = []
+    types: set[str] = set()
     near = [0] * harness.count
-    did: list[str] = []
+    failures: list[str] = []
     loaded = harness.begin_together(code, limits) if item["together"] else None
     for index in order:
         run = harness.run(code, index, limits) if loaded is None or loaded.passed else loaded
@@ -100,11 +105,11 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
         waiting.discard(index)
         gained += run.passed and was_failing
         missed += was_failing and not run.passed
-        seen += run.types
+        types.update(run.types)
         if run.passed:
             continue
         near[index] = round(run.near * 100)
-        did.append(f"{index} {run.exception} {run.got or _ADDRESS.sub('', run.message)}")
+        failures.append(f"{index} {run.exception} {run.got or _ADDRESS.sub('', run.message)}")
         if first is None or (run.timeout and not first.timeout):
             first = run
         if item["mode"] == "early":
@@ -114,18 +119,18 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
         if item["mode"] == "fit" and not gained and (not waiting or missed >= HOPELESS):
             break
     if first is None:
-        return ["ok", "".join(passed), "", "", None, sorted(set(seen)), near, ""]
+        return ["ok", "".join(passed), "", "", None, sorted(types), near, ""]
     ended = "endless" if first.endless else "timeout" if first.timeout else "failed"
-    known = "" if first.timeout else short_hash("\n".join(did))
+    behaviour = "" if first.timeout else short_hash("\n".join(failures))
     return [
-        ended, "".join(passed), first.exception, first.message, first.line, [], near, known
+        ended, "".join(passed), first.exception, first.message, first.line, [], near, behaviour
     ]
 
 
-def _all(harness: Any, item: dict[str, Any], limits: Any) -> list[TestRun]:
-    """Tests known to hang, and all after a few that did not end, get a short budget."""
+def _base_runs(harness: Any, item: dict[str, Any], limits: Any) -> list[TestRun]:
+    """Runs all tests of the base; those that hang have a short step limit."""
     try:
-        code: types.CodeType = harness.compiled(item["text"])
+        code = harness.compiled(item["text"])
     except BROKEN as error:
         line = getattr(error, "lineno", None)
         broken = TestRun(False, exception=type(error).__name__, message=str(error)[:200], line=line)
@@ -139,10 +144,3 @@ def _all(harness: Any, item: dict[str, Any], limits: Any) -> list[TestRun]:
         hanging = index in item["hanging"] or sum(run.timeout for run in runs) >= SLOW_TESTS
         runs.append(harness.run(code, index, short if hanging else limits))
     return runs
-
-
-def _row(run: TestRun) -> list[Any]:
-    return [
-        run.passed, run.timeout, run.exception, run.message, run.line, run.steps, run.types,
-        run.near, run.cpu_s,
-    ]

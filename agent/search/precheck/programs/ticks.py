@@ -1,14 +1,12 @@
-"""Splices a counter into program text, so that an endless loop ends at the same step each time.
+"""Inserts a step counter into program text, so that endless loops end at the same step each time.
 
 Every `while` and `lambda` and every function's first statement calls `__tick__`, which is the
 `__next__` of `repeat(True, n)`; every iterable of a `for` passes through `__ticks__`, which is
-`compress` over the same iterator. Both run in C, but for the few steps that are looked at (see
-`endless`). Once the iterator is empty it stays empty:
-a program that swallows the exception meets it again at its next step. No splice adds or
-removes a line, so tracebacks keep their numbers.
+`compress` over the same iterator. Both run in C, except for the few steps that are watched (see
+`endless`). The exhausted iterator stays exhausted: a program that swallows the exception meets it
+again at its next step. No insertion adds or removes a line, so tracebacks keep their numbers.
 
-Asserts at module level are switched off by the same splices: they are tests, and the
-program is about to be tested.
+Asserts at module level are disabled in the same way: they are tests, which are run separately.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ T = TypeVar("T")
 
 _OPENS_LOOP = re.compile(rb"\b(async|for|while|lambda|def|assert)\b")
 _OPENS_BLOCK = re.compile(rb"(if|for|while|with|try|async|def|class|match|@)\b|@")
-"""No statement can stand before these on their line."""
+"""The starts of statements that can have no other statement before them on their line."""
 _NEWLINE = ord("\n")
 _TICK = b"__tick__(); "
 _OPEN_CONDITION = b"__tick__() and ("
@@ -35,7 +33,7 @@ _OPEN_ASSERT = b"True or ("
 
 
 class Insertion(NamedTuple):
-    """Bytes to insert; `closing` ones belong to the expression before them."""
+    """Bytes to insert; `closing` ones end the expression before them."""
 
     offset: int
     closing: bool
@@ -43,10 +41,10 @@ class Insertion(NamedTuple):
 
 
 class StepBudget:
-    """A budget of steps, shared by all loops of one run.
+    """A limit of steps, shared by all loops of one run.
 
-    Where there is a `watch`, the steps after the first `look_at` are looked at, and what repeats
-    itself gets no more of them.
+    With a `watch`, the steps after the first `look_at` are watched, and a run that repeats itself
+    has no more steps.
     """
 
     def __init__(self, limit: int, look_at: int = 0, watch: LoopWatch | None = None) -> None:
@@ -71,7 +69,7 @@ class StepBudget:
 
     @property
     def repeats(self) -> bool:
-        """Whether the program was seen to repeat itself, and was ended for it."""
+        """Whether the run was ended since it repeats itself."""
         return self._watch is not None and self._watch.repeats
 
     @property
@@ -88,10 +86,10 @@ class StepBudget:
 
 
 class Spliced:
-    """Splices candidates that differ from one base text in few places.
+    """Inserts counters into candidates that differ from one base text in few places.
 
-    The places of the base are computed once and moved along with the edit; a candidate
-    whose edit touches a loop is parsed itself.
+    The insertions of the base are computed once and moved along with the edit; a candidate whose
+    edit changes a loop is parsed itself.
     """
 
     def __init__(self, base: str) -> None:
@@ -116,7 +114,7 @@ class Spliced:
             return None
         whole_lines = end == start and b"\n" in data[start : start + shift]
         if whole_lines:
-            # The same insertion, seen from the start of its line: nothing opened there is torn.
+            # The same insertion from the start of its line, where no expression is open.
             while start and _NEWLINE != base[start - 1] == data[start - 1 + shift]:
                 start, end = start - 1, end - 1
         moved = []
@@ -125,7 +123,7 @@ class Spliced:
                 if _OPENS_BLOCK.match(data, offset):
                     return None
             elif offset == start == end and (whole_lines or text == _TICK):
-                # Statements were put before: the counter stays with its own.
+                # Statements were inserted before: the counter stays with its statement.
                 moved.append(Insertion(offset + shift, closing, text))
                 continue
             if closing and offset >= end:
@@ -140,7 +138,7 @@ class Spliced:
 
 
 def counted(text: str) -> str:
-    """The text with counters spliced in."""
+    """The text with step counters."""
     return _insert(text.encode("utf-8", "surrogatepass"), splices(text))
 
 
@@ -177,7 +175,7 @@ def splices(text: str) -> list[Insertion]:
     for statement in tree.body:
         if isinstance(statement, ast.Assert):
             around(statement.test, _OPEN_ASSERT, b")")
-    # The walk meets outer nodes first: at one place they open first and close last.
+    # Outer nodes come first in the walk: at one offset they open first and close last.
     order = {id(splice): position for position, splice in enumerate(found)}
     return sorted(
         found,
@@ -186,8 +184,8 @@ def splices(text: str) -> list[Insertion]:
 
 
 def _outer_first(tree: ast.AST) -> Iterator[ast.AST]:
-    """As `ast.walk`, in another order and much faster, and not into f-strings: before 3.12 the
-    places of what stands inside one are not its own."""
+    """As `ast.walk`, in another order, faster, and without f-strings, whose parts have wrong
+    offsets before Python 3.12."""
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -208,7 +206,7 @@ _COMPOUND = (
 
 
 def _first_step(body: list[ast.stmt]) -> ast.stmt | None:
-    """The first statement a counter can stand before on the same line."""
+    """The first statement that a counter can precede on the same line."""
     for statement in body:
         if isinstance(statement, ast.Try):
             return _first_step(statement.body)

@@ -1,4 +1,4 @@
-"""Runs each test once, line by line: coverage, types, and the values where it went wrong."""
+"""Traces each test once: coverage, types, and the values at the failure."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ from typing import Any
 
 from agent.search.precheck.programs.clock import CandidateLimits
 from agent.search.precheck.programs.running import TestRun, answer_items
-from agent.search.precheck.programs.watcher import Watcher, shown
+from agent.search.precheck.programs.watcher import Watcher
 
 
 def main(jail: Any) -> None:
-    """Answers each item, the numbers of tests, their steps and whether they run on one program,
-    with how the last of them ended and what all of them did until then."""
+    """Answers each item with a trace of its tests, which has the result of the last one.
+
+    An item has the indices of the tests, their step limit, and whether they share one execution of
+    the program.
+    """
 
     def answer(harness: Any, item: list[Any]) -> dict[str, Any]:
         places, steps, together = item
         limits = CandidateLimits(steps, jail.payload["cpu_s"], jail.payload["wall_s"])
-        return _seen(harness, places, limits, together)
+        return _traced(harness, places, limits, together)
 
     answer_items(jail, answer)
 
 
-def _seen(
+def _traced(
     harness: Any, places: list[int], limits: Any, together: bool = False
 ) -> dict[str, Any]:
     watcher = Watcher(harness.path)
@@ -31,19 +34,11 @@ def _seen(
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         run = TestRun(False, exception=type(error).__name__, line=getattr(error, "lineno", None))
     else:
-        # What one test leaves in its file is seen by the next: it may be why that one fails.
+        # Tests of a file share its state here, since that may be why one of them fails.
         harness.tested = code
         if together:
             run = watcher.run(lambda: harness.begin_together(code, limits))
         for index in places:
             run = watcher.run(lambda: harness.run(code, index, limits))  # noqa: B023
-    return {
-        "passed": run.passed,
-        "exception": "TimeoutError" if run.timeout else run.exception,
-        "message": run.message,
-        "line": run.line,
-        "hits": [[line, count] for line, count in watcher.hits.items()],
-        "types": {name: sorted(kinds) for name, kinds in watcher.types.items()},
-        "values": [] if run.passed else shown(watcher.left),
-        "moments": watcher.moments,
-    }
+    exception = "TimeoutError" if run.timeout else run.exception
+    return watcher.row(run.passed, exception, run.message, run.line)

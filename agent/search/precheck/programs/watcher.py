@@ -1,4 +1,4 @@
-"""What is seen of a file's lines while something runs: counts, types and values."""
+"""Traces the lines of a file while something runs: counts, types and values."""
 
 from __future__ import annotations
 
@@ -10,40 +10,54 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MAX_LINES = 4_000
-"""Lines of functions that are watched in one test."""
+"""Lines of functions that are traced in one test."""
 MAX_LOADING = 50_000
-"""Lines at module level that are watched in one test, before the functions are called."""
+"""Lines at module level that are traced in one test."""
 VALUES = 12
 """Variables reported for the failing line."""
 ITERATIONS, HELD, LENGTH = 5, 10, 120
-"""How often a line is looked at in one test, how many variables, how much of each."""
+"""Moments recorded for one line of a test, variables of each, and characters of each value."""
 PLAIN = (int, float, bool, str, type(None))
 
 _DEFINITIONS = (ModuleType, FunctionType, BuiltinFunctionType, type)
 
 
 class Watcher:
-    """What is seen of the entry file's lines in one run."""
+    """Records the lines of one file in one run."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.lines = 0
         self.loading = 0
-        """Lines of the module itself, which a long program has thousands of."""
+        """Lines at module level, of which a long program has thousands."""
         self.hits: dict[int, int] = {}
         self.types: dict[str, set[str]] = {}
         self.left: dict[str, Any] = {}
-        """The variables of the frame that was left last, by return or by exception."""
+        """The variables of the frame that returned last or raised the last exception."""
         self.moments: list[tuple[int, list[list[str]]]] = []
         self._raised: BaseException | None = None
 
     def run(self, action: Callable[[], T]) -> T:
-        """Runs `action` and watches it."""
+        """Runs `action` and records it."""
         sys.settrace(self._traced)
         try:
             return action()
         finally:
             sys.settrace(None)
+
+    def row(self, passed: bool, exception: str, message: str, line: int | None) -> dict[str, Any]:
+        """The record of a run with its result, as `agent.search.precheck.tracing` parses it."""
+        shown = [
+            [name, _short(value)] for name, value in self.left.items()
+            if not name.startswith("__") and not isinstance(value, _DEFINITIONS)
+        ]
+        return {
+            "passed": passed, "exception": exception, "message": message, "line": line,
+            "hits": [[at, count] for at, count in self.hits.items()],
+            "types": {name: sorted(kinds) for name, kinds in self.types.items()},
+            "values": [] if passed else shown[:VALUES],
+            "moments": self.moments,
+        }
 
     def _traced(self, frame: FrameType, event: str, arg: Any) -> Any:
         if frame.f_code.co_filename != self.path:
@@ -59,25 +73,21 @@ class Watcher:
         return self._traced
 
     def _line(self, frame: FrameType) -> bool:
-        """Whether to go on watching."""
-        if frame.f_code.co_name == "<module>":
-            self.loading += 1
-        else:
-            self.lines += 1
-            if self.lines > MAX_LINES:
-                # What runs so long repeats itself: the rest is run unwatched, at full speed.
-                return False
-        if self.loading > MAX_LOADING:
-            return False
+        """Records a line; returns whether to continue tracing."""
+        in_function = frame.f_code.co_name != "<module>"
+        self.lines += in_function
+        self.loading += not in_function
+        if self.lines > MAX_LINES or self.loading > MAX_LOADING:
+            return False  # a long run mostly repeats itself
         count = self.hits.get(frame.f_lineno, 0) + 1
         self.hits[frame.f_lineno] = count
-        if count <= ITERATIONS and frame.f_code.co_name != "<module>":
-            self.moments.append((frame.f_lineno, _held(frame.f_locals)))
+        if count <= ITERATIONS and in_function:
+            self.moments.append((frame.f_lineno, _plain_values(frame.f_locals)))
         return True
 
     def _left_by(self, frame: FrameType, error: BaseException) -> None:
         self._note(frame)
-        # The same exception passes through every caller; where it arose is of interest.
+        # The same exception passes through every caller; the first frame raised it.
         if error is not self._raised:
             self._raised = error
             self.left = dict(frame.f_locals)
@@ -88,30 +98,25 @@ class Watcher:
             self.left = {**frame.f_locals, "return": value}
 
     def _note(self, frame: FrameType) -> None:
-        known = frame.f_locals
-        # A module ends once for each of its parts: only the names of that part are news.
-        whole = frame.f_code.co_name != "<module>"
-        for name in known if whole else known.keys() & frame.f_code.co_names:
-            value = known[name]
+        values = frame.f_locals
+        # A module runs in pieces, each of which ends: only the names of that piece are new.
+        in_function = frame.f_code.co_name != "<module>"
+        for name in values if in_function else values.keys() & frame.f_code.co_names:
+            value = values[name]
             if not name.startswith("__") and not isinstance(value, _DEFINITIONS):
                 self.types.setdefault(name, set()).add(type(value).__name__)
 
 
-def _held(values: dict[str, Any]) -> list[list[str]]:
-    """Plain values, as literals; what else there is may run code of its own when shown."""
-    held = []
-    for name, value in values.items():
-        if _is_plain(value, 2):
-            text = repr(value)
-            if len(text) <= LENGTH:
-                held.append([name, text])
-    return held[:HELD]
+def _plain_values(values: dict[str, Any]) -> list[list[str]]:
+    """The plain values as literals; the `repr` of any other could run the program's code."""
+    rows = [[name, repr(value)] for name, value in values.items() if _is_plain(value, 2)]
+    return [row for row in rows if len(row[1]) <= LENGTH][:HELD]
 
 
 def _is_plain(value: Any, depth: int) -> bool:
     kind = type(value)
     if kind is int:
-        return bool(value.bit_length() < 200)  # longer ones take long to write down
+        return bool(value.bit_length() < 200)  # the decimal form of a long one is slow
     if kind in PLAIN:
         return kind is not str or len(value) <= LENGTH
     if depth and kind in (list, tuple, set):
@@ -123,18 +128,19 @@ def _is_plain(value: Any, depth: int) -> bool:
     return False
 
 
-def shown(values: dict[str, Any]) -> list[list[str]]:
-    """Names and short forms of their values, of what is no definition."""
-    found = []
-    for name, value in values.items():
-        if not name.startswith("__") and not isinstance(value, _DEFINITIONS):
-            found.append([name, _short(value)])
-    return found[:VALUES]
+def last_line(error: BaseException | None, path: str) -> int | None:
+    """The last line of a file on the traceback of an exception."""
+    found, trace = None, None if error is None else error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            found = trace.tb_lineno
+        trace = trace.tb_next
+    return found
 
 
 def _short(value: Any) -> str:
     try:
         text = repr(value)
-    except Exception as error:  # noqa: BLE001 - a `__repr__` of the candidate's own
+    except Exception as error:  # noqa: BLE001 - the candidate's own `__repr__`
         return f"<{type(value).__name__}, its repr raises {type(error).__name__}>"
     return text if len(text) <= 80 else text[:77] + "..."

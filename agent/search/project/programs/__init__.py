@@ -1,1 +1,1 @@
-"""What runs in the jail that holds a project's collected suite."""
+"""The programs that run in the jail with a project's collected suite."""

@@ -1,9 +1,8 @@
 """Runs one collected test by pytest's own set-up and tear-down, without building a report.
 
-A report with its traceback costs more than most tests. Four things that pytest does while it
-reports are done here: the place where `tmp_path` keeps how a test came out, the exceptions that
-unittest's own cases hand over and those of subtests, and expected failures. A doctest's names,
-which it clears when it is over, are given back, so that it can run again.
+A report with its traceback costs more than most tests. What pytest does for a report is done here:
+the stash of `tmp_path`, the exceptions of unittest's cases and of subtests, and expected failures.
+A doctest's names, which are cleared after its run, are restored, so that it can run again.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ except ImportError:  # older than pytest 7.3
 
 @dataclass
 class ItemRun:
-    """How one test went."""
+    """The result of one test."""
 
     passed: bool
     error: BaseException | None = None
     phase: str = ""
-    """Where it failed: setup, call or teardown."""
+    """The phase in which it failed: setup, call or teardown."""
 
     @property
     def exception(self) -> str:
@@ -40,14 +39,14 @@ class ItemRun:
 
 
 class SubtestErrors:
-    """A plugin that keeps what failing subtests raise, in the place of their reports."""
+    """A plugin that keeps the exceptions of failing subtests in place of their reports."""
 
     def __init__(self) -> None:
         self.found: list[BaseException] = []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> pytest.TestReport:
-        """No test is reported here, but subtests ask for one each."""
+        """Returns the report that each subtest requires."""
         status: Literal["passed", "failed"] = "passed"
         if call.excinfo is not None and not isinstance(call.excinfo.value, Skipped | XFailed):
             status = "failed"
@@ -59,16 +58,14 @@ def run_item(
     item: Any, interrupts: type[BaseException], subtests: SubtestErrors,
     around: Callable[[Callable[[], Any]], Any] | None = None,
 ) -> ItemRun:
-    """Runs an item; `around` is given what sets the test up, and what calls it. `interrupts` is
-    raised by our clock."""
+    """Runs a collected test; `interrupts` is the exception of the clock, and `around` calls the
+    functions that set up and call the test."""
     subtests.found.clear()
     if getattr(item, "_request", None) is not None and hasattr(item, "_initrequest"):
         item._initrequest()
     if tmppath_result_key is not None:
         item.stash[tmppath_result_key] = {}
-    hooks = item.ihook
-    outcome = ItemRun(True)
-    names = _doctest_names(item)
+    hooks, outcome, names = item.ihook, ItemRun(True), _doctest_names(item)
 
     def phase(name: str, call: Callable[[], Any]) -> None:
         found = CallInfo.from_call(call, when=name, reraise=(interrupts,))  # type: ignore[arg-type]
@@ -98,7 +95,7 @@ def run_item(
 
 
 def _doctest_names(item: Any) -> dict[str, Any]:
-    """What a doctest reads: its module's names, as they are by now."""
+    """The globals of a doctest with the current values of its module."""
     doctest = getattr(item, "dtest", None)
     if doctest is None:
         return {}
@@ -109,13 +106,13 @@ def _doctest_names(item: Any) -> dict[str, Any]:
 
 
 def _take_over(item: Any, outcome: ItemRun) -> None:
-    """Failures of unittest's cases, which only a report would raise."""
+    """Takes the exceptions of unittest's cases, which pytest raises only for a report."""
     found = getattr(item, "_excinfo", None)
     if found:
         error = found.pop(0)
         if outcome.error is None:
             outcome.error, outcome.phase = error.value, "call"
-        del item._excinfo  # pytest makes a list where there is none
+        del item._excinfo  # pytest creates a new list
 
 
 def _expected_failure(item: Any, outcome: ItemRun) -> None:

@@ -1,10 +1,10 @@
-"""A loaded module takes on another text while everything that holds its functions keeps them.
+"""Switches a loaded module to another text in place, so that existing references stay valid.
 
-An edit inside a function leaves every function object as it is and gives it another `__code__`, so
-that all code that imported, registered or wrapped it calls the new one. Any other edit executes its
-statement at the top of the module again, with those that depend on it; what they define again is
-then moved into the objects that were there: functions by their code, classes by attributes, tables
-by their content. What cannot be moved so is refused, and nothing is concluded about that text.
+For an edit inside a function, its function object gets another `__code__`, so that all code that
+imported, registered or wrapped it calls the new one. For any other edit, the changed module-level
+statement and those that depend on it are executed again, and the new objects are moved into the
+existing ones: functions by their code, classes by attributes, containers by their content. If that
+is impossible, the text is not tested.
 """
 
 from __future__ import annotations
@@ -17,25 +17,27 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from agent.core.common_ends import common_ends
+
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
-_TABLES = (dict, list, set)
+_CONTAINERS = (dict, list, set)
 _KEPT = frozenset({"__dict__", "__weakref__", "__module__", "__qualname__", "__firstlineno__"})
 
 
-class CannotTakeOn(Exception):
-    """The text cannot be put into this process; it says nothing against the text."""
+class CannotSwitch(Exception):
+    """The module cannot be switched to the text in this process; the text may still be right."""
 
 
 class OuterFunction(NamedTuple):
-    """A function that stands in no other function."""
+    """A function that is in no other function."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
     classes: tuple[ast.ClassDef, ...]
-    """Those it stands in, the outermost first."""
+    """The classes around it, the outermost first."""
 
 
 class LiveModule:
-    """One file of the project, as it was imported here."""
+    """One imported file of the project."""
 
     def __init__(self, path: str, text: str, module: types.ModuleType, root: str) -> None:
         self.path = path
@@ -45,17 +47,17 @@ class LiveModule:
         self._package = module.__name__.partition(".")[0]
         self._lines = text.split("\n")
         self._tree = ast.parse(text)
-        self._places = [*_places(self._tree)]
+        self._outer_functions = [*_outer_functions(self._tree)]
         self._codes: dict[int, types.CodeType] = {}
         self._reads = {
             node.name: _names_in(node) for node in self._tree.body
             if isinstance(node, (*_Function, ast.ClassDef))
         }
-        """Functions and classes at the top, with all names that stand in them."""
+        """Module-level functions and classes with all names in them."""
         self._functions: dict[tuple[str, int], list[types.FunctionType]] = {}
         """Function objects by name and first line of their code."""
         self._caches: list[Any] = []
-        gc.unfreeze()  # what is frozen is not listed
+        gc.unfreeze()  # frozen objects are not listed
         for one in gc.get_objects():
             if type(one) is types.FunctionType and one.__code__.co_filename == path:
                 code = one.__code__
@@ -64,15 +66,19 @@ class LiveModule:
                 self._caches.append(one)
         gc.freeze()
         self._undoing: list[Callable[[], object]] = []
-        """What gives back what was there, in the order it was changed."""
+        """The calls that undo each change, in the order of the changes."""
 
     def _is_own(self, cached: Any) -> bool:
         module = getattr(cached, "__module__", None) or ""
         return bool(module.partition(".")[0] == self._package)
 
-    def take_on(self, text: str) -> None:
-        """Has the module be as this text says. Raises `CannotTakeOn`, or what compiling and
-        executing the text raises; what was changed until then is undone by the next."""
+    def switch_to(self, text: str) -> None:
+        """Switches the module to a text, after undoing the previous one.
+
+        Raises:
+            CannotSwitch: The text cannot be tested in this process.
+            BaseException: Any exception of compiling and executing the text.
+        """
         self.undo()
         for cache in self._caches:
             cache.cache_clear()
@@ -81,52 +87,49 @@ class LiveModule:
         lines = text.split("\n")
         first, last = _changed(self._lines, lines)
         shift = len(lines) - len(self._lines)
-        place = self._holding(first, last)
-        if place is None or not self._swap(place, lines, shift):
+        function = self._function_around(first, last)
+        if function is None or not self._swap(function, lines, shift):
             self._execute(text, lines, first, last, shift)
 
     def undo(self) -> None:
-        """Gives back what was there before a text was taken on. What executing it did to objects
-        of other modules stays."""
+        """Undoes the last switch, except for changes to objects of other modules."""
         while self._undoing:
             self._undoing.pop()()
 
     def _set(self, owner: Any, name: str, value: Any) -> None:
-        """Sets an attribute, or takes it away where the value is `_ABSENT`."""
+        """Sets an attribute, or deletes it if the value is `_ABSENT`."""
         old = vars(owner).get(name, _ABSENT)
         try:
             _put(owner, name, value)
         except (AttributeError, TypeError) as error:
-            raise CannotTakeOn(f"{name}: {error}") from error
+            raise CannotSwitch(f"{name}: {error}") from error
         self._undoing.append(functools.partial(_put, owner, name, old))
 
-    def _holding(self, first: int, last: int) -> OuterFunction | None:
-        """The function whose body holds all of these lines, counted from 1."""
-        for place in self._places:
-            node = place.node
+    def _function_around(self, first: int, last: int) -> OuterFunction | None:
+        """The function whose body contains all of these lines, counted from 1."""
+        for function in self._outer_functions:
+            node = function.node
             body = node.body[0].lineno
-            if body == node.lineno or any(inner.lineno == body for inner in place.classes):
+            if body == node.lineno or any(inner.lineno == body for inner in function.classes):
                 body += 1  # a body on its function's own line
             if body <= first and last <= (node.end_lineno or 0):
-                return place
+                return function
         return None
 
-    def _swap(self, place: OuterFunction, lines: list[str], shift: int) -> bool:
-        """Whether the function could take on the new code."""
-        node = place.node
+    def _swap(self, function: OuterFunction, lines: list[str], shift: int) -> bool:
+        """Replaces the code of a function; returns whether that was possible."""
+        node, classes = function
         first = node.lineno
-        names = [one.name for one in place.classes]
-        heads = [" " * one.col_offset + f"class {one.name}:" for one in place.classes]
-        if (place.classes or (node,))[0].col_offset:  # below an `if` or `try` of the module
+        heads = [" " * one.col_offset + f"class {one.name}:" for one in classes]
+        if (classes or (node,))[0].col_offset:  # in an `if` or `try` of the module
             heads.insert(0, "if True:")
         padding = first - 1 - len(heads)
         if padding < 0:
             return False
         body = lines[first - 1 : (node.end_lineno or first) + shift]
         text = "\n".join([*[""] * padding, *heads, *body]) + "\n"
-        flags = self._flags
-        new = compile(text, self.path, "exec", flags=flags, dont_inherit=True)
-        code = _code_of(new, [*names, node.name])
+        new = compile(text, self.path, "exec", flags=self._flags, dont_inherit=True)
+        code = _code_of(new, [*(one.name for one in classes), node.name])
         old = self._functions.get((node.name, _first_line(node)))
         if code is None or not old:
             return False
@@ -134,15 +137,14 @@ class LiveModule:
         if any(len(a.co_freevars) != len(b.co_freevars) for a, b in pairs):
             return False
         for before, after in pairs:
-            for function in self._functions.get((before.co_name, before.co_firstlineno), ()):
-                own = function.__code__
-                self._undoing.append(functools.partial(_put, function, "__code__", own))
-                function.__code__ = after
+            for one in self._functions.get((before.co_name, before.co_firstlineno), ()):
+                self._undoing.append(functools.partial(_put, one, "__code__", one.__code__))
+                one.__code__ = after
         return True
 
     @property
     def _flags(self) -> int:
-        """What the file imports from `__future__`."""
+        """The compiler flags of the file's `__future__` imports."""
         flags = 0
         for node in self._tree.body:
             if isinstance(node, ast.ImportFrom) and node.module == "__future__":
@@ -152,11 +154,9 @@ class LiveModule:
                     flags |= int(getattr(__future__, alias.name).compiler_flag)
         return flags
 
-    def _execute(
-        self, text: str, lines: list[str], first: int, last: int, shift: int
-    ) -> None:
-        """Executes the statement that was changed and those at the top that depend on it, and moves
-        what they define into what was there."""
+    def _execute(self, text: str, lines: list[str], first: int, last: int, shift: int) -> None:
+        """Executes the changed statement and its dependents, and moves the new objects into the
+        existing ones."""
         pieces = self._pieces(lines, first, last, shift) or [
             compile(text, self.path, "exec", dont_inherit=True)
         ]
@@ -164,7 +164,7 @@ class LiveModule:
         before = dict(names)
         self._undoing.append(functools.partial(_refill, names, before))
         for code in pieces:
-            exec(code, names)  # running the candidate is what we are for
+            exec(code, names)  # running candidates is the purpose of this program
         for name, old in before.items():
             new = names.get(name, old)
             if new is old or name.startswith("__"):
@@ -173,11 +173,9 @@ class LiveModule:
             if kept is new:
                 self._rebind(name, old, new)
 
-    def _pieces(
-        self, lines: list[str], first: int, last: int, shift: int
-    ) -> list[types.CodeType]:
-        """The code of the one statement at the top in which the change lies, and of those that
-        depend on it; none where it lies in several."""
+    def _pieces(self, lines: list[str], first: int, last: int, shift: int) -> list[types.CodeType]:
+        """The code of the changed module-level statement and of its dependents; empty if several
+        statements changed."""
         place = next((
             place for place, node in enumerate(self._tree.body)
             if _first_line(node) <= first and last <= (node.end_lineno or node.lineno)
@@ -198,8 +196,8 @@ class LiveModule:
         return self._codes[place]
 
     def _dependents(self, place: int) -> list[int]:
-        """Statements at the top whose execution reads what this one binds, directly or by calling
-        a function that does."""
+        """Module-level statements whose execution reads a name that this one binds, directly or by
+        calling a function that does."""
         affected = {*_bound_by(self._tree.body[place])}
         found: list[int] = []
         growing = True
@@ -218,11 +216,11 @@ class LiveModule:
         return sorted(found)
 
     def _moved(self, old: Any, new: Any) -> Any:
-        """The object that was there, with what the new one has; the new one where it cannot be."""
+        """The old object with the content of the new one; the new one if that is impossible."""
         if type(old) is not type(new):
             return new
         if isinstance(old, types.FunctionType):
-            return old if self._take_code(old, new) else new
+            return old if self._replace_code(old, new) else new
         if isinstance(old, functools._lru_cache_wrapper):
             if self._moved(old.__wrapped__, new.__wrapped__) is old.__wrapped__:
                 old.cache_clear()
@@ -232,10 +230,10 @@ class LiveModule:
             if old.__module__ != self._module.__name__ or old.__qualname__ != new.__qualname__:
                 return new
             if old.__bases__ != new.__bases__:
-                return new  # who looks it up by its name finds it
+                return new  # found by code that looks it up by its name
             self._move_class(old, new)
             return old
-        if type(old) in _TABLES:
+        if type(old) in _CONTAINERS:
             self._undoing.append(functools.partial(_refill, old, old.copy()))
             _refill(old, new)
             return old
@@ -248,37 +246,37 @@ class LiveModule:
         for name, value in [*vars(new).items()]:
             if name in _KEPT:
                 continue
-            there = vars(old).get(name)
-            if there is value:
+            current = vars(old).get(name)
+            if current is value:
                 continue
-            if isinstance(value, (classmethod, staticmethod)) and type(there) is type(value):
-                if self._moved(there.__func__, value.__func__) is there.__func__:
+            if isinstance(value, (classmethod, staticmethod)) and type(current) is type(value):
+                if self._moved(current.__func__, value.__func__) is current.__func__:
                     continue
                 _adopt(value.__func__, old)
             elif isinstance(value, property):
                 for one in (value.fget, value.fset, value.fdel):
                     _adopt(one, old)
             elif isinstance(value, types.FunctionType):
-                if isinstance(there, types.FunctionType) and self._take_code(there, value):
+                if isinstance(current, types.FunctionType) and self._replace_code(current, value):
                     continue
                 _adopt(value, old)
             elif isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType)):
                 continue
-            elif type(there) is type(value) and type(value) in _TABLES:
-                self._moved(there, value)
+            elif type(current) is type(value) and type(value) in _CONTAINERS:
+                self._moved(current, value)
                 continue
             self._set(old, name, value)
 
-    def _take_code(self, old: types.FunctionType, new: types.FunctionType) -> bool:
-        """Whether a function could take on what another does."""
+    def _replace_code(self, old: types.FunctionType, new: types.FunctionType) -> bool:
+        """Gives a function the code of another; returns whether that was possible."""
         if len(old.__code__.co_freevars) != len(new.__code__.co_freevars):
             return False
         wrapped = getattr(old, "__wrapped__", None)
         if isinstance(wrapped, types.FunctionType):
             inner = getattr(new, "__wrapped__", None)
-            return isinstance(inner, types.FunctionType) and self._take_code(wrapped, inner)
+            return isinstance(inner, types.FunctionType) and self._replace_code(wrapped, inner)
         if any(name != "__class__" for name in old.__code__.co_freevars):
-            return False  # what it closes over was created again
+            return False  # its closure was created again
         for name in ("__code__", "__defaults__", "__kwdefaults__", "__doc__"):
             self._undoing.append(functools.partial(_put, old, name, getattr(old, name)))
             _put(old, name, getattr(new, name))
@@ -287,7 +285,7 @@ class LiveModule:
         return True
 
     def _rebind(self, name: str, old: Any, new: Any) -> None:
-        """Other modules that took the old object by this name get the new one."""
+        """Replaces the old object in other modules of the project that imported it."""
         simple = old is None or isinstance(old, (bool, int, str, float))
         for module in [*sys.modules.values()]:
             names = getattr(module, "__dict__", None)
@@ -309,14 +307,14 @@ def _put(owner: Any, name: str, value: Any) -> None:
     delattr(owner, name) if value is _ABSENT else setattr(owner, name, value)
 
 
-def _refill(table: Any, content: Any) -> None:
-    """Gives a table this content; it stays the object it is."""
-    table.clear()
-    table.extend(content) if isinstance(table, list) else table.update(content)
+def _refill(container: Any, content: Any) -> None:
+    """Replaces the content of a container in place."""
+    container.clear()
+    container.extend(content) if isinstance(container, list) else container.update(content)
 
 
 def _adopt(function: Any, owner: type) -> None:
-    """Has `super()` in a function of a new class mean the old one."""
+    """Makes `super()` in a function refer to the old class."""
     closure = getattr(function, "__closure__", None) or ()
     code = getattr(function, "__code__", None)
     for name, cell in zip(code.co_freevars if code else (), closure):  # noqa: B905 - new in 3.10
@@ -324,8 +322,7 @@ def _adopt(function: Any, owner: type) -> None:
             cell.cell_contents = owner
 
 
-def _places(tree: ast.Module) -> Iterator[OuterFunction]:
-    """Functions that stand in no other, each with the classes around it."""
+def _outer_functions(tree: ast.Module) -> Iterator[OuterFunction]:
     waiting: list[tuple[ast.stmt, tuple[ast.ClassDef, ...]]] = [(one, ()) for one in tree.body]
     while waiting:
         node, classes = waiting.pop()
@@ -340,7 +337,7 @@ def _places(tree: ast.Module) -> Iterator[OuterFunction]:
 
 
 def _first_line(node: ast.stmt) -> int:
-    """The line on which a statement begins, its decorators included."""
+    """The first line of a statement, including its decorators."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(one.lineno for one in decorators)])
 
@@ -353,7 +350,7 @@ def _names_in(node: ast.AST) -> set[str]:
 
 
 def _bound_by(node: ast.stmt) -> Iterator[str]:
-    """Names that a statement at the top binds or changes."""
+    """Names that a module-level statement binds or changes."""
     if isinstance(node, (*_Function, ast.ClassDef)):
         yield node.name
         return
@@ -369,7 +366,7 @@ def _bound_by(node: ast.stmt) -> Iterator[str]:
 
 
 def _read_by(node: ast.stmt) -> set[str]:
-    """Names that are read as a statement at the top is executed."""
+    """Names that are read when a module-level statement is executed."""
     if isinstance(node, _Function):
         parts: list[ast.AST] = [*node.decorator_list, *node.args.defaults]
         parts += [one for one in node.args.kw_defaults if one is not None]
@@ -381,21 +378,14 @@ def _read_by(node: ast.stmt) -> set[str]:
 
 
 def _changed(before: list[str], after: list[str]) -> tuple[int, int]:
-    """The lines of `before`, counted from 1, that `after` has otherwise. What was put between two
-    lines stands with the one before it."""
-    start = 0
-    most = min(len(before), len(after))
-    while start < most and before[start] == after[start]:
-        start += 1
-    end = 0
-    while end < most - start and before[-1 - end] == after[-1 - end]:
-        end += 1
+    """The first and last changed line of `before`, from 1; for an insertion the line before it."""
+    start, end = common_ends(before, after)
     last = len(before) - end
     return (start + 1, last) if last > start else (start, start)
 
 
 def _code_of(module: types.CodeType, names: list[str]) -> types.CodeType | None:
-    """The code that a path of names leads to."""
+    """The code object at a path of names."""
     code: types.CodeType | None = module
     for name in names:
         code = next(
@@ -408,7 +398,7 @@ def _code_of(module: types.CodeType, names: list[str]) -> types.CodeType | None:
 def _paired(
     old: types.CodeType, new: types.CodeType
 ) -> Iterator[tuple[types.CodeType, types.CodeType]]:
-    """The two with the codes inside them, by name and order."""
+    """Two code objects, and those inside them, matched by name and order."""
     yield old, new
     left = [one for one in new.co_consts if isinstance(one, types.CodeType)]
     for one in old.co_consts:

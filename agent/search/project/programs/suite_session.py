@@ -1,15 +1,15 @@
-"""Holds a project's collected suite, and answers what becomes of it under changed texts.
+"""Runs a project's collected suite with changed texts.
 
-pytest imports and collects once; then each question is answered in a copy of this process, so that
-nothing a test or a candidate does is left for the next. Many candidates may share one copy: what
-one of them leaves behind is noticed by the base failing otherwise afterwards.
+pytest imports and collects once; then each question is answered in a fork of this process, so that
+the state of a test or a candidate is not left for the next. Many candidates may share one copy:
+state that one of them leaves is detected, since the base then fails differently afterwards.
 
-Nothing here is a verdict. Questions, and what they are answered:
+Nothing here is a verdict. The questions and their answers:
 
-    {"ask": "baseline"}                          how each test comes out, and its processor seconds
-    {"ask": "coverage", "tests": […]}            which functions and lines of the project each ran
-    {"ask": "watch", "file": …, "tests": […]}    the lines of one file, with values
-    {"ask": "screen", "file": …, "changes": […]} how far candidates come
+    {"ask": "baseline"}                          the result and processor seconds of each test
+    {"ask": "coverage", "tests": […]}            the functions and lines that each test ran
+    {"ask": "watch", "file": …, "tests": […]}    traces of each test in one file
+    {"ask": "screen", "file": …, "changes": […]} the pre-check of candidates
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ from _pytest.assertion import util as assertion_util
 from agent.search.precheck.changes import changed, short_hash
 from agent.search.precheck.programs.clock import CandidateLimits, Clock, OutOfTime
 from agent.search.precheck.programs.nearness import described, nearness
-from agent.search.precheck.programs.watcher import Watcher, shown
+from agent.search.precheck.programs.watcher import Watcher, last_line
 from agent.search.project.programs.item_runs import ItemRun, SubtestErrors, run_item
-from agent.search.project.programs.live_module import CannotTakeOn, LiveModule
+from agent.search.project.programs.live_module import CannotSwitch, LiveModule
 from agent.verify.programs.pytest_session import SuiteSession, run_suite, start_suite
 from agent.verify.rewriting.messages import text_of
 
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b|\d{6,}", re.IGNORECASE)
-"""And what else is long and other each time: times and numbers of files."""
+"""Addresses, and other long numbers that differ in each run, such as times."""
 _MAX_LINES = 200_000
-"""Lines of one test that coverage follows; what runs longer repeats itself."""
+"""Lines of one test that coverage records; a longer run mostly repeats itself."""
 ALIKE = 3
-"""Failing tests of which a candidate that leaves them as they are is taken to leave all so."""
+"""If so many failing tests fail as with the base, the candidate is taken to behave like it."""
 _SHARED_BYTES, _COUNTED = 1 << 20, 8
 _LOOK_S = 0.02
-"""Processor seconds for seeing whether the base still does what it did."""
+"""Processor seconds for checking whether the base still behaves as before."""
 
 
 def main(jail: Any) -> None:
-    """Collects the suite and answers until the host is gone."""
+    """Collects the suite, and answers questions until the host closes the channel."""
     start_suite(jail)
     suite = _Suite(jail)
     run_suite(jail, [*jail.payload["args"], "--tb=short"], suite, suite.subtests)
@@ -66,7 +66,7 @@ def main(jail: Any) -> None:
 
 
 class _Suite(SuiteSession):
-    """A plugin that takes the place of pytest's loop over its tests."""
+    """A plugin that replaces pytest's loop over its tests."""
 
     def __init__(self, jail: Any) -> None:
         super().__init__(jail.folder)
@@ -74,18 +74,18 @@ class _Suite(SuiteSession):
         self._items: list[Any] = []
         self._live: dict[str, LiveModule] = {}
         self._loaded: dict[str, types.ModuleType] = {}
-        self._together: dict[str, int] = {}
-        """How many candidates of a file share a copy: fewer after one that changes what is not
-        its own, and by and by more again."""
+        self._per_copy: dict[str, int] = {}
+        """How many candidates of a file share a copy; halved after one that leaves state, else
+        doubled."""
         self.served = False
         self.subtests = SubtestErrors()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Serves the host in the place of running the tests."""
+        """Answers the host in place of running the tests."""
         self._items = session.items
         self.served = True
-        self._leave_out_logging(session.config)
-        # What shows values once an assert has failed is no part of what the test ran.
+        self._disable_logging(session.config)
+        # The `repr` of values in a failed assert is not part of the test's coverage.
         for module, name in ((rewrite, "_saferepr"), (case, "safe_repr"), (util, "safe_repr")):
             setattr(module, name, _untraced(getattr(module, name)))
         for loaded in [*sys.modules.values()]:
@@ -100,9 +100,8 @@ class _Suite(SuiteSession):
                 return True
             self._jail.send(self._answer(item))
 
-    def _leave_out_logging(self, config: pytest.Config) -> None:
-        """Keeping each test's log takes a fifth of a short test's time; it is done where somebody
-        could tell."""
+    def _disable_logging(self, config: pytest.Config) -> None:
+        """Disables the capture of logs, a fifth of a short test's time, if no file uses logging."""
         plugins, texts = config.pluginmanager, self._jail.files.values()
         logs = any("logging" in text or "caplog" in text for text in texts)
         if not logs and plugins.has_plugin("logging-plugin") and not config.getini("log_level"):
@@ -121,19 +120,17 @@ class _Suite(SuiteSession):
         rows, _ = _in_copy(functools.partial(handlers[asked], item), item["wall_s"])
         return rows
 
-    # How the base does.
-
     def _baseline(self, item: dict[str, Any], write: Callable[[Any], None]) -> None:
         clock = Clock()
         for number in item["tests"]:
             run, cpu_s, _ = self._timed(clock, number, item["limits"])
-            write([number, run.passed, cpu_s, run.exception, _said(run), clock.rang])
+            write([number, run.passed, cpu_s, run.exception, _message(run), clock.rang])
 
     def _timed(
         self, clock: Clock, number: int, limits: list[Any],
         around: Callable[[Callable[[], Any]], Any] | None = None,
     ) -> tuple[ItemRun, float, list[tuple[str, Any, Any]]]:
-        """One test under the clock, and what its failing assert compared."""
+        """Runs one test; returns its processor seconds and the operands of failed comparisons."""
         sides: list[tuple[str, Any, Any]] = []
         assertion_util._reprcompare = lambda op, left, right: sides.append((op, left, right))
         began = time.process_time()
@@ -147,10 +144,8 @@ class _Suite(SuiteSession):
                 clock.stop()
         return run, time.process_time() - began, sides
 
-    # Which lines run.
-
     def _coverage(self, item: dict[str, Any], write: Callable[[Any], None]) -> None:
-        """Rows of [test, {file: [[function's first line, its calls]…]}, {file: lines}]."""
+        """Writes rows of [test, {file: [[first line of a function, calls]…]}, {file: lines}]."""
         clock = Clock()
         for number in item["tests"]:
             seen = _Coverage(self._folder, {*item["files"]}, item["lines"])
@@ -158,26 +153,18 @@ class _Suite(SuiteSession):
             write([number, seen.functions(), seen.lines()])
 
     def _watch(self, item: dict[str, Any], write: Callable[[Any], None]) -> None:
-        """Rows as `programs.trace` has them, of one file."""
+        """Writes traces of one file."""
         clock = Clock()
         path = self._folder + item["file"]
         if item["change"] is not None:
-            self._module(item["file"], item["base"]).take_on(changed(item["base"], item["change"]))
+            live = self._module(item["file"], item["base"])
+            live.switch_to(changed(item["base"], item["change"]))
         for number in item["tests"]:
             watcher = Watcher(path)
             run, _, _ = self._timed(clock, number, item["limits"], watcher.run)
-            write({
-                "passed": run.passed and not clock.rang,
-                "exception": "TimeoutError" if clock.rang else run.exception,
-                "message": _said(run),
-                "line": _line(run.error, path),
-                "hits": [[line, count] for line, count in watcher.hits.items()],
-                "types": {name: sorted(kinds) for name, kinds in watcher.types.items()},
-                "values": [] if run.passed else shown(watcher.left),
-                "moments": watcher.moments,
-            })
-
-    # Candidates.
+            exception = "TimeoutError" if clock.rang else run.exception
+            row = watcher.row(run.passed, exception, _message(run), last_line(run.error, path))
+            write({**row, "passed": run.passed and not clock.rang})
 
     def _module(self, file: str, text: str) -> LiveModule:
         path = self._folder + file
@@ -185,25 +172,25 @@ class _Suite(SuiteSession):
         if found is None or found.text != text:
             module = self._loaded.get(path)
             if module is None:
-                raise CannotTakeOn(f"{file} is not imported by any test")
+                raise CannotSwitch(f"{file} is not imported by any test")
             found = self._live[file] = LiveModule(path, text, module, self._folder)
         return found
 
     def _screen(self, item: dict[str, Any]) -> Any:
-        """Rows of candidates from the first on, as `programs.screen` has them; fewer than were
-        asked for where the time is over."""
+        """The processor seconds, and the rows of the first candidates as of `programs.screen`,
+        fewer than requested when the time is over."""
         began = time.process_time()
         try:
             live = self._module(item["file"], item["base"])
-        except (CannotTakeOn, SyntaxError, ValueError) as error:
+        except (CannotSwitch, SyntaxError, ValueError) as error:
             return [0.0, {"problem": str(error)}]
         changes = item["changes"]
         rows: list[Any] = []
         cpu_s = 0.0
         while len(rows) < len(changes) and cpu_s < item["slice_s"]:
-            # Where tests act on each other, a candidate would act on the next one's too.
-            together = 1 if item["together"] else self._together.get(item["file"], len(changes))
-            left = changes[len(rows) : len(rows) + together]
+            # If tests influence each other, a candidate could also influence those of the next one.
+            count = 1 if item["together"] else self._per_copy.get(item["file"], len(changes))
+            left = changes[len(rows) : len(rows) + count]
             found, used_s = _in_copy(
                 functools.partial(self._candidates, live, item, left), item["wall_s"]
             )
@@ -211,10 +198,10 @@ class _Suite(SuiteSession):
             clean = not found or found[-1] is not False
             found = [one for one in found if isinstance(one, list)]
             if not clean:
-                # What one left behind has changed how others came out.
-                self._together[item["file"]] = max(1, len(found) // 2)
+                # One candidate left state, which may have changed the results of others.
+                self._per_copy[item["file"]] = max(1, len(found) // 2)
                 continue
-            self._together[item["file"]] = 2 * together
+            self._per_copy[item["file"]] = 2 * count
             rows += found or [_ended("lost", item)]
         return [time.process_time() - began + cpu_s, rows]
 
@@ -222,10 +209,10 @@ class _Suite(SuiteSession):
         self, live: LiveModule, item: dict[str, Any], changes: list[Any],
         write: Callable[[Any], None],
     ) -> None:
-        """Writes a row for each candidate until the time is over or one does not end by itself;
-        and at last `False`, if the base then does otherwise than before."""
+        """Writes a row for each candidate, up to the first timeout or while there is time, and then
+        `False` if the base does not behave as before."""
         clock = Clock()
-        before = self._did(clock, item, live) if len(changes) > 1 else []
+        before = self._failures(clock, item, live) if len(changes) > 1 else []
         likely = before[: min(ALIKE, len(item["failing"]))]
         began = time.process_time()
         for one in changes:
@@ -234,48 +221,48 @@ class _Suite(SuiteSession):
             if clock.rang or time.process_time() - began > item["slice_s"]:
                 break
         if len(changes) > 1:
-            after = self._did(clock, item, live)
+            after = self._failures(clock, item, live)
             pairs = [*zip(before, after)]  # noqa: B905 - new in 3.10
             if any(old != new for old, new in pairs):
-                # A message may differ each time, as by the name of a temporary file.
-                again = self._did(clock, item, live)
+                # A message may differ in each run, as by the name of a temporary file.
+                repeated = self._failures(clock, item, live)
                 if any(
                     old != new and (old[0] != new[0] or new == once_more)
-                    for (old, new), once_more in zip(pairs, again)  # noqa: B905
+                    for (old, new), once_more in zip(pairs, repeated)  # noqa: B905
                 ):
                     write(False)
 
-    def _did(
+    def _failures(
         self, clock: Clock, item: dict[str, Any], live: LiveModule
     ) -> list[tuple[str, str]]:
-        """What the base's first failing tests do, and passing ones, as far as there is time:
-        exceptions and what they say."""
+        """The exceptions and messages of the base's first failing tests, and of passing ones as far
+        as there is time."""
         try:
-            live.take_on(live.text)
-        except CannotTakeOn:
-            return [("its own text cannot be given back", "")]
-        did: list[tuple[str, str]] = []
+            live.switch_to(live.text)
+        except CannotSwitch:
+            return [("the base's text cannot be restored", "")]
+        found: list[tuple[str, str]] = []
         began = time.process_time()
         first = min(ALIKE, len(item["failing"]))
         passing = [one for one in item["order"] if one not in item["failing"]]
         for number in [*item["failing"][:first], *passing]:
             run, _, _ = self._timed(clock, number, item["limits"])
-            did.append(_did_of(run))
-            if len(did) >= first and time.process_time() - began > _LOOK_S:
+            found.append(_failure(run))
+            if len(found) >= first and time.process_time() - began > _LOOK_S:
                 break
-        return did
+        return found
 
     def _candidate(
         self, clock: Clock, item: dict[str, Any], live: LiveModule, change: Any,
         likely: list[tuple[str, str]],
     ) -> list[Any]:
         try:
-            live.take_on(changed(live.text, change))
-        except CannotTakeOn as error:
+            live.switch_to(changed(live.text, change))
+        except CannotSwitch as error:
             return ["lost", "", "", str(error), None, [], [], ""]
         except SyntaxError as error:
             return ["syntax", "", type(error).__name__, str(error)[:200], None, [], [], ""]
-        except BaseException as error:  # noqa: BLE001 - the module's own, as it is executed
+        except BaseException as error:  # noqa: BLE001 - raised by the module's own code
             row = _ended("failed", item)
             row[2], row[3] = type(error).__name__, text_of(error)[:200]
             row[7] = short_hash(f"{row[2]} {row[3]}")
@@ -285,12 +272,12 @@ class _Suite(SuiteSession):
     def _row(
         self, clock: Clock, item: dict[str, Any], path: str, likely: list[tuple[str, str]]
     ) -> list[Any]:
-        """How far a candidate comes; `likely` is what the base's first failing tests do."""
+        """The row of a candidate; `likely` are the failures of the base's first failing tests."""
         order: list[int] = item["order"]
         waiting = {*item["failing"]}
         marks = ["-"] * len(order)
         near = [0] * len(order)
-        did: list[str] = []
+        failures: list[str] = []
         first: tuple[ItemRun, bool] | None = None
         gained = alike = 0
         for place, number in enumerate(order):
@@ -306,15 +293,15 @@ class _Suite(SuiteSession):
             pair = _equal_sides(sides)
             if pair is not None:
                 near[place] = round(nearness(*pair) * 100)
-            said = described(pair[0]) if pair else _ADDRESS.sub("", _said(run))
-            did.append(f"{place} {run.exception} {said}")
+            got = described(pair[0]) if pair else _ADDRESS.sub("", _message(run))
+            failures.append(f"{place} {run.exception} {got}")
             if first is None or late:
                 first = run, late
             if item["mode"] == "early" or late:
                 break
-            alike += place < len(likely) and _did_of(run) == likely[place]
+            alike += place < len(likely) and _failure(run) == likely[place]
             if alike == ALIKE:
-                did = []  # so is the rest, as far as is worth a look
+                failures = []  # the behaviour is taken to be that of the base
             hopeless = not was_failing or (not waiting and not gained) or alike == ALIKE
             if item["mode"] == "fit" and hopeless:
                 break
@@ -323,13 +310,13 @@ class _Suite(SuiteSession):
         run, late = first
         return [
             "timeout" if late else "failed", "".join(marks),
-            "TimeoutError" if late else run.exception, _said(run), _line(run.error, path), [], near,
-            "" if late or not did else short_hash("\n".join(did)),
+            "TimeoutError" if late else run.exception, _message(run), last_line(run.error, path),
+            [], near, "" if late or not failures else short_hash("\n".join(failures)),
         ]
 
 
 class _Coverage:
-    """Functions of the project that a test enters, and lines of them."""
+    """Records the functions of the project that a test enters, and their lines."""
 
     def __init__(self, folder: str, files: set[str], lines: bool) -> None:
         self._folder = folder
@@ -375,10 +362,10 @@ class _Coverage:
 
 
 def _untraced(call: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that no tracer sees at work."""
+    """A function that runs without the tracer."""
 
     @functools.wraps(call)
-    def unseen(*arguments: Any, **named: Any) -> Any:
+    def untraced(*arguments: Any, **named: Any) -> Any:
         tracer = sys.gettrace()
         sys.settrace(None)
         try:
@@ -386,7 +373,7 @@ def _untraced(call: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             sys.settrace(tracer)
 
-    return unseen
+    return untraced
 
 
 def _ended(how: str, item: dict[str, Any]) -> list[Any]:
@@ -399,26 +386,17 @@ def _equal_sides(sides: list[tuple[str, Any, Any]]) -> tuple[Any, Any] | None:
     return next(((left, right) for op, left, right in reversed(sides) if op == "=="), None)
 
 
-def _did_of(run: ItemRun) -> tuple[str, str]:
-    return run.exception, _ADDRESS.sub("", _said(run))
+def _failure(run: ItemRun) -> tuple[str, str]:
+    return run.exception, _ADDRESS.sub("", _message(run))
 
 
-def _said(run: ItemRun) -> str:
+def _message(run: ItemRun) -> str:
     return text_of(run.error)[:300] if run.error is not None else ""
 
 
-def _line(error: BaseException | None, path: str) -> int | None:
-    found, trace = None, error.__traceback__ if error is not None else None
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == path:
-            found = trace.tb_lineno
-        trace = trace.tb_next
-    return found
-
-
 class _Rows:
-    """What a copy of this process tells: in memory that both have, since each write to a pipe would
-    wake the reader; what does not fit there goes by the pipe."""
+    """The rows that a copy of this process writes to shared memory, since each write to a pipe
+    would wake the reader; rows that do not fit are written to the pipe."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
@@ -427,7 +405,7 @@ class _Rows:
         self._full = False
 
     def write(self, row: Any) -> None:
-        """Tells a row, which is there whatever becomes of the copy."""
+        """Writes a row, which is kept even if the copy crashes."""
         line = (json.dumps(row, ensure_ascii=True) + "\n").encode()
         end = self._end + len(line)
         self._full |= end > _SHARED_BYTES
@@ -439,11 +417,11 @@ class _Rows:
         self._memory[:_COUNTED] = end.to_bytes(_COUNTED, "little")
 
     def received(self, by_pipe: bytes) -> list[Any]:
-        """All rows; one that was cut short is none."""
+        """All complete rows."""
         end = int.from_bytes(self._memory[:_COUNTED], "little") or _COUNTED
-        said = self._memory[_COUNTED:end] + by_pipe
+        content = self._memory[_COUNTED:end] + by_pipe
         self._memory.close()
-        *lines, _ = said.split(b"\n")
+        *lines, _ = content.split(b"\n")
         rows = []
         for line in lines:
             with contextlib.suppress(ValueError):
@@ -454,7 +432,7 @@ class _Rows:
 def _in_copy(
     action: Callable[[Callable[[Any], None]], None], wall_s: float
 ) -> tuple[list[Any], float]:
-    """The rows that a copy of this process wrote until it ended, and its processor seconds."""
+    """The rows that a copy of this process writes until it ends, and its processor seconds."""
     reading, writing = os.pipe()
     rows = _Rows(writing)
     child = os.fork()
@@ -462,7 +440,7 @@ def _in_copy(
         os.close(reading)
         try:
             action(rows.write)
-        except BaseException:  # noqa: BLE001 - nothing may leave the copy by returning
+        except BaseException:  # noqa: BLE001 - the copy must not continue as the parent
             traceback.print_exc()
         os._exit(0)
     os.close(writing)

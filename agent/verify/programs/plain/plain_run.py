@@ -89,7 +89,7 @@ class TestProcess:
         if self.guard.starts_another and status in ("failed", "error"):
             details["message"] = f"{details.get('message', '')}; {NO_PROGRAMS}"
         if self._late:
-            status, details = "timeout", {"message": f"no end within {self.cpu_s:g} s"}
+            status, details = "timeout", {"message": f"did not end within {self.cpu_s:g} s"}
         self.send({"ended": test, "status": status, "wall_s": wall_s, **details})
         self.test = ""
 

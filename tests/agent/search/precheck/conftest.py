@@ -1,4 +1,4 @@
-"""The fixtures of the judge's tests: screening is held to the judge."""
+"""The fixtures of the judge's tests, with which the pre-check must agree."""
 
 from tests.agent.verify.conftest import jail, judge, pytest_generate_tests
 

@@ -1,4 +1,4 @@
-"""Processor seconds are counted as processes tell them, as far as they can be true."""
+"""Processor seconds are counted as processes report them, within bounds."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -9,8 +9,8 @@ from agent.search.precheck.batches import LOST_S, ProcessorTime, TimedBatch
 from sandbox.types import Json, LostItem
 
 
-class Telling:
-    """A batch that gives these replies, each a second of the host's clock after the one before."""
+class Replying:
+    """A batch with these replies, one per second of the host's clock."""
 
     def __init__(self, replies: Sequence[Json | LostItem]) -> None:
         self._replies = replies
@@ -30,14 +30,13 @@ class Telling:
 async def heard(
     monkeypatch: pytest.MonkeyPatch, *replies: Json | LostItem
 ) -> tuple[list[Json | LostItem], float]:
-    distinguishing, spent = Telling(replies), ProcessorTime()
-    monkeypatch.setattr(batches, "time", distinguishing)
-    batch = TimedBatch(distinguishing, spent)
-    told = [reply async for _, reply in batch.replies([None] * len(replies), 9)]
-    return told, spent.spent_s
+    replying, spent = Replying(replies), ProcessorTime()
+    monkeypatch.setattr(batches, "time", replying)
+    batch = TimedBatch(replying, spent)
+    return [reply async for _, reply in batch.replies([None] * len(replies), 9)], spent.spent_s
 
 
-async def test_seconds_come_off_the_replies_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_seconds_in_replies_are_removed_and_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await heard(monkeypatch, [0.25, "a"], [0.5, ["b"]]) == (["a", ["b"]], 0.75)
 
 
@@ -48,11 +47,11 @@ async def test_no_process_can_have_worked_less_than_nothing_or_longer_than_it_wa
     assert await heard(monkeypatch, [claim, "a"]) == (["a"], 1.0)
 
 
-async def test_a_reply_without_its_seconds_is_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reply_without_seconds_becomes_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await heard(monkeypatch, "a", ["x", "b"], {"runs": []}) == ([None] * 3, 3.0)
 
 
-async def test_a_process_that_was_lost_counts_within_bounds(
+async def test_a_lost_process_counts_within_bounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lost = LostItem("killed")

@@ -1,4 +1,4 @@
-"""A text told by where it differs from another."""
+"""Texts encoded by their difference from a base text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_what_is_told_makes_the_text_again(base: str, text: str) -> None:
     assert changed(base, change(base, text)) == text
 
 
-def test_no_more_is_told_than_differs() -> None:
+def test_a_change_has_only_the_difference() -> None:
     base = "".join(f"def f{n}():\n    return {n} + 1\n" for n in range(1_000))
     text = base.replace("return 500 + 1", "return 500 - 1")
     start, end, own = change(base, text)

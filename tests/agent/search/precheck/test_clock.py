@@ -1,4 +1,4 @@
-"""What ends a run that takes too long: the processor's time, and the clock's where it sleeps."""
+"""A run is ended by its processor time, or by the wall clock if it sleeps."""
 
 import signal
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def started() -> Any:
     return clock
 
 
-def test_a_run_that_a_busy_machine_starves_is_waited_for(shown: Any) -> None:
+def test_a_computing_run_is_not_ended_by_the_wall_clock(shown: Any) -> None:
     clock = started()
     try:
         shown.wall_s, shown.cpu_s = 60.0, 2.0

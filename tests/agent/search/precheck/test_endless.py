@@ -1,4 +1,4 @@
-"""What repeats itself is told from what is only slow, and doubt counts for the program."""
+"""Endless programs are distinguished from slow ones; uncertain ones count as slow."""
 
 import sys
 from typing import Any
@@ -39,7 +39,7 @@ def test_what_moves_on_in_any_way_is_not(text: str) -> None:
     assert not run(text).repeats
 
 
-def test_a_counter_that_was_ended_stays_ended() -> None:
+def test_an_exhausted_counter_stays_exhausted() -> None:
     steps = run(
         "while True:\n    try:\n        while True: pass\n    except BaseException: break\n"
     )
@@ -67,7 +67,7 @@ def test_a_number_that_grows_by_more_than_a_bit_a_step_runs_away(
     assert told is runs_away
 
 
-def test_an_error_of_the_program_is_looked_through_without_its_help() -> None:
+def test_no_code_of_the_program_runs_for_its_traceback() -> None:
     class Odd(int):
         def bit_length(self) -> int:
             raise AssertionError("the program's own code runs")

@@ -1,4 +1,4 @@
-"""What a search is told of the types and modules in which a name was missed."""
+"""The names of the types and modules in which one was not found."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_of_what_is_not_of_the_language_nothing_is_told(message: str) -> None:
     assert members(message) == ()
 
 
-def test_modules_and_names_that_a_program_can_import_are_told(tmp_path: Path) -> None:
+def test_modules_and_names_that_a_program_can_import_are_found(tmp_path: Path) -> None:
     (tmp_path / "polars").mkdir()
     own = File(path="src/shop/price.py", text="from math import ceil\ndef total(n): pass\n")
     solution = Solution(files=(File(path="main.py", text=""),), entry="main.py")

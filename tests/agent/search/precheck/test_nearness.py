@@ -1,4 +1,4 @@
-"""Nearness: a wrong answer that is less wrong is nearer, and plain words are always the same."""
+"""The similarity of results, and descriptions that are the same in every process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN = st.recursive(
 )
 
 
-def test_what_differs_less_is_nearer() -> None:
+def test_smaller_differences_are_nearer() -> None:
     assert nearness(9, 10) > nearness(90, 10) > nearness("9", 10)
     assert nearness([1, 2, 4], [1, 2, 3]) > nearness([1, 5, 4], [1, 2, 3])
     assert nearness({1, 2}, {1, 2, 3}) > nearness({4}, {1, 2, 3})
@@ -37,7 +37,7 @@ def test_plain_values_are_told_as_the_literals_they_are(value: object) -> None:
         assert alike(ast.literal_eval(described(value)), value)
 
 
-def test_foreign_objects_are_named_and_never_compared() -> None:
+def test_foreign_objects_are_never_compared() -> None:
     class Loud:
         def __eq__(self, other: object) -> bool:
             raise AssertionError("compared")
@@ -48,11 +48,11 @@ def test_foreign_objects_are_named_and_never_compared() -> None:
     assert nearness([Loud()], [Loud()]) > 0.0
 
 
-def test_sets_are_told_in_one_order_and_huge_integers_by_their_length() -> None:
+def test_sets_are_sorted_and_huge_integers_described_by_their_length() -> None:
     assert described({"b", "a"}) == "{'a', 'b'}" and described(frozenset()) == "frozenset()"
     assert described(1 << 5_000) == "<an integer of 5001 bits>"
 
 
-def test_long_values_that_differ_at_their_ends_are_told_apart() -> None:
+def test_long_values_that_differ_at_the_end_have_different_descriptions() -> None:
     assert described([0] * 1_000 + [1]) != described([0] * 1_000 + [2])
     assert described("a" * 1_000 + "b") != described("a" * 1_000 + "c")

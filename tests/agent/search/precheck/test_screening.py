@@ -37,7 +37,7 @@ async def screened(
     return [found[index] for index in range(len(texts))]
 
 
-async def test_each_test_of_each_candidate_is_told() -> None:
+async def test_each_candidate_has_a_result_for_each_test() -> None:
     base, healed, broken = await screened([BASE, HEALED, "def triple(:\n"])
 
     assert base.passed == (False, True, True, True)
@@ -47,14 +47,14 @@ async def test_each_test_of_each_candidate_is_told() -> None:
     assert broken.ended == "syntax"
 
 
-async def test_a_candidate_that_ends_itself_well_is_screened_by_what_it_defined() -> None:
+async def test_a_candidate_that_exits_with_success_is_tested() -> None:
     well, badly = await screened([f"{HEALED}raise SystemExit\n", f"{HEALED}raise SystemExit(1)\n"])
 
     assert well.passed == (True, True, True, True)
     assert (badly.passed, badly.exception) == ((False,) * 4, "SystemExit")
 
 
-async def test_a_test_that_imports_the_program_brings_no_packages_along() -> None:
+async def test_importing_the_program_adds_no_packages_to_the_jail() -> None:
     needs_ours = "import pytest\n" + HEALED
 
     (alone,) = await screened([needs_ours], [TESTS[1]])
@@ -84,7 +84,7 @@ async def test_hanging_and_crashing_candidates_do_not_stop_the_others() -> None:
     ]
 
 
-async def test_a_candidate_that_repeats_itself_is_told_from_one_that_may_be_slow() -> None:
+async def test_a_candidate_that_repeats_a_state_is_endless() -> None:
     stands, counts = BASE.replace("        n -= 1\n", ""), BASE.replace("n -= 1", "n += 1")
     tests = [Script(name="two", origin="user", code="assert triple(2) == 6")]
 
@@ -93,7 +93,7 @@ async def test_a_candidate_that_repeats_itself_is_told_from_one_that_may_be_slow
     assert [one.ended for one in found] == ["endless", "timeout"]
 
 
-async def test_a_base_whose_loops_end_by_what_is_hidden_is_not_looked_at() -> None:
+async def test_loops_are_not_watched_if_the_base_has_hidden_state() -> None:
     base = (
         "def up():\n    up.n = getattr(up, 'n', 0) + 1\n    return up.n\n"
         "def f(x):\n    while up() < 40:\n        pass\n    return x\n"
@@ -107,7 +107,7 @@ async def test_a_base_whose_loops_end_by_what_is_hidden_is_not_looked_at() -> No
     assert [(one.hidden, one.look_at > 0) for one in seen] == [(True, False), (False, True)]
 
 
-async def test_candidates_do_not_see_what_earlier_ones_left() -> None:
+async def test_candidates_do_not_see_changes_of_earlier_ones() -> None:
     dirty = "import builtins, sys\ntriple = None\nsys.modules['shop'].triple = 1\n" + HEALED
     first, second = await screened([dirty, BASE])
 
@@ -115,7 +115,7 @@ async def test_candidates_do_not_see_what_earlier_ones_left() -> None:
     assert second.passed == (False, True, True, True)
 
 
-async def test_each_test_meets_a_fresh_module() -> None:
+async def test_each_test_has_a_new_module() -> None:
     base = "seen = []\ndef f(x):\n    seen.append(x)\n    return len(seen)\n"
     tests = [Script(name=n, origin="user", code="assert f(1) == 1") for n in ("a", "b")]
     (one,) = await screened([base], tests, base=base)
@@ -123,14 +123,14 @@ async def test_each_test_meets_a_fresh_module() -> None:
     assert one.passed == (True, True)
 
 
-async def test_equal_values_of_another_type_are_told() -> None:
+async def test_equal_values_of_different_types_are_recorded() -> None:
     tests = [Example(name="t", origin="user", call="f()", expected="True")]
     (one,) = await screened(["def f():\n    return 1\n"], tests)
 
     assert (one.ended, one.types) == ("ok", ("int/bool",))
 
 
-async def test_a_test_on_output_sees_what_the_program_printed() -> None:
+async def test_a_test_of_the_output_reads_what_the_program_printed() -> None:
     base = "import sys\nprint(sys.argv[1], input())\nif __name__ == '__main__':\n    print('end')\n"
     test = Script(
         name="o", origin="user", uses_output=True, code="assert output == 'a b\\nend\\n'"
@@ -140,7 +140,7 @@ async def test_a_test_on_output_sees_what_the_program_printed() -> None:
     assert one.ended == "ok"
 
 
-async def test_without_tests_the_program_must_end_well_and_keep_its_output() -> None:
+async def test_without_tests_a_program_must_not_crash_and_keep_its_output() -> None:
     base = "print('before')\nprint(1 / 0)\n"
     quiet = "x = 1\n"
     ends = "print('before')\nprint(1)\n"
@@ -167,7 +167,7 @@ async def test_nodes_of_a_pytest_file_are_collected_once_and_run_for_each_candid
     assert healed.passed == (True, True, True)
 
 
-async def test_what_a_candidate_changes_in_the_data_of_a_pytest_file_no_other_one_meets() -> None:
+async def test_data_of_a_pytest_file_is_restored_for_each_candidate() -> None:
     base = "class Shelf:\n    size = 0\n\ndef first(names):\n    return names[1]\n"
     spoiler = base.replace("names[1]", "names.pop()")
     right = base.replace("names[1]", "names[0]").replace("size = 0", "size = 3")
@@ -199,7 +199,7 @@ async def test_a_loop_that_becomes_asynchronous_is_screened_as_it_runs(edit: str
     assert found.passed == (edit == "async for",)
 
 
-async def test_a_pytest_file_is_collected_though_the_base_does_not_compile() -> None:
+async def test_a_pytest_file_is_collected_if_the_base_does_not_compile() -> None:
     file = "from shop import triple\n\ndef test_it():\n    assert triple(1) == 3\n"
     tests = [Script(name="test_it", origin="user", code=file, node="test_it")]
     (one,) = await screened([HEALED], tests, base="def triple(n)\n    return\n")
@@ -207,13 +207,13 @@ async def test_a_pytest_file_is_collected_though_the_base_does_not_compile() -> 
     assert one.passed == (True,)
 
 
-async def test_own_asserts_of_a_candidate_do_not_fire_at_its_import() -> None:
+async def test_module_level_asserts_of_a_candidate_are_disabled() -> None:
     (one,) = await screened([HEALED + "assert triple(1) == 4\n"])
 
     assert one.ended == "ok"
 
 
-async def test_a_module_in_a_package_is_found_under_its_dotted_name() -> None:
+async def test_a_module_in_a_package_has_its_dotted_name() -> None:
     solution = Solution(
         files=(File(path="shop/__init__.py", text=""), File(path="shop/prices.py", text=BASE)),
         entry="shop/prices.py",
@@ -290,7 +290,7 @@ async def test_a_program_that_writes_over_our_channel_is_no_fault_of_ours(messag
     assert [(t.passed, t.message) for t in seen.tests] == [(False, "the reply made no sense")]
 
 
-async def test_probes_tell_values_exceptions_and_endless_calls_apart() -> None:
+async def test_probes_return_values_exceptions_and_timeouts() -> None:
     base = "def f(n):\n    return 1\n"
     texts = (
         base,
@@ -306,7 +306,7 @@ async def test_probes_tell_values_exceptions_and_endless_calls_apart() -> None:
     assert probed.steps[2][1] > probed.steps[2][0] and probed.steps[3] == ()
 
 
-async def test_a_test_that_ends_its_process_hides_no_other_test_of_the_base() -> None:
+async def test_the_base_runs_all_tests_if_one_ends_the_process() -> None:
     base = "import os\ndef f(n):\n    if n == 0:\n        os._exit(3)\n    return n\n"
     codes = ("assert f(1) == 1", "assert f(0) == 0", "assert f(2) == 3")
     tests = [Script(name=code, origin="user", code=code) for code in codes]
@@ -316,7 +316,7 @@ async def test_a_test_that_ends_its_process_hides_no_other_test_of_the_base() ->
     assert [one.passed for one in seen] == [(True,), (False,), (False,)]
 
 
-async def test_a_packages_own_file_is_screened_under_the_packages_name() -> None:
+async def test_an_init_file_has_the_name_of_its_package() -> None:
     base = "from .rates import RATE\n\ndef due(n):\n    return n + RATE\n"
     healed = base.replace("n + RATE", "n * RATE")
     entry = "tax/__init__.py"
@@ -335,7 +335,7 @@ async def test_a_packages_own_file_is_screened_under_the_packages_name() -> None
     assert 4 in seen.tests[0].covered
 
 
-async def test_the_watched_run_of_a_search_waits_for_no_place_that_searches_keep() -> None:
+async def test_the_trace_of_a_search_is_a_brief_job() -> None:
     briefs: list[bool] = []
     jail = open_sandbox()
     batch = jail.batch

@@ -1,4 +1,4 @@
-"""Spliced counters end endless code at the same step and change nothing else."""
+"""Step counters end endless code at the same step and change nothing else."""
 
 from contextlib import suppress
 from typing import Any
@@ -46,7 +46,7 @@ def test_the_lines_of_a_traceback_are_those_of_the_original() -> None:
     assert steps.used == 5
 
 
-def test_asserts_at_module_level_are_off_and_those_in_functions_on() -> None:
+def test_only_module_level_asserts_are_disabled() -> None:
     text = "def f(x):\n    assert x\n    return x\nassert f(0), 'own test'\n"
     names, _ = run(ticks.counted(text), 100)
 
@@ -144,7 +144,7 @@ def test_pieces_refuse_what_does_not_compile() -> None:
         pieces.Pieces(LONG, "long.py").compiled(LONG.replace("a + 1", "a +"))
 
 
-def test_what_stands_below_an_inserted_line_is_compiled_once_for_all_candidates() -> None:
+def test_pieces_after_an_inserted_line_are_compiled_once() -> None:
     cut = pieces.Pieces(LONG, "long.py")
     first = cut.compiled(LONG.replace("    return a + 1\n", "    b = a\n    return b\n"))
     second = cut.compiled(LONG.replace("    return a + 1\n", "    a += 2\n    return a\n"))
@@ -171,7 +171,7 @@ def test_an_endless_loop_in_one_piece_ends_as_it_does_in_the_whole(new: str) -> 
     assert used[0] == used[1] == (200, True)
 
 
-def test_counters_stand_right_in_every_edit_of_a_program() -> None:
+def test_every_edit_of_a_program_compiles_with_counters() -> None:
     base = (
         "def positive(numbers, least=0):\n    count = 0\n    for one in numbers:\n"
         "        if one > least:\n            count += 1\n    return count\n\n\n"

@@ -50,7 +50,7 @@ from _judge.programs import trace
 told, out = json.loads(sys.argv[1]), sys.stdout
 harness = Harness(told, sys.argv[2])
 limits = CandidateLimits(100_000, 5.0, 5.0)
-print(json.dumps([trace._seen(harness, [n], limits) for n in range(3)]), file=out)
+print(json.dumps([trace._traced(harness, [n], limits) for n in range(3)]), file=out)
 """
 
 
@@ -77,7 +77,7 @@ def seen(python: str, folder: Path, base: str = PROGRAM) -> list[dict[str, objec
     return answer
 
 
-def test_the_tracer_sees_lines_types_values_and_what_was_compared(tmp_path: Path) -> None:
+def test_a_trace_has_lines_types_and_values(tmp_path: Path) -> None:
     first, second, third = seen(sys.executable, tmp_path)
 
     assert (first["passed"], second["passed"], third["passed"]) == (False, True, False)
@@ -87,7 +87,7 @@ def test_the_tracer_sees_lines_types_values_and_what_was_compared(tmp_path: Path
     assert first["types"]["found"] == ["list"]  # type: ignore[index]
 
 
-def test_the_lines_of_a_long_module_do_not_hide_those_of_its_functions(tmp_path: Path) -> None:
+def test_functions_of_a_long_module_are_traced(tmp_path: Path) -> None:
     long = PROGRAM + "\n".join(f"value{n} = {n}" for n in range(5_000)) + "\n"
     first, *_ = seen(sys.executable, tmp_path, long)
 

@@ -1,4 +1,4 @@
-"""Which files are suspected, by what tests ran and read."""
+"""Fault localisation in a project, by the coverage of tests and the names they read."""
 
 import ast
 
@@ -25,18 +25,18 @@ def suspicions(failing: list[SeenTest], passing: list[SeenTest]) -> dict[str, fl
     return {one.file: round(one.suspicion, 2) for one in found}
 
 
-def test_a_table_is_as_suspicious_as_those_that_read_it_tell() -> None:
+def test_module_level_code_is_as_suspicious_as_its_readers() -> None:
     assert suspicions([seen(1)], [seen(5)] * 3) == {"readers.py": 1.0, "tables.py": 0.9}
     assert suspicions([seen(1)], [seen(1)] * 3) == {"readers.py": 0.5, "tables.py": 0.45}
 
 
-def test_what_every_test_names_tells_nothing() -> None:
+def test_a_name_that_every_test_reads_is_less_suspicious() -> None:
     named = suspicions([seen(1, "Rate")], [seen(1, "Rate")] * 8)
     assert named == {"readers.py": 0.33, "tables.py": 0.3}
     assert suspicions([seen(1, "Rate")], [seen(1)] * 8) == {"tables.py": 0.9, "readers.py": 0.33}
 
 
-def test_fields_of_the_classes_above_stand_beside_those_of_a_class() -> None:
+def test_inherited_fields_are_among_those_of_a_class() -> None:
     texts = (
         "class Late(Wrong):\n    def __init__(self, sent):\n        self.sent = sent\n",
         "class Wrong(Exception):\n    def __init__(self, said):\n        self.said = said\n",
@@ -46,7 +46,7 @@ def test_fields_of_the_classes_above_stand_beside_those_of_a_class() -> None:
     assert "sent" not in fields_beside(texts[1:])["said"]
 
 
-def test_a_test_is_found_by_the_name_that_pytest_gives_it() -> None:
+def test_a_test_is_found_by_its_node_id() -> None:
     text = "class TestA:\n    def test_b(self):\n        go(RATES)\n\ndef test_c():\n    pass\n"
     found = named_statements(text)
     assert found.keys() == {"TestA", "TestA::test_b", "test_c"}

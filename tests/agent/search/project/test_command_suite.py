@@ -148,7 +148,7 @@ async def test_the_number_of_candidates_is_bounded() -> None:
     assert await screened(Counted(set(), until=0.0), texts) == [None] * len(texts)
 
 
-async def test_the_texts_of_tests_come_from_its_tracebacks() -> None:
+async def test_the_code_of_tests_is_found_by_tracebacks() -> None:
     suite = CommandSuite(FILES, PROJECT, (), open_sandbox(), float("inf"))
     row = await suite.collect()
     assert not row.passed and suite.loaded == {"till.py"}
@@ -157,6 +157,7 @@ async def test_the_texts_of_tests_come_from_its_tracebacks() -> None:
     assert not seen.passed and {6, 7} <= seen.covered and seen.exception == "AssertionError"
 
 
+@pytest.mark.nightly
 def test_a_project_is_healed_by_its_test_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,7 +181,7 @@ def test_a_project_is_healed_by_its_test_command(
     assert told.count(COMMAND_LINE) >= 4 and "pytest" not in told
 
 
-def test_what_a_command_starts_is_no_program_to_edit() -> None:
+def test_a_file_that_the_command_runs_is_not_edited() -> None:
     files = ["till.py", "tools/check.py", "checks.py"]
     assert named_in(["tools/check.py", "--all"], files) == ["tools/check.py"]
     assert named_in(["-m", "tools.check"], files) == ["tools/check.py"]

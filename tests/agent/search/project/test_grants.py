@@ -57,12 +57,12 @@ def test_what_is_no_grant_is_refused(table: dict[str, object], fact: str, tmp_pa
 @pytest.mark.parametrize(("message", "setting"), [
     ("KeyError: 'DB_URL' at <frozen os>:679", 'environment = ["DB_URL"]'),
     ("KeyError: 'colour' at a.py:1", ""),
-    ("PermissionError: [Errno 13] Permission denied at a.py:2; the jail opens no file but the "
-     "program's own; the jail allows no network", "loopback = true"),
+    ("PermissionError: [Errno 13] Permission denied at a.py:2; the jail opens only the "
+     "program's own files; the jail allows no network", "loopback = true"),
     ("FileNotFoundError: [Errno 2] No such file or directory: '/data/x/a.csv' at a.py:7; the jail "
-     "opens no file but the program's own", 'read = ["/data/x"]'),
+     "opens only the program's own files", 'read = ["/data/x"]'),
     ("PermissionError: [Errno 13] Permission denied: '/jail/1f/a/work' at a.py:7; the jail "
-     "opens no file but the program's own", ""),
+     "opens only the program's own files", ""),
     ("AssertionError: the jail allows no network", ""),
 ])
 def test_a_failing_test_names_the_setting_that_would_help(message: str, setting: str) -> None:
@@ -96,6 +96,7 @@ def test_time():
 """
 
 
+@pytest.mark.nightly
 async def test_what_is_granted_is_there_and_nothing_else(
     outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,6 +129,7 @@ def test_a_file_that_only_a_newer_python_reads_is_left_as_it_is() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 async def test_a_suite_is_judged_and_kept_on_another_python(tmp_path: Path) -> None:
     """Our pytest is of Python alone, and has what it needs beside it from 3.11 on."""
     able = [path for version, path in others().items() if version > (3, 11)]

@@ -1,4 +1,4 @@
-"""A loaded module that takes on other texts: who holds its functions sees the change."""
+"""A loaded module is switched to other texts; existing references see the change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.search.project.programs.live_module import CannotTakeOn, LiveModule
+from agent.search.project.programs.live_module import CannotSwitch, LiveModule
 
 PROGRAM = '''\
 """A shop."""
@@ -125,7 +125,7 @@ def live(shop: types.ModuleType) -> LiveModule:
     return LiveModule(shop.__file__, PROGRAM, shop, str(Path(shop.__file__).parent))
 
 
-def test_an_object_that_warns_when_asked_for_its_class_is_left_alone(
+def test_other_objects_are_not_asked_for_their_class(
     shop: types.ModuleType,
 ) -> None:
     class Deprecated:
@@ -134,7 +134,7 @@ def test_an_object_that_warns_when_asked_for_its_class_is_left_alone(
 
     kept = Deprecated()
     live = LiveModule(str(shop.__file__), PROGRAM, shop, str(Path(str(shop.__file__)).parent))
-    live.take_on(PROGRAM.replace("return value + value", "return value * 5"))
+    live.switch_to(PROGRAM.replace("return value + value", "return value * 5"))
     assert shop._HANDLERS["double"](2) == 10
     assert type(kept) is Deprecated
 
@@ -182,7 +182,7 @@ CHANGES = {
 }
 
 
-def test_holders_see_each_change_and_its_undoing(shop: types.ModuleType) -> None:
+def test_existing_references_see_each_change_and_its_undoing(shop: types.ModuleType) -> None:
     names = {"module": shop, "held": {
         "step": shop.counter(10), "shelf": shop.Shelf(["tea"]), "wide": shop.Wide(["tea"]),
         "prices": shop.PRICES, "point": shop.Point(2),
@@ -192,38 +192,38 @@ def test_holders_see_each_change_and_its_undoing(shop: types.ModuleType) -> None
     for name, (before, after, expression, old, new) in CHANGES.items():
         assert PROGRAM.count(before) == 1, name
         assert eval(expression, names) == old, name
-        live.take_on(PROGRAM.replace(before, after))
+        live.switch_to(PROGRAM.replace(before, after))
         assert eval(expression, names) == new, name
-        live.take_on(PROGRAM)
+        live.switch_to(PROGRAM)
         assert eval(expression, names) == old, name
 
 
-def test_a_text_that_fails_leaves_nothing_behind(shop: types.ModuleType, live: LiveModule) -> None:
+def test_a_text_that_fails_is_undone(shop: types.ModuleType, live: LiveModule) -> None:
     with pytest.raises(ZeroDivisionError):
-        live.take_on(PROGRAM.replace('PRICES = {"tea": 4', 'PRICES = {"tea": 1 / 0'))
+        live.switch_to(PROGRAM.replace('PRICES = {"tea": 4', 'PRICES = {"tea": 1 / 0'))
     with pytest.raises(SyntaxError):
-        live.take_on(PROGRAM.replace("return value + value", "return value +"))
-    live.take_on(PROGRAM)
+        live.switch_to(PROGRAM.replace("return value + value", "return value +"))
+    live.switch_to(PROGRAM)
     assert (shop.PRICES, shop.double(2)) == ({"tea": 4, "milk": 2}, 4)
 
 
 def test_lines_in_tracebacks_stay_those_of_the_file(
     shop: types.ModuleType, live: LiveModule
 ) -> None:
-    live.take_on(PROGRAM.replace("return sum(", "assert 0; return sum("))
+    live.switch_to(PROGRAM.replace("return sum(", "assert 0; return sum("))
     with pytest.raises(AssertionError) as raised:
         shop.Shelf([]).total()
     line = PROGRAM[: PROGRAM.index("return sum(")].count("\n") + 1
     assert raised.traceback[-1].lineno + 1 == line
 
 
-def test_members_of_an_enumeration_cannot_be_exchanged(live: LiveModule) -> None:
-    with pytest.raises(CannotTakeOn):
-        live.take_on(PROGRAM.replace("LEFT = 1", "LEFT = 4"))
+def test_members_of_an_enumeration_cannot_be_switched(live: LiveModule) -> None:
+    with pytest.raises(CannotSwitch):
+        live.switch_to(PROGRAM.replace("LEFT = 1", "LEFT = 4"))
 
 
-def test_an_error_becomes_one_of_a_tree_of_errors(shop: types.ModuleType, live: LiveModule) -> None:
-    live.take_on(PROGRAM.replace("class Unknown(KeyError)", "class Unknown(Broken, KeyError)"))
+def test_a_class_with_new_bases_is_replaced(shop: types.ModuleType, live: LiveModule) -> None:
+    live.switch_to(PROGRAM.replace("class Unknown(KeyError)", "class Unknown(Broken, KeyError)"))
     assert issubclass(shop.Unknown, shop.Broken)
-    live.take_on(PROGRAM)
+    live.switch_to(PROGRAM)
     assert not issubclass(shop.Unknown, shop.Broken)

@@ -1,4 +1,4 @@
-"""What changed lately is suspected first."""
+"""Recently changed functions are suspected first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.search.project.recency import UNCHANGED, changed_lines, lately
+from agent.search.project.recency import UNCHANGED, changed_first, changed_lines
 from agent.search.project.suspects import Suspect
 from agent.target.errors import BadInput
 
@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "below"
 
 
-def test_lines_are_those_that_are_not_as_the_commit_has_them(root: Path) -> None:
+def test_lines_that_differ_from_the_commit_are_found(root: Path) -> None:
     now = TEXT.replace("return 1", "return 3")
 
     def found(text: str, since: str = "") -> dict[str, tuple[int, ...]]:
@@ -45,7 +45,7 @@ def test_lines_are_those_that_are_not_as_the_commit_has_them(root: Path) -> None
     assert changed_lines(root, {"new.py": "x\ny\n"}, ["new.py"]) == {"new.py": (1, 2)}
 
 
-def test_what_git_ignores_is_generated_and_did_not_change(root: Path) -> None:
+def test_ignored_files_did_not_change(root: Path) -> None:
     (root / ".gitignore").write_text("_version.py\n")
     for name in ("_version.py", "new.py"):
         (root / name).write_text("x\n")
@@ -53,7 +53,7 @@ def test_what_git_ignores_is_generated_and_did_not_change(root: Path) -> None:
     assert changed_lines(root, files, [*files]) == {"new.py": (1,)}
 
 
-def test_a_commit_that_is_none_is_refused_and_no_git_tells_nothing(
+def test_an_unknown_commit_is_refused_and_without_git_nothing_changed(
     root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     for since in ("nowhere", "--all", "HEAD:m.py"):
@@ -66,11 +66,11 @@ def test_a_commit_that_is_none_is_refused_and_no_git_tells_nothing(
 def test_functions_that_changed_come_before_others() -> None:
     files = {"m.py": TEXT, "n.py": TEXT}
     first, second = Suspect("m.py", 0.9, {4: 0.9, 8: 0.5}), Suspect("n.py", 0.8, {4: 0.8})
-    assert lately([first, second], files, {}) == [first, second]
-    assert lately([first, second], files, {"n.py": (5,)}) == [
+    assert changed_first([first, second], files, {}) == [first, second]
+    assert changed_first([first, second], files, {"n.py": (5,)}) == [
         Suspect("n.py", 0.8, {4: 0.8}),
         Suspect("m.py", 0.9 * UNCHANGED, {4: 0.9 * UNCHANGED, 8: 0.5 * UNCHANGED}),
     ]
     # Lines at the top are nobody's, and the file's own suspicion keeps for them.
-    (found,) = lately([first], files, {"m.py": (1,)})
+    (found,) = changed_first([first], files, {"m.py": (1,)})
     assert (found.suspicion, found.functions[8]) == (0.9, 0.5 * UNCHANGED)

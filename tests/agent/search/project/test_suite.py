@@ -1,4 +1,4 @@
-"""A project's suite: judged by its own pytest, and kept for many candidates."""
+"""A project's suite: run by its own pytest, and kept for many candidates."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def suite() -> AsyncIterator[CollectedSuite]:
         yield kept
 
 
-async def test_outcomes_are_pytests_own() -> None:
+async def test_outcomes_are_those_of_pytest() -> None:
     run = await run_suite(FILES, PROJECT, (), open_sandbox())
     assert {*run.failing} == FAILING
     assert (run.exit_code, run.problems) == (1, [])
@@ -52,7 +52,7 @@ async def test_outcomes_are_pytests_own() -> None:
     assert statuses["test_rate"] == statuses["test_files"] == "passed"
 
 
-async def test_a_report_tells_of_each_test_and_where_it_fails() -> None:
+async def test_a_report_has_the_line_of_each_failure() -> None:
     report = await check(base(), scripts([*FAILING]), task(), open_sandbox())
     failing = {one.name: one for one in report.failing}
     assert failing.keys() == FAILING
@@ -64,7 +64,7 @@ async def test_a_report_tells_of_each_test_and_where_it_fails() -> None:
     assert report.integrity == "in-process"
 
 
-async def test_a_test_that_is_not_there_is_an_error() -> None:
+async def test_a_missing_test_is_an_error() -> None:
     report = await check(
         base(), scripts(["tests/test_money.py::test_gone"]), task(), open_sandbox()
     )
@@ -72,7 +72,7 @@ async def test_a_test_that_is_not_there_is_an_error() -> None:
     assert gone.status == "error"
 
 
-async def test_known_failures_are_set_aside() -> None:
+async def test_known_failures_are_excluded() -> None:
     aside = Project.model_validate({**PROJECT.model_dump(), "excluded": tuple(FAILING)})
     excluded = task().model_copy(update={"project": aside})
     report = await check(base(), scripts([]), excluded, open_sandbox())
@@ -80,7 +80,7 @@ async def test_known_failures_are_set_aside() -> None:
     assert sum(bool(one.excluded) for one in report.verdicts) == len(FAILING)
 
 
-async def test_what_the_jail_refuses_a_test_is_told_of_it_alone() -> None:
+async def test_only_tests_that_the_jail_refuses_something_are_excluded() -> None:
     files = FILES | {"tests/test_out.py": (
         "import socket, subprocess, sys\n"
         "def test_program():\n    subprocess.run(['git', 'status'], check=True)\n"
@@ -95,18 +95,43 @@ async def test_what_the_jail_refuses_a_test_is_told_of_it_alone() -> None:
     assert aside == {"test_program", "test_network"}
 
 
-@pytest.mark.parametrize("named", [False, True])
-async def test_a_plugin_that_we_bring_is_loaded_only_for_who_names_it(named: bool) -> None:
+@pytest.mark.parametrize(("named", "argument"), [
+    ("", ""), ("langsmith anyio asyncio hypothesis", ""),
+    ("", "--deselect=anyio/asyncio/hypothesis/langsmith"),
+])
+@pytest.mark.nightly
+async def test_slow_plugins_are_loaded_only_for_projects_that_name_them(
+    named: str, argument: str
+) -> None:
     files = {"test_loaded.py": (
-        f"import sys\n\n\ndef test_loaded():{'  # langsmith' * named}\n"
+        f"import sys\n\n\ndef test_loaded(pytestconfig):  # {named}\n"
+        "    plugins = pytestconfig.pluginmanager\n"
         "    assert any('lang' + 'smith' in one for one in sys.modules)\n"
+        "    assert plugins.has_plugin('any' + 'io') and plugins.has_plugin('async' + 'io')\n"
+        "    assert plugins.has_plugin('hypo' + 'thesispytest')\n"
     )}
-    project = Project(root="/none", name="loaded", import_roots=("",), editable=())
+    project = Project(
+        root="/none", name="loaded", import_roots=("",), editable=(),
+        arguments=(argument,) if argument else (),
+    )
+    named = named or argument
     run = await run_suite(files, project, (), open_sandbox())
     assert run.rows["test_loaded.py::test_loaded"]["status"] == ("passed" if named else "failed")
     async with open_suite(files, project, (), open_sandbox()) as kept:
         (row,) = (await kept.baseline([0])).values()
-    assert row.passed is named
+    assert row.passed is bool(named)
+
+
+async def test_a_plugin_whose_option_the_environment_gives_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--hypothesis-seed=1")
+    files = {"test_a.py": "def test_a():\n    pass\n"}
+    project = Project(
+        root="/none", name="a", import_roots=("",), editable=(), environment=("PYTEST_ADDOPTS",)
+    )
+    run = await run_suite(files, project, (), open_sandbox())
+    assert (run.problems, run.rows["test_a.py::test_a"]["status"]) == ([], "passed")
 
 
 SUBTESTS = """
@@ -145,14 +170,14 @@ async def test_subtests_fail_their_test_and_skip_only_themselves() -> None:
         assert {row.node for row in rows.values() if not row.passed} == {*run.failing}
 
 
-def test_a_parameter_may_be_named_otherwise_in_each_run() -> None:
+def test_a_case_may_have_another_id_in_each_run() -> None:
     before = ["a.py::test_at[10:01]", "a.py::test_at[noon]", "a.py::test_all", "a.py::test_b[1]"]
     now = ["a.py::test_at[10:02]", "a.py::test_at[noon]", "a.py::test_every"]
     assert missing_tests(before, now) == ["a.py::test_all", "a.py::test_b[1]"]
     assert missing_tests(before, [*before, "a.py::test_b[2]"]) == []
 
 
-def test_only_one_pytest_comes_along_and_it_is_the_projects_where_it_has_one(
+def test_the_projects_own_pytest_is_used_if_it_has_one(
     tmp_path: Path
 ) -> None:
     for name in ("pytest", "_pytest", "pluggy", "packaging", "iniconfig"):
@@ -161,26 +186,26 @@ def test_only_one_pytest_comes_along_and_it_is_the_projects_where_it_has_one(
     assert beside_pytest((str(tmp_path),)).sites == (str(tmp_path),)
 
 
-async def test_nothing_is_asked_when_the_time_is_over(suite: CollectedSuite) -> None:
+async def test_nothing_runs_after_the_deadline(suite: CollectedSuite) -> None:
     suite.until = 0.0
     assert await suite.baseline([0]) == {}
     assert await suite.screen(MONEY, [HEALED], [0], 1, "full", 0.3) == [None]
 
 
-async def test_what_is_kept_agrees_with_a_fresh_run(suite: CollectedSuite) -> None:
+async def test_a_kept_suite_agrees_with_a_new_run(suite: CollectedSuite) -> None:
     rows = await suite.baseline(range(len(suite.nodes)))
     assert {row.node for row in rows.values() if not row.passed} == FAILING
     assert suite.loaded >= {"src/till/__init__.py", MONEY}
 
 
-async def test_coverage_tells_functions_and_lines(suite: CollectedSuite) -> None:
+async def test_coverage_has_functions_and_lines(suite: CollectedSuite) -> None:
     number = suite.nodes.index("tests/test_money.py::test_split[2]")
     (seen,) = (await suite.coverage([number], [MONEY], lines=True)).values()
     assert seen.functions == {MONEY: {11: 1}}
     assert seen.lines == {MONEY: {12, 13}}
 
 
-async def test_what_runs_only_to_show_a_failure_is_not_covered() -> None:
+async def test_the_repr_of_a_failed_assert_is_not_covered() -> None:
     purse = "\n\nclass Purse:\n    def __repr__(self):\n        return 'purse'\n"
     files = FILES | {
         MONEY: FILES[MONEY] + purse,
@@ -200,7 +225,7 @@ async def test_what_runs_only_to_show_a_failure_is_not_covered() -> None:
         assert [one.lines for one in seen.values()] == [{MONEY: {12, 13}}] * 2
 
 
-async def test_a_trace_has_the_values_where_it_went_wrong(suite: CollectedSuite) -> None:
+async def test_a_trace_has_the_values_at_the_failure(suite: CollectedSuite) -> None:
     number = suite.nodes.index("tests/test_money.py::test_split[4]")
     trace = await suite.trace(MONEY, [number])
     (test,) = trace.tests
@@ -208,7 +233,7 @@ async def test_a_trace_has_the_values_where_it_went_wrong(suite: CollectedSuite)
     assert ("share", "2") in test.values
 
 
-async def test_candidates_come_out_as_in_fresh_runs(suite: CollectedSuite) -> None:
+async def test_candidates_have_the_results_of_new_runs(suite: CollectedSuite) -> None:
     text = FILES[MONEY]
     rate = suite.nodes.index("tests/test_money.py::Cases::test_rate")
     files = suite.nodes.index("tests/test_money.py::test_files")
@@ -225,7 +250,7 @@ async def test_candidates_come_out_as_in_fresh_runs(suite: CollectedSuite) -> No
     assert found[2] is not None and found[0] is not None and found[2].near < found[0].near
 
 
-async def test_what_one_candidate_leaves_behind_is_not_anothers(suite: CollectedSuite) -> None:
+async def test_state_that_one_candidate_leaves_is_not_seen_by_others(suite: CollectedSuite) -> None:
     text = FILES[MONEY]
     spoils = text.replace("    return [share]", "    RATES.clear(); return [share]")
     order = [suite.nodes.index("tests/test_money.py::Cases::test_shares")]
@@ -259,14 +284,14 @@ async def test_a_doctest_runs_for_each_candidate() -> None:
     ]
 
 
-async def test_a_case_of_unittest_fails_alike_each_time(suite: CollectedSuite) -> None:
+async def test_a_case_of_unittest_has_the_same_message_each_time(suite: CollectedSuite) -> None:
     shares = suite.nodes.index("tests/test_money.py::Cases::test_shares")
     worse = FILES[MONEY].replace("(people - 1)", "(people - 2)")
     found = await suite.screen(MONEY, [worse, FILES[MONEY], worse], [shares], 1, "full", 0.3)
     assert [one.message if one else "" for one in found] == ["3 != 9", "6 != 9", "3 != 9"]
 
 
-async def test_a_copy_that_is_loaded_in_its_place_is_told() -> None:
+async def test_a_module_that_is_hidden_by_an_installed_one_is_reported() -> None:
     files = {
         "src/iniconfig/__init__.py": "def twice(n):\n    return n\n",
         "test_a.py": "import iniconfig\ndef test_a():\n    assert iniconfig\n",
@@ -297,7 +322,7 @@ async def test_no_option_of_the_projects_changes_a_verdict(
         assert {row.node for row in rows.values() if not row.passed} == FAILING
 
 
-async def test_what_runs_for_long_is_told_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_test_is_reported_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite_run, "LONG_S", 0.2)
     files = FILES | {"tests/test_slow.py": (
         "import time\n\n\ndef test_slow():\n    time.sleep(1.5)\n\n\ndef test_quick():\n    pass\n"
@@ -309,7 +334,7 @@ async def test_what_runs_for_long_is_told_while_it_runs(monkeypatch: pytest.Monk
     assert run.rows["tests/test_slow.py::test_slow"]["status"] == "passed"
 
 
-def test_what_a_copy_tells_comes_in_order_also_where_the_shared_memory_is_full() -> None:
+def test_rows_of_a_copy_keep_their_order_if_the_shared_memory_is_full() -> None:
     reading, writing = os.pipe()
     rows = _Rows(writing)
     texts = ["a", "b" * (_SHARED_BYTES - 500), "c" * 600, "d"]
@@ -327,7 +352,7 @@ def rows_of(said: Iterable[str], failing: int = 1) -> list[Any]:
     """What is told of two candidates where the tests, one after another, fail with these words."""
     words = iter(said)
     suite = _Suite(SimpleNamespace(folder="/nowhere", payload={}, files={}))
-    live: Any = SimpleNamespace(text="", path="a.py", take_on=lambda text: None)
+    live: Any = SimpleNamespace(text="", path="a.py", switch_to=lambda text: None)
 
     def timed(*_: Any) -> tuple[ItemRun, float, list[Any]]:
         return ItemRun(False, AssertionError(next(words))), 0.0, []
@@ -343,13 +368,13 @@ def rows_of(said: Iterable[str], failing: int = 1) -> list[Any]:
     return told
 
 
-def test_a_message_that_is_another_each_time_says_nothing_of_what_candidates_left() -> None:
+def test_a_message_that_always_differs_is_no_sign_of_left_state() -> None:
     assert False not in rows_of(map(str, count()))
     assert False not in rows_of(repeat("as ever"))
     assert rows_of(["before", "a", "b", "after", "after"])[-1] is False
 
 
-def test_what_leaves_the_first_failing_tests_as_they_are_is_not_run_through_all() -> None:
+def test_a_candidate_that_fails_like_the_base_is_not_run_to_the_end() -> None:
     alike = [row[1] for row in rows_of(repeat("as ever"), 5)]
     assert alike == ["000--", "000--"]
     otherwise = [row[1] for row in rows_of(map(str, count()), 5)[:2]]

@@ -139,6 +139,7 @@ def asked(model: Claude, role: str) -> list[Any]:
     ]
 
 
+@pytest.mark.nightly
 async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -> None:
     debugger: list[Said] = [found("file_read", json.dumps({"path": TESTS})), found()]
     async with claude(generator=[WRONG, BREAKING, RIGHT], debugger=debugger) as model:
@@ -193,6 +194,7 @@ async def test_what_is_nearly_right_is_searched_around(tmp_path: Path) -> None:
     assert model.asked.count("generator") == 1
 
 
+@pytest.mark.nightly
 async def test_no_model_is_asked_where_search_heals_and_none_beyond_the_budget(
     tmp_path: Path,
 ) -> None:

@@ -1,5 +1,4 @@
-"""What a condition or a value was to depend on too: what may be absent, names that nobody reads,
-further fields, and in which spelling or up to which mark text is compared."""
+"""Refines conditions and values: `None` guards, unused names, further fields, normalised text."""
 
 from __future__ import annotations
 
@@ -18,27 +17,27 @@ _LOOKED_UP = frozenset({"get", "index", "find", "count", "add", "append", "setde
 _SPELLINGS = (".lower()", ".casefold()", ".strip()", ".upper()")
 
 
-def there(program: Program, node: ast.Compare) -> Iterator[Splice]:
-    """A comparison of what may be absent, asked where it is there."""
+def none_guard(program: Program, node: ast.Compare) -> Iterator[Splice]:
+    """Guards a comparison against `None`."""
     if len(node.ops) != 1 or isinstance(node.ops[0], ast.Is | ast.IsNot):
         return
     text = program.code(node)
-    around = program.code(program.statement(node)) if program.is_tested(node) else text
+    context = program.code(program.statement(node)) if program.is_tested(node) else text
     equal = isinstance(node.ops[0], ast.Eq | ast.NotEq)
     for side in (node.left, node.comparators[0]):
         if not isinstance(side, ast.Name | ast.Attribute):
             continue
         name = program.code(side)
-        if f"{name} is " in around:
+        if f"{name} is " in context:
             continue
         cost = 2.2 if "NoneType" in program.type_of(side) else 3.2 + 0.4 * equal
         yield program.replace(node, f"{name} is not None and {text}", cost)
         yield program.replace(node, f"{name} is None or {text}", cost + 0.4)
 
 
-def unread(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A name that the function binds and nobody reads: it was to be used."""
-    names = program.unread(node)
+def unused_name(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """Uses a name that the function binds and never reads."""
+    names = program.unused_names(node)
     parent = program.parents.get(node)
     if not names or isinstance(parent, ast.Expr | ast.Attribute):
         return
@@ -48,9 +47,9 @@ def unread(program: Program, node: ast.expr) -> Iterator[Splice]:
             yield replaced_call(program, node, [*given, name], named, 2.8)
             yield replaced_call(program, node, given, [*named, f"{name}={name}"], 3.0)
         if program.is_tested(node):
-            whole = program.grouped(node, NOT)
+            condition = program.grouped(node, NOT)
             for text, cost in (("{} and {}", 2.6), ("{} and not {}", 2.7), ("{} or {}", 2.8)):
-                yield program.replace(node, text.format(whole, name), cost)
+                yield program.replace(node, text.format(condition, name), cost)
         elif program.is_called(node):
             continue
         elif not program.type_of(node) or program.type_of(node) & NUMBERS:
@@ -59,8 +58,8 @@ def unread(program: Program, node: ast.expr) -> Iterator[Splice]:
                 yield program.replace(node, f"{text} {sign} {name}", cost)
 
 
-def spelling(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """Text in one spelling where it is compared, looked up or gathered."""
+def normalised_text(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """Normalises the case or blanks of text that is compared, looked up or collected."""
     kinds = program.type_of(node)
     if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
         return
@@ -94,8 +93,8 @@ def _is_looked_up(program: Program, node: ast.expr) -> bool:
     return False
 
 
-def whole_part(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """A beginning that must end where a part does: `/ab` is not in the folder `/a`."""
+def path_prefix(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """Compares prefixes up to a separator: the path `/ab` is not in the folder `/a`."""
     match node:
         case ast.Call(func=ast.Attribute(value=base, attr="startswith"), args=[given],
                       keywords=[]) if isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
@@ -110,7 +109,7 @@ def whole_part(program: Program, node: ast.Call) -> Iterator[Splice]:
 
 
 def _marks(program: Program) -> list[str]:
-    """Marks that stand between parts of names, those first that the text has as strings."""
+    """Likely separators: one-character strings of the program first, then `/` and `.`."""
     found = Counter(
         one.value for one in program.nodes
         if isinstance(one, ast.Constant) and isinstance(one.value, str)
@@ -121,7 +120,7 @@ def _marks(program: Program) -> list[str]:
 
 
 def field_added(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A further field of the object counted in."""
+    """Adds or subtracts a further field of the object."""
     if not isinstance(program.parents.get(node), ast.Return | ast.Assign | ast.Compare):
         return
     match node:
