@@ -29,15 +29,7 @@ from agent.core.events import Stamped
 from agent.report.result import Folding, Result, fold
 from agent.report.waiting import REVIEWED
 from agent.search.ranking.question import BadAnswer, answered_test, choices
-from demo.browser_state import (
-    NEW_VISIT,
-    NO_RUN,
-    OPTIONS,
-    BrowserRun,
-    Typed,
-    Update,
-    Visit,
-)
+from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Typed, Update, Visit
 from demo.models.choice import offered
 from demo.models.panel import Panel
 from demo.models.plans import banner
@@ -235,7 +227,7 @@ class Page:
                         with self._host.working(
                             session, visitor, visit["address"], [kept["answer"]], kept["run"]
                         ):
-                            await session.settle(
+                            await session.rerun_with_answer(
                                 kept["asked"], kept["answer"], run_id=kept["run"], visitor=visitor,
                             )
             elif refused := await self._refused_to(visit, kept["run"]):
@@ -262,7 +254,7 @@ class Page:
         viewing = self._viewing(session, kept["run"]) if own else nullcontext()
 
         def partial_replies() -> Mapping[int, str]:
-            return session.so_far(kept["run"])
+            return session.partial_answers(kept["run"])
 
         try:
             with viewing, self._following(visit) as newest:
@@ -274,9 +266,7 @@ class Page:
                         await self._continue(kept["run"], waiting.interrupt, visit)
                     except TooMuch as refusal:  # the run is shown, and still waits
                         yield {"said": sentence(str(refusal))}
-                async for batch in throttled(
-                    session.follow(kept["run"]), watched=partial_replies
-                ):
+                async for batch in throttled(session.follow(kept["run"]), watched=partial_replies):
                     if not newest():
                         return
                     if not batch:
@@ -303,9 +293,7 @@ class Page:
             yield {"moved": kept["interrupt"]}
             return
         session, before = await self._host.session(), self._newest.get(visit["page"])
-        with (
-            suppress(TooMuch), self._host.following(self.panel.visitor(visit), visit["address"])
-        ):
+        with (suppress(TooMuch), self._host.following(self.panel.visitor(visit), visit["address"])):
             async for batch in throttled(session.follow(run, log[-1].seq)):
                 now = (await self._result(run)).waiting if batch else waiting
                 if now is None or now.interrupt != waiting.interrupt:
@@ -452,9 +440,7 @@ class Page:
             await session.cancel(kept["run"])
         return {"said": ""}
 
-    async def decide(
-        self, kept: BrowserRun, visit: Visit, **value: object
-    ) -> Update:
+    async def decide(self, kept: BrowserRun, visit: Visit, **value: object) -> Update:
         """Answers the question that this page shows, if the visitor started the run."""
         from agent.target.errors import BadInput
 
@@ -480,9 +466,7 @@ class Page:
             return {"said": sentence("The program was not changed. Edit it first.")}
         return await self.decide(kept, visit, code=code)
 
-    async def go_on(
-        self, kept: BrowserRun, visit: Visit, *, end: bool = False
-    ) -> Update:
+    async def go_on(self, kept: BrowserRun, visit: Visit, *, end: bool = False) -> Update:
         """Continues or ends a run that has reached a limit or lacks a key, if the visitor started
         it."""
         session = await self._host.session()
@@ -491,7 +475,7 @@ class Page:
             message = CLOSED_QUESTION
         elif not await self.panel.owns(kept["run"], visit):
             message = f"{NOT_OWNER}continue it."
-        elif waiting.needs == "key" and not (end or session.can_go_on(kept["run"])):
+        elif waiting.needs == "key" and not (end or session.has_all_keys(kept["run"])):
             message = "The key is still missing. Enter it under “Models and keys”."
         else:
             return await self.decide(kept, visit, **({"end": True} if end else {}))

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.core.domain import EXCLUDED, REST, File, Project, Report, Script, Verdict
+from agent.core.domain import EXCLUDED, OTHER_TESTS, File, Project, Report, Script, Verdict
 from agent.target.errors import BadInput, NotFixable
 from agent.target.interpreter import own_sites
 from agent.target.task import TestText, make_task
@@ -227,7 +227,7 @@ async def judged_as_project(case: VerdictCase, sandbox: Sandbox) -> Comparison:
     tests = [
         Script(name=one, origin="user", code=case.tests, node=one, file=case.test_path)
         for one in to_heal
-    ] + [Script(name="the rest", origin="user", code="", node=REST, without=to_heal)]
+    ] + [Script(name="the rest", origin="user", code="", node=OTHER_TESTS, without=to_heal)]
     report = await check(solution, tests, task, sandbox)
     problems = {"": "; ".join(run.problems)} if run.problems else {}
     return Comparison(case, outcomes | problems, report.verdicts)

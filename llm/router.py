@@ -106,7 +106,7 @@ class Router:
     """Opens a provider, which the router closes; called in a thread. Raises `NoProvider`."""
     ledger: Ledger
     prices: Prices
-    tell: Callable[[CallEvent], object]
+    emit: Callable[[CallEvent], object]
     breaker: Callable[[Choice], Breaker]
     clock: Callable[[], float] = time.monotonic
     before: dict[str, Reply] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class Router:
     _answered: set[tuple[str, str]] = field(default_factory=set, init=False)
     """Models that have answered: only the first answer may include the time for loading."""
 
-    def so_far(self) -> dict[int, str]:
+    def partial_answers(self) -> dict[int, str]:
         """The received text of active calls by number, without keys and without the last word,
         which may be the beginning of a key."""
         return {
@@ -171,7 +171,7 @@ class Router:
                 if has_output or place + 1 == len(choices):
                     raise
                 to = choices[place + 1].words
-                self.tell(CallFellBack(request.role, choice.words, to, str(error)))
+                self.emit(CallFellBack(request.role, choice.words, to, str(error)))
 
     async def _admitted(self, choice: Choice, request: Request, key: str) -> _Call:
         """Admits, charges and reports a call; raises `ProviderDown` if the model's breaker is
@@ -208,7 +208,7 @@ class Router:
             breaker.note(error)
             raise
         number = next(self._numbers)
-        self.tell(CallStarted(
+        self.emit(CallStarted(
             number, request.role, choice.provider, choice.model, request.prompt,
             charge.amount.tokens, usd, tuple(
                 (speaker, self.clean(text)) for speaker, text in (
@@ -235,7 +235,7 @@ class Router:
             shown = f"{choice.words} is slow here"
         self._answered.add(choice.asked)
         if shown and not known.is_small:
-            self.tell(Classified(shown))
+            self.emit(Classified(shown))
         if shown or size is not None:
             self.plan = self.plan.measured(choice.asked, shown)
 
@@ -315,7 +315,7 @@ class _Call:
                         raise
                     self.is_waiting = True
                     self._charge_retry(error)
-                    self.router.tell(CallRetried(self.number, str(error), wait_s))
+                    self.router.emit(CallRetried(self.number, str(error), wait_s))
                 await asyncio.sleep(wait_s)
                 self.is_waiting = False
         except BaseException as error:
@@ -372,7 +372,7 @@ class _Call:
             doing = loading()
             if doing and doing != last:
                 last = doing
-                self.router.tell(CallWaits(self.number, doing))
+                self.router.emit(CallWaits(self.number, doing))
 
     def _wait(self, error: CallFailed) -> float | None:
         """Seconds until the next attempt; `None` for no further attempt."""
@@ -412,9 +412,7 @@ class _Call:
         cut = reply.finish == "cut"
         self.breaker.note(ProviderDown("the connection was cut") if cut else None)
         router.ledger.settle(self.charge, reply.usage, reply.cost_usd, wall_s)
-        router.tell(CallEnded(
-            self.number, self.request.role, self.request.prompt, self.key, reply
-        ))
+        router.emit(CallEnded(self.number, self.request.role, self.request.prompt, self.key, reply))
         return reply
 
     def _settle_failure(self, error: BaseException) -> None:
@@ -438,7 +436,7 @@ class _Call:
             router._charged_failures[choice.asked] = str(failed)
         router.ledger.settle(self.charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
-        router.tell(CallBroke(
+        router.emit(CallBroke(
             self.number, self.request.role, choice.provider, choice.model,
             "Cancelled" if cancelled else type(error).__name__,
             "it was cancelled" if cancelled else str(error), usage, usd, wall_s,

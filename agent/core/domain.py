@@ -30,7 +30,7 @@ VETO = 0.6
 VETOING_ORIGINS: frozenset[Origin] = frozenset(
     one for one, weight in WEIGHTS.items() if weight >= FULL_WEIGHT
 )
-PINNING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest"})
+SPECIFYING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest"})
 DERIVED_ORIGINS: frozenset[Origin] = frozenset(
     one for one, weight in WEIGHTS.items() if 0 < weight < FULL_WEIGHT
 )
@@ -40,7 +40,7 @@ Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "
 """The result of a test in pytest's terms, plus `timeout`."""
 Integrity = Literal["isolated", "in-process"]
 INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "isolated")
-REST = "*"
+OTHER_TESTS = "*"
 """The node that represents all other tests that pytest collects from a file."""
 EXCLUDED: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
 """Results that count neither for nor against a program."""
@@ -237,9 +237,7 @@ class Solution(Value):
 
     def with_texts(self, texts: Mapping[str, str], **changes: object) -> Solution:
         """The program with other texts of some files, the first of which becomes the entry."""
-        files = tuple(
-            File(path=one.path, text=texts.get(one.path, one.text)) for one in self.files
-        )
+        files = tuple(File(path=one.path, text=texts.get(one.path, one.text)) for one in self.files)
         entry = next(iter(texts), self.entry)
         return self._changed(files=files, entry=entry, **changes)
 
@@ -262,9 +260,7 @@ class Solution(Value):
 
     def diff(self, base: Solution) -> str:
         """The unified diff from `base` to this program, as `git apply` reads it."""
-        return "".join(
-            unified(one.path, one.before, one.after) for one in self.changed_from(base)
-        )
+        return "".join(unified(one.path, one.before, one.after) for one in self.changed_from(base))
 
 
 def unified(path: str, before: str, after: str) -> str:
@@ -272,9 +268,7 @@ def unified(path: str, before: str, after: str) -> str:
     if before == after:
         return ""  # saves the slow comparison of long texts
     lines: list[str] = []
-    for line in difflib.unified_diff(
-        _lines(before), _lines(after), f"a/{path}", f"b/{path}"
-    ):
+    for line in difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}"):
         lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
     return "".join(lines)
 
@@ -353,7 +347,7 @@ class Ending(Value):
         return self.kind in ("raised", "timeout", "killed")
 
     @property
-    def said(self) -> str:
+    def message_suffix(self) -> str:
         """The message after a colon, as a suffix; empty without a message."""
         return f": {self.message}" if self.message else ""
 
@@ -406,12 +400,12 @@ class Verdict(Value):
         return self.status == "passed" and not self.doubt
 
     @property
-    def shows(self) -> bool:
+    def is_evidence(self) -> bool:
         """Whether it passes, the pass is believed, and it is not vacuous."""
         return self.passed and not self.vacuous
 
     @property
-    def standing(self) -> VerdictStatus:
+    def evidence_status(self) -> VerdictStatus:
         """The status shown to users."""
         if self.doubt:
             return "not believed"
@@ -452,7 +446,7 @@ class Report(Value):
     @property
     def is_specified(self) -> bool:
         """Whether user tests specify the program; derived tests then raise only doubts."""
-        return any(verdict.origin in PINNING_ORIGINS for verdict in self.verdicts)
+        return any(verdict.origin in SPECIFYING_ORIGINS for verdict in self.verdicts)
 
     @property
     def oracle(self) -> tuple[Verdict, ...]:
@@ -489,7 +483,7 @@ class Report(Value):
     def weakest(self) -> Verdict | None:
         """The deciding pass with the lowest integrity; `None` where there is none."""
         return min(
-            (one for one in self.oracle if one.shows and one.integrity is not None),
+            (one for one in self.oracle if one.is_evidence and one.integrity is not None),
             key=lambda one: (
                 INTEGRITY_ORDER.index(one.integrity or "in-process"),
                 len(one.reason), one.reason,
@@ -527,7 +521,7 @@ def passing(passed: int, of: int, noun: str = "test", plural: str = "") -> str:
 
 def tally(verdicts: Sequence[Verdict], noun: str = "test", plural: str = "") -> str:
     """Counts verdicts, as `2 of 4 tests pass, 1 skipped, 1 not believed`."""
-    counts = Counter(verdict.standing for verdict in verdicts)
+    counts = Counter(verdict.evidence_status for verdict in verdicts)
     others = [
         f"{counts[one]} {one}"
         for one in ("vacuous", "skipped", "xfailed", "xpassed", "excluded", "not believed")

@@ -181,7 +181,7 @@ class TestRuled(Value):
     quote: str = ""
 
 
-class Looked(Value):
+class ToolCalled(Value):
     """The debugger called a tool before answering, and got its result."""
 
     kind: Literal["looked"] = "looked"
@@ -199,7 +199,7 @@ class PatchProposed(Value):
     diff: str
 
 
-class Outdone(Value):
+class NotChosen(Value):
     """A repair of a tournament was not chosen, since another passes more or changes less."""
 
     kind: Literal["outdone"] = "outdone"
@@ -261,7 +261,7 @@ class LessonLearned(Value):
 
 StepStatus = Literal["pending", "done", "failed", "replaced", "skipped", "refused"]
 
-GONE: tuple[StepStatus, ...] = ("failed", "skipped", "refused")
+NOT_COMPLETED: tuple[StepStatus, ...] = ("failed", "skipped", "refused")
 """The statuses of steps that were not completed."""
 
 
@@ -425,7 +425,7 @@ class RunFailed(Value):
 
 Event = Annotated[
     RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
-    | Looked | Searched | Recalled | IterationEnded | TestRuled | PatchProposed | Outdone
+    | ToolCalled | Searched | Recalled | IterationEnded | TestRuled | PatchProposed | NotChosen
     | PartialFound | Ambiguous | Critiqued | Proved | LessonLearned | PlanStepped | ModelAsked
     | ModelCalled | ModelFailed | FellBack | Extended | Notice | Waiting | Answered | Resumed
     | RunFinished | RunFailed,

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypedDict
 
 from agent.core.domain import (
     DERIVED_ORIGINS,
-    PINNING_ORIGINS,
+    SPECIFYING_ORIGINS,
     VETOING_ORIGINS,
     Approach,
     Origin,
@@ -55,20 +55,20 @@ class Suite(Value):
     """Tests that fail only in some runs of the first program; a repair must always pass them."""
     together: tuple[str, ...] = ()
     """Names of tests that fail only if the others run before them."""
-    was_urged: bool = False
+    repair_was_required: bool = renamed("repair_was_required", "was_urged", False)
     """Another repair was tried once to pass confirmed tests."""
 
     @property
     def all(self) -> tuple[TestCase, ...]:
         return (*self.visible, *self.held_out)
 
-    def derived_required(self, names: Collection[str]) -> Suite:
+    def requiring(self, names: Collection[str]) -> Suite:
         """The suite in which the named tests forbid success on their own for now."""
         return self.with_origins({name: "urged" for name in names}).model_copy(
-            update={"was_urged": True}
+            update={"repair_was_required": True}
         )
 
-    def settled(self) -> Suite:
+    def without_required(self) -> Suite:
         """The suite with its urged tests reset to confirmed."""
         return self.with_origins(
             {test.name: "confirmed" for test in self.all if test.origin == "urged"}
@@ -82,14 +82,12 @@ class Suite(Value):
                 for one in tests
             )
 
-        return self.model_copy(
-            update={"visible": of(self.visible), "held_out": of(self.held_out)}
-        )
+        return self.model_copy(update={"visible": of(self.visible), "held_out": of(self.held_out)})
 
     @property
     def is_specified(self) -> bool:
         """Whether user tests specify the program; see `Report.is_specified`."""
-        return any(test.origin in PINNING_ORIGINS for test in self.all)
+        return any(test.origin in SPECIFYING_ORIGINS for test in self.all)
 
     @property
     def oracle(self) -> tuple[TestCase, ...]:
@@ -208,7 +206,7 @@ class State(TypedDict, total=False):
     unsure: str
     accepted: bool
     doubtful_id: str
-    """The `Reserve` with a patch below the required confidence, while a model is asked."""
+    """The `ReservePatch` with a patch below the required confidence, while a model is asked."""
     reserve_id: str
     """The `RecalledFix` that is used if the search finds none; else empty."""
     caveat: str
@@ -242,7 +240,7 @@ Ruled = Literal["confirmed", "excluded", "contested", "undecided"]
 """The validation result of a derived test; the last two leave it open."""
 
 
-class Try(Value):
+class ModelRepair(Value):
     """One program from a model with its report, or why there is none."""
 
     solution: Solution | None = None

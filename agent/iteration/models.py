@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from agent.core.settings import GENERATOR, ROLES, Settings
-from agent.memory.visitors import Crowds
+from agent.memory.visitors import VisitorAddresses
 from llm import Connection, ModelPlan, NoProvider, Provider, Secret, open_provider, resolve
 from llm.errors import NeedsKey
 from llm.plan import Choice, connection, with_preset
@@ -44,7 +44,7 @@ def visitor_of(word: str) -> str:
 
 
 @runtime_checkable
-class Described(Protocol):
+class DescribedProvider(Protocol):
     """A provider whose model runs in this process."""
 
     def describe(self) -> str:
@@ -78,7 +78,7 @@ class Models:
             for name in key_names() if settings.environment.get(name, "").strip()
         }
         self._given: dict[str, dict[str, Secret]] = {}
-        self.crowds = Crowds()
+        self.addresses = VisitorAddresses()
         self._breakers: dict[tuple[str, ...], Breaker] = {}
         self.logs = LogRedaction(self.redactor())
         """The filter for log handlers, which removes every known key."""
@@ -104,7 +104,7 @@ class Models:
         if mine:
             self._given[visitor] = mine
         while len(self._given) > self._most_visitors:
-            self.forget(self.crowds.first_to_go([one for one in self._given if one != OWNER]))
+            self.forget(self.addresses.next_evicted([one for one in self._given if one != OWNER]))
         self.logs.redactor = self.redactor()
 
     def forget(self, visitor: str) -> None:
@@ -193,7 +193,7 @@ class Models:
         for choice in self._in_process(plan):
             try:
                 async with self._opened(choice, visitor) as provider:
-                    if isinstance(provider, Described):
+                    if isinstance(provider, DescribedProvider):
                         found.append(provider.describe())
             except NoProvider as error:
                 found.append(str(error))
@@ -205,7 +205,7 @@ class Models:
         for choice in self._in_process(self.plan())[:1]:
             # Not closed, so that the model stays loaded.
             provider = await asyncio.to_thread(self._open, self._connection(choice, OWNER))
-            if isinstance(provider, Described):
+            if isinstance(provider, DescribedProvider):
                 provider.warm()
 
     def _in_process(self, plan: ModelPlan) -> list[Choice]:

@@ -9,7 +9,7 @@ from agent.core.domain import Behaviour, CompetingPatches, Report, Solution, Tes
 from agent.core.events import Ambiguous, Judged
 from agent.core.state import State
 from agent.iteration.context import Context, propose
-from agent.memory import Fix, RememberedEdit, is_local, remade
+from agent.memory import Fix, RememberedEdit, is_local, reapply_edit
 from agent.search.ranking.question import choices, in_words
 from agent.target.program import untouched
 
@@ -43,7 +43,7 @@ async def with_competing(
     offer: RememberedEdit,
 ) -> RecalledFix:
     """Adds the competing patches of a remembered fix that pass the tests now."""
-    known = _applied(offer.known.fix, base, candidate.text) if offer.left_open else None
+    known = _applied(offer.stored.fix, base, candidate.text) if offer.left_open else None
     rivals = None
     if known is not None:
         own, *others = known.behaviours
@@ -52,8 +52,9 @@ async def with_competing(
         rivals = _distinguishing(known.model_copy(update={"behaviours": (own, *passing)}))
     return RecalledFix(
         solution=candidate, report=report, caveat=offer.caveat, left_open=offer.left_open,
-        rivals=rivals, refuted=known is not None and rivals is None, other_tests=offer.elsewhere,
-        transferred=offer.done if offer.elsewhere else "",
+        rivals=rivals, refuted=known is not None and rivals is None,
+        other_tests=offer.other_failure,
+        transferred=offer.change_words if offer.other_failure else "",
     )
 
 
@@ -107,7 +108,7 @@ def _distinguishing(rivals: CompetingPatches) -> CompetingPatches | None:
 
 
 def _edited(fix: Fix, text: str, after: str) -> str | None:
-    made = remade(fix.before, after, text)
+    made = reapply_edit(fix.before, after, text)
     is_usable = made is not None and is_local(text, made) and untouched(text, made)
     return made if is_usable else None
 

@@ -14,7 +14,7 @@ from agent.log.store import RunRow, Store, UnknownRun
 
 LEAST_NAMED = 4  # characters of an id
 LONGEST_TITLE = 80
-VerdictStatus = Literal["running", "waiting", "interrupted", "failed"] | RunOutcome
+RunStatus = Literal["running", "waiting", "interrupted", "failed"] | RunOutcome
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Listed:
     id: str
     title: str
     created: float  # seconds since the epoch
-    standing: VerdictStatus
+    status: RunStatus
     parent: Parent | None
     proof: ProofLevel | None = None
     fitting: int = 1
@@ -32,7 +32,7 @@ class Listed:
     def document(self) -> dict[str, object]:
         return {
             "run_id": self.id, "title": self.title, "created": self.created,
-            "standing": self.standing,
+            "status": self.status, "standing": self.status,
             "parent": None if self.parent is None else self.parent.model_dump(mode="json"),
         }
 
@@ -75,7 +75,7 @@ class History:
             return listed
         return replace(listed, proof=last.event.proof, fitting=last.event.fitting)
 
-    def _status(self, row: RunRow, last: Stamped | None) -> VerdictStatus:
+    def _status(self, row: RunRow, last: Stamped | None) -> RunStatus:
         match last.event if last is not None else None:
             case RunFinished(outcome=outcome):
                 return outcome

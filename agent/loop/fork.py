@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, cast
 
-from agent.core.domain import PINNING_ORIGINS, Report, Solution, Task, TestCase, Value
+from agent.core.domain import SPECIFYING_ORIGINS, Report, Solution, Task, TestCase, Value
 from agent.core.events import Judged, Parent, Stamped
 from agent.core.state import State, Suite
 from agent.log.store import Store
@@ -121,7 +121,7 @@ def edited_suite(
     removed = {*without, *(test.name for test in fresh)}
     visible = (*(test for test in shown.visible if test.name not in removed), *fresh)
     pair = contradiction(
-        [test for test in visible if test.origin in PINNING_ORIGINS], program.text,
+        [test for test in visible if test.origin in SPECIFYING_ORIGINS], program.text,
         PurePosixPath(program.entry).stem,
     )
     if pair is not None:

@@ -147,7 +147,7 @@ class Run:
         self._store = shared.store.of(id_)
         self._first: asyncio.Task[Report] | None = None
         self._driver: asyncio.Task[None] | None = None
-        self.so_far: Callable[[], Mapping[int, str]] = dict
+        self.partial_answers: Callable[[], Mapping[int, str]] = dict
         """The partial texts of model answers so far, by call."""
 
     @classmethod
@@ -399,10 +399,10 @@ class Run:
             }),
             writer=lambda step: shared.bus.writer(self.id, step), emit=self.emit,
             log=lambda: self.log, deadline=time.monotonic() + self.seconds_left,
-            answered=frozenset(options.answered),
+            answered_tests=frozenset(options.answered),
             start=options.fork.start if options.fork is not None else State(iteration=0),
-            pauses=options.pauses, learn=options.learn, least_proof=options.require_proof,
-            begun=self._first, prompts=shared.prompts,
+            pauses=options.pauses, learn=options.learn, required_proof=options.require_proof,
+            submitted_report=self._first, prompts=shared.prompts,
         )
 
     def _router(self) -> Router:
@@ -415,7 +415,7 @@ class Run:
             open=lambda choice: shared.models.provider(choice, options.visitor),
             ledger=ledger(options.caps, shared.settings.role_budgets, entries),
             prices=shared.models.prices,
-            tell=lambda occurrence: self.emit(
+            emit=lambda occurrence: self.emit(
                 event_of(occurrence, first, redactor.text, self._store.put)
             ),
             breaker=lambda choice: shared.models.breaker(choice, options.visitor),
@@ -428,7 +428,9 @@ class Run:
             },
             clean=redactor.text,
         )
-        self.so_far = lambda: {first + number: text for number, text in router.so_far().items()}
+        self.partial_answers = lambda: {
+            first + number: text for number, text in router.partial_answers().items()
+        }
         return router
 
 

@@ -35,13 +35,7 @@ from agent.core.settings import GENERATOR
 from agent.core.state import Ruled, Suite
 from agent.core.trees import literal_value, plain
 from agent.iteration.context import Context
-from agent.propose.roles import (
-    ARBITER,
-    PREDICTOR,
-    ask_for_code,
-    ask_if_it_answers,
-    if_it_answers,
-)
+from agent.propose.roles import ARBITER, PREDICTOR, ask_for_code, ask_if_it_answers, if_it_answers
 from agent.propose.wording import is_one_file
 from agent.search.ranking.question import Answer
 from agent.target.task import PASTED

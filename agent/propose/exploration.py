@@ -11,17 +11,11 @@ import json
 from collections.abc import Mapping
 
 from agent.core.domain import File, Report, Script, Solution, Task
-from agent.core.events import CodeWritten, Looked, Notice
+from agent.core.events import CodeWritten, Notice, ToolCalled
 from agent.core.state import Suite
 from agent.iteration.context import Context
 from agent.memory import FailureDescription
-from agent.propose.roles import (
-    DEBUGGER,
-    INVESTIGATOR,
-    Investigation,
-    ask_if_it_answers,
-    brief,
-)
+from agent.propose.roles import DEBUGGER, INVESTIGATOR, Investigation, ask_if_it_answers, brief
 from agent.target.test_analysis.held_out import contains_test, file_without_test
 from agent.tools.debugging import DebuggerTools, Scene
 from agent.tools.registry import ToolRegistry
@@ -129,7 +123,7 @@ async def investigate(
         if answer is None or not answer.tool or not left:
             break
         result = brief(await _call(ctx, tools, answer), max_chars)
-        ctx.emit(Looked(tool=answer.tool, arguments=answer.arguments, seen=result))
+        ctx.emit(ToolCalled(tool=answer.tool, arguments=answer.arguments, seen=result))
         # The name is a model's text, and may come from a hostile program.
         name = answer.tool if answer.tool in tools else "that tool"
         turns += [Message("assistant", answer.model_dump_json()), Message("user", (

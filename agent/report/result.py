@@ -131,7 +131,7 @@ class Result:
     recalled: events.Recalled | None = None
     patch: events.PatchProposed | None = None
     talk: Talk = ()
-    outdone: tuple[events.Outdone, ...] = ()
+    repairs_not_chosen: tuple[events.NotChosen, ...] = ()
     programs: Mapping[str, Solution] = field(default_factory=dict)
     """Every program of the run by address; the submitted one is under `SUBMITTED`."""
     metrics: Mapping[events.Step, NodeMetrics] = field(default_factory=dict)
@@ -387,9 +387,7 @@ def fold(log: Iterable[events.Stamped]) -> Result:
     entries = events.fold_attempts(log)
     if not entries:
         return Result()
-    return replace(
-        Folding().after(entries), metrics=node_metrics(log), degraded=degraded(entries)
-    )
+    return replace(Folding().after(entries), metrics=node_metrics(log), degraded=degraded(entries))
 
 
 class Folding:
@@ -462,8 +460,8 @@ def _after(result: Result, stamped: events.Stamped) -> Result:
         case events.PatchProposed():
             # Competing patches are determined again for each patch.
             return replace(result, patch=event, rivals=None)
-        case events.Outdone():
-            return replace(result, outdone=(*result.outdone, event))
+        case events.NotChosen():
+            return replace(result, repairs_not_chosen=(*result.repairs_not_chosen, event))
         case events.PartialFound():
             return replace(result, partial=event)
         case events.Ambiguous():
@@ -499,9 +497,7 @@ def _after(result: Result, stamped: events.Stamped) -> Result:
                 outcome="awaiting_review" if event.needs == "review" else "unresolved",
             )
         case events.Waiting(needs="leave"):
-            return replace(
-                result, waiting=event, reason=event.question, outcome="awaiting_review"
-            )
+            return replace(result, waiting=event, reason=event.question, outcome="awaiting_review")
         case events.Waiting():
             return replace(result, waiting=event, offered=event.more or result.offered)
         case events.Answered():
@@ -533,7 +529,7 @@ def _after(result: Result, stamped: events.Stamped) -> Result:
             return replace(result, iterations=max(result.iterations, event.iteration))
         case events.TestRuled():
             return replace(result, rulings=(*result.rulings, event))
-        case events.PlanStepped() | events.StepFinished() | events.Extended() | events.Looked():
+        case events.PlanStepped() | events.StepFinished() | events.Extended() | events.ToolCalled():
             return result
         case events.Resumed():
             if before.waiting_since is None:

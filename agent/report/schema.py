@@ -15,14 +15,7 @@ from agent.core.domain import Behaviour, Evidence, SuspectFile, Verdict
 from agent.core.events import Parent, PartialFound, TestRuled
 from agent.core.measures import MEASURES
 from agent.report.metrics import Degraded, NodeMetrics
-from agent.report.result import (
-    AS_THEY_ARE,
-    OLD_NAMES,
-    OR_NULL,
-    VERDICT_EXCLUDES,
-    VERSION,
-    Result,
-)
+from agent.report.result import AS_THEY_ARE, OLD_NAMES, OR_NULL, VERDICT_EXCLUDES, VERSION, Result
 
 _STRICT = ConfigDict(extra="forbid")
 

@@ -190,7 +190,7 @@ def event_lines(event: events.Event, judged: Report | None = None) -> Iterator[R
             quoted = f' (“{event.quote}”)' if event.quote else ""
             ruling = event.ruling
             yield ReportLine(f"test {ruling}: {event.test}: {event.why}{quoted}", "warning")
-        case events.Looked():
+        case events.ToolCalled():
             arguments = " ".join(event.arguments.split())
             yield ReportLine(f"the debugger runs: {event.tool} {arguments}".rstrip())
             yield from (ReportLine(f"    {one}", detail=True) for one in event.seen.splitlines())
@@ -198,8 +198,8 @@ def event_lines(event: events.Event, judged: Report | None = None) -> Iterator[R
             # The note of a remembered patch names the memory already.
             by = "" if event.strategy == "memory" else f"by {event.strategy}: "
             yield ReportLine(f"patch {by}{event.note}")
-        case events.Outdone():
-            yield ReportLine(f"not chosen: {outdone_words(event)}", detail=True)
+        case events.NotChosen():
+            yield ReportLine(f"not chosen: {not_chosen_words(event)}", detail=True)
         case events.PartialFound():
             yield ReportLine(partial_words(event), "warning", detail=True)
         case events.Ambiguous():
@@ -219,7 +219,7 @@ def event_lines(event: events.Event, judged: Report | None = None) -> Iterator[R
             tone = "good" if event.status == "done" else "plain"
             text = f"step {event.step} {event.status}: {event.what}"
             yield ReportLine(
-                f"{text}: {event.report}" if event.status in events.GONE else text, tone
+                f"{text}: {event.report}" if event.status in events.NOT_COMPLETED else text, tone
             )
         case events.LessonLearned():
             yield ReportLine(f"learned: {event.text}")
@@ -507,7 +507,7 @@ def best_words(result: Result) -> str:
     return f"{text} To get it: {COMMAND} show {result.run_id}{iteration}"
 
 
-def outdone_words(event: events.Outdone) -> str:
+def not_chosen_words(event: events.NotChosen) -> str:
     """Describes a repair of a tournament that was not chosen."""
     return f"a repair by {event.by}, which passes {event.passed} of {counted(event.total, 'test')}"
 
@@ -529,7 +529,7 @@ def passing_words(report: Report) -> str:
 
 def _report_tone(report: Report) -> Tone:
     if report.verdicts:
-        shown = all(verdict.shows for verdict in report.trusted or report.verdicts)
+        shown = all(verdict.is_evidence for verdict in report.trusted or report.verdicts)
         return "good" if shown else "warning" if report.passed else "bad"
     if report.ending is None:
         return "warning"
@@ -546,10 +546,10 @@ def _end_words(ending: Ending) -> str:
         case "completed":
             return "finished"
         case "exited":
-            return f"exited with code {ending.exit_code}{ending.said}"
+            return f"exited with code {ending.exit_code}{ending.message_suffix}"
         case "raised":
             place = f" at line {ending.line}" if ending.line else ""
-            return f"raised {ending.exception or 'an exception'}{place}{ending.said}"
+            return f"raised {ending.exception or 'an exception'}{place}{ending.message_suffix}"
         case "timeout":
             return f"did not finish in time ({ending.limit or 'deadline'})"
         case "killed":
@@ -566,7 +566,7 @@ def verdict_words(verdict: Verdict) -> list[str]:
     if verdict.excluded:
         return [f"{status}, excluded: {verdict.excluded}"]
     limits = []
-    if verdict.standing == "vacuous":
+    if verdict.evidence_status == "vacuous":
         limits.append(f"{STATUS_SYMBOLS['vacuous'].meaning}: no evidence")
     if verdict.type_differs:
         limits.append("equal, but of a different type")

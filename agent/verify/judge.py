@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
-    REST,
+    OTHER_TESTS,
     VETOING_ORIGINS,
     Ending,
     Report,
@@ -203,14 +203,14 @@ class _Bench:
                 name: rows[name] for name in by_node.get(node, ())
                 if isinstance(test, Script) and stands_for(test.node, test.without, name)
             }
-            if not mine and (node != REST or not (rows or len(tests) > 1)):
-                mine[test.name if node == REST else node] = RunEvidence(
+            if not mine and (node != OTHER_TESTS or not (rows or len(tests) > 1)):
+                mine[test.name if node == OTHER_TESTS else node] = RunEvidence(
                     _uncollected(node, plain, self.subject.all_modules)
                 )
             evidence = await in_thread(self._with_text, [(test, one) for one in mine.values()])
             self.found[id(test)] = [
                 belief.verdict(
-                    test, name if node == REST else test.name + name.removeprefix(node), one
+                    test, name if node == OTHER_TESTS else test.name + name.removeprefix(node), one
                 )
                 for name, one in zip(mine, evidence, strict=True)
             ]
@@ -235,7 +235,7 @@ def _uncollected(node: str, plain: PlainRun, modules: Collection[str]) -> dict[s
     if plain.skipped:
         missing = any(f"could not import {one!r}" in plain.skipped for one in modules)
         return {"status": "error" if missing else "skipped", "message": plain.skipped}
-    none = "pytest collected no test" + ("" if node == REST else f" {node}")
+    none = "pytest collected no test" + ("" if node == OTHER_TESTS else f" {node}")
     return {"status": "error", "message": plain.problem or none}
 
 

@@ -234,7 +234,7 @@ def one(status: str = "passed", **fields: object) -> Verdict:
 def test_a_cell_says_what_a_verdict_comes_to(verdict: Verdict, cell: str, integrity: str) -> None:
     page = a_run_of(verdict)
     assert f'class="cell {cell}"' in page
-    sign = STATUS_SYMBOLS[verdict.standing]
+    sign = STATUS_SYMBOLS[verdict.evidence_status]
     face = "i" * (integrity == "in-process") + sign.meaning + (integrity and f"; {integrity}")
     assert f"{sign.glyph}{face}" in Reader(page).text
 

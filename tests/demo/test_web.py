@@ -208,12 +208,12 @@ async def test_a_run_goes_on_when_its_page_is_closed() -> None:
 
 
 async def test_a_run_stopped_while_it_is_being_started_is_cancelled() -> None:
-    class Slow(RecordedSession):
+    class SlowCandidate(RecordedSession):
         async def start(self, task: Task, **given: Any) -> str:
             await page.stop({**NO_RUN, "run": given["run_id"]}, NEW_VISIT)
             return await super().start(task, **given)
 
-    async with serving(Slow(pause_s=30)) as page:
+    async with serving(SlowCandidate(pause_s=30)) as page:
         assert "is-cancelled" in (await healed(page, await begun(page, words="healed")))["bench"]
 
 

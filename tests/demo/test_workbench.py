@@ -295,7 +295,7 @@ def test_a_trace_holds_what_was_asked_and_said_and_what_failed() -> None:
 
 
 def test_a_try_that_lost_stands_in_the_trace_with_its_diff() -> None:
-    lost = e.Outdone(iteration=4, by="m<b>", passed=2, total=5,
+    lost = e.NotChosen(iteration=4, by="m<b>", passed=2, total=5,
                      diff="--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n")
     log = recorded("mute")
     place = next(n for n, one in enumerate(log) if isinstance(one.event, ModelCalled)) + 1

@@ -8,7 +8,17 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from agent.core.domain import REST, File, Project, Report, Script, Solution, Task, counted, tally
+from agent.core.domain import (
+    OTHER_TESTS,
+    File,
+    Project,
+    Report,
+    Script,
+    Solution,
+    Task,
+    counted,
+    tally,
+)
 from agent.core.events import Stamped
 from agent.core.settings import Settings
 from agent.interfaces.preparation import NOTE, Say, silent
@@ -222,7 +232,7 @@ def task_to_heal(inspected: Inspection) -> Task:
 
 def rest_of_suite(without: Sequence[str] = ()) -> Script:
     """Returns all tests of the suite except these, as a single test."""
-    return Script(name=THE_REST, origin="user", code="", node=REST, without=tuple(without))
+    return Script(name=THE_REST, origin="user", code="", node=OTHER_TESTS, without=tuple(without))
 
 
 def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:

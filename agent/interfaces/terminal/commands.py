@@ -266,7 +266,7 @@ async def _answered(session: Session, run: str, display: Display) -> bool:
     """Asks the user the question that the run waits for, and returns whether it was answered."""
     question = fold(session.log(run)).waiting
     if question is not None and question.needs == "key":
-        return session.can_go_on(run) and await session.answer(run, question.interrupt, {})
+        return session.has_all_keys(run) and await session.answer(run, question.interrupt, {})
     if question is None or not attended(display):
         return False
     # With asyncio's handler, Ctrl-C would have no effect until the question is answered.

@@ -169,9 +169,7 @@ class Terminal:
         if report is None:
             return
         # Adversarial tests decide nothing; the proof says what they showed.
-        quiet = [
-            one for one in report.verdicts if one.origin == "adversarial" and not self.verbose
-        ]
+        quiet = [one for one in report.verdicts if one.origin == "adversarial" and not self.verbose]
         rows = [one for one in report.verdicts if one not in quiet]
         if named is not None and not self.verbose:
             rows = [one for one in rows if one.fails or one.name in named][:MAX_SHOWN]
@@ -193,9 +191,9 @@ class Terminal:
         """Shows the verdict of a test; `brief` shortens one that passed."""
         ascii_only = not console.encoding.lower().startswith("utf")
         words = verdict_line(one, ascii_only=ascii_only)
-        if brief and one.standing == "passed":
+        if brief and one.evidence_status == "passed":
             words = words.partition("\n")[0]
-        console.print(Text(printable(words), style=STATUS_STYLES[one.standing]))
+        console.print(Text(printable(words), style=STATUS_STYLES[one.evidence_status]))
 
     def checked(self, result: Result, named: Sequence[str] | None = None) -> None:
         """Shows the verdicts on standard output, and their summary."""
@@ -208,7 +206,7 @@ class Terminal:
         elif not verdicts:
             summary = "NO TEST RAN"
         else:
-            passes = named is not None or all(one.shows for one in verdicts)
+            passes = named is not None or all(one.is_evidence for one in verdicts)
             summary = "ALL PASS" if passes else "NOTHING FAILS"
         proof = f"proof {cut(result.claim)}" if result.claim else ""
         self.say(" · ".join(filter(None, (summary, proof))), "bold")
@@ -338,9 +336,9 @@ def age(created: float) -> str:
 
 def verdict_line(one: Verdict, *, ascii_only: bool = False) -> str:
     """Returns a test with its status and origin, and below it the details."""
-    glyph, plain, _ = STATUS_SYMBOLS[one.standing]
+    glyph, plain, _ = STATUS_SYMBOLS[one.evidence_status]
     origin = "" if one.origin == "user" else f" ({one.origin})"
-    first = f"  {plain if ascii_only else glyph} {one.standing} {cut(one.name)}{origin}"
+    first = f"  {plain if ascii_only else glyph} {one.evidence_status} {cut(one.name)}{origin}"
     return "\n".join([first, *detail_lines(one)])
 
 

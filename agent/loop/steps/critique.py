@@ -29,7 +29,7 @@ async def critique(state: State, ctx: Context) -> State:
     suite = ctx.store.get(state["suite_id"], Suite)
     # With few tests, the critic also compares the program with the task's text.
     is_thin = bool(ctx.task.text) and not has_enough_examples(suite.oracle)
-    free = (ctx.free(state) and not is_thin) or not ctx.settings.enable_critic
+    free = (ctx.forbids_models(state) and not is_thin) or not ctx.settings.enable_critic
     update: State = {"reviewed": state["solution_id"], "objection": ""}
     try:
         answer = await ask_if_it_answers(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from agent.core.domain import Origin, Report, Solution
 from agent.core.events import Judged, Notice
 from agent.core.state import State, Suite, is_repaired
-from agent.iteration.confirmed_tests import urged, worth_requiring
+from agent.iteration.confirmed_tests import require_confirmed, worth_requiring
 from agent.iteration.context import Context
 from agent.iteration.flakiness import with_reruns
 from agent.propose.arbitration import Dispute, in_dispute, rulings
@@ -67,8 +67,8 @@ async def arbitrate(state: State, ctx: Context) -> State:
     names = worth_requiring(state, ctx, suite, report)
     update: State = {}
     if names:
-        update = urged(state, ctx, names)
-        suite = suite.derived_required(names)
+        update = require_confirmed(state, ctx, names)
+        suite = suite.requiring(names)
         report = suite.ruled(report)
     ctx.emit(Judged(iteration=state["iteration"], report=report))
     return update | {"suite_id": ctx.store.put(suite), "report_id": ctx.store.put(report)}

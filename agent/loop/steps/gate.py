@@ -14,8 +14,13 @@ from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite, is_repaired
 from agent.iteration.context import Context, propose
 from agent.iteration.doubtful_patch import second_opinion
-from agent.iteration.escalation import NoMore
-from agent.iteration.iterations import STOPPED, choose_approach, may_ask, started
+from agent.iteration.escalation import Exhausted
+from agent.iteration.iterations import (
+    STOP_REASONS,
+    choose_approach,
+    iteration_started,
+    may_ask_model,
+)
 from agent.iteration.search.driver import confirmed_alternatives
 from agent.log.best import best_of
 from agent.loop.steps.specify import announce
@@ -139,10 +144,10 @@ def _unhinted(state: State, ctx: Context) -> str:
         return "requirements of a first draft belong in the task's text"
     if ctx.plan.of(GENERATOR) is None:
         return NO_READER
-    if not may_ask(ctx):
+    if not may_ask_model(ctx):
         return "no time is left for a model to use it"
     following = choose_approach(state, ctx, ctx.iterations(state))
-    return STOPPED.get(following.why, "") if isinstance(following, NoMore) else ""
+    return STOP_REASONS.get(following.why, "") if isinstance(following, Exhausted) else ""
 
 
 def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: str) -> State:
@@ -159,11 +164,11 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
         f"{solution.diff(base)}\nA person has rejected this, and says: {hint.strip()}"
     )
     following = choose_approach(state, ctx, iterations)
-    if isinstance(following, NoMore) or following == "search":
+    if isinstance(following, Exhausted) or following == "search":
         following = "rewrite"  # a search cannot use a hint
     first = ctx.first_report
     suite = ctx.store.get(state["suite_id"], Suite)
-    return started(state, ctx, following, iterations.last) | {
+    return iteration_started(state, ctx, following, iterations.last) | {
         "rounds_id": ctx.store.put(iterations), "solution_id": state["base_id"], "escalated": True,
         "report_id": state["report_id"] if first is None else ctx.store.put(suite.ruled(first)),
         "taken": False, "asking": False, "edited": False, "rivals_id": "",

@@ -6,15 +6,8 @@ from agent.core.domain import Alternatives, CompetingPatches, Diagnosis, Lesson,
 from agent.core.events import LessonLearned, Notice
 from agent.core.state import State, is_repaired
 from agent.iteration.context import Context
-from agent.memory import (
-    FailureKey,
-    Fix,
-    MemoryFault,
-    failure_description,
-    is_local,
-    project_key,
-)
-from agent.memory.fixes import OWN, VerdictStatus, of_project
+from agent.memory import FailureKey, Fix, MemoryFault, failure_description, is_local, project_key
+from agent.memory.fixes import OWN, Competition, of_project
 from agent.propose.roles import MEMORY_SUMMARISER, Summary, ask_if_it_answers
 from agent.search.ranking.question import question
 from llm.errors import NeedsKey, OverBudget
@@ -83,7 +76,7 @@ async def _summary(
 
 def _status(
     state: State, ctx: Context, base: Solution
-) -> tuple[VerdictStatus, CompetingPatches | None]:
+) -> tuple[Competition, CompetingPatches | None]:
     if state.get("open_id"):
         return "open", ctx.store.get(state["open_id"], CompetingPatches)
     if state["strategy"] != "search":

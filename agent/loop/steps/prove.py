@@ -18,17 +18,11 @@ from agent.core.events import Ambiguous, Proved
 from agent.core.loops import in_thread
 from agent.core.state import UNHELD_WORDS, State, Suite, is_repaired
 from agent.iteration.context import Context
-from agent.iteration.doubtful_patch import Reserve
+from agent.iteration.doubtful_patch import ReservePatch
 from agent.iteration.iterations import fingerprint, is_small
 from agent.memory import FailureKey
 from agent.proof.confidence import confidence
-from agent.proof.proving import (
-    ENOUGH_PROBES,
-    RERUNS,
-    gather_evidence,
-    is_limited_to_e1,
-    reaches_e3,
-)
+from agent.proof.proving import ENOUGH_PROBES, RERUNS, gather_evidence, is_limited_to_e1, reaches_e3
 from agent.proof.uniqueness import ProofCase, ProofEvidence
 from agent.search.inspection.doubts import calls, dropped_calls, unread_names
 from agent.search.inspection.widening import dropped_guards
@@ -65,7 +59,7 @@ def proof_of(
     if not trusted:
         return Proof(level="E0", why="there is no test").but(_ending_words(report))
     passed = tally(trusted)
-    showing = {verdict.test for verdict in trusted if verdict.shows}
+    showing = {verdict.test for verdict in trusted if verdict.is_evidence}
     if not showing or (failed and not failed & showing):
         which = "every test that failed before" if showing else "every test"
         return Proof(level="E0", why=passed).but(f"{which} shows nothing")
@@ -147,7 +141,7 @@ def _ending_words(report: Report) -> str:
     ending = report.ending
     if ending is None or ending.kind != "exited" or not ending.exit_code:
         return "the program ends without a crash"
-    return f"the program exits with code {ending.exit_code}{ending.said}"
+    return f"the program exits with code {ending.exit_code}{ending.message_suffix}"
 
 
 def with_evidence(proof: Proof, evidence: Evidence, budget_s: float) -> Proof:
@@ -282,7 +276,7 @@ async def prove(state: State, ctx: Context) -> State:
 def _agreed(state: State, ctx: Context, solution: Solution) -> bool:
     if not state.get("doubtful_id") or state["strategy"] != "model":
         return False
-    reserve = ctx.store.get(state["doubtful_id"], Reserve)
+    reserve = ctx.store.get(state["doubtful_id"], ReservePatch)
     return fingerprint(reserve.solution) == fingerprint(solution)
 
 

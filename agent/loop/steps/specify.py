@@ -52,14 +52,14 @@ def announce(ctx: Context, tests: Sequence[TestCase]) -> None:
 async def specify(state: State, ctx: Context) -> State:
     """Adds examples derived from the task's text, then holds one trusted test out."""
     suite = ctx.store.get(state["suite_id"], Suite)
-    fresh = await _derive_tests(ctx, suite.visible, free=ctx.free(state))
+    fresh = await _derive_tests(ctx, suite.visible, free=ctx.forbids_models(state))
     announce(ctx, fresh)
     visible = (*suite.visible, *fresh)
     grown = suite.model_copy(update={"visible": visible})
     if ctx.settings.hold_out and "report_id" in state:
         grown = await asyncio.to_thread(
             hold_out, grown, ctx.store.get(state["report_id"], Report),
-            ctx.store.get(state["solution_id"], Solution), ctx.answered,
+            ctx.store.get(state["solution_id"], Solution), ctx.answered_tests,
         )
     elif ctx.settings.hold_out and ctx.task.solution is None:
         grown = hold_out_derived(grown)
@@ -165,7 +165,7 @@ def hold_out(
     if suite.together:
         return suite.model_copy(update={"unheld": "together"})
     names = {verdict.test for verdict in report.failing} - {*suite.flaky}
-    showing = {verdict.test for verdict in report.verdicts if verdict.shows}
+    showing = {verdict.test for verdict in report.verdicts if verdict.is_evidence}
     trusted = [
         test
         for test in suite.visible
@@ -255,7 +255,7 @@ async def attack(state: State, ctx: Context) -> State:
             "tests": wording.tests(suite.visible),
         },
         {"test_cases": suite.visible},
-        free=ctx.free(state),
+        free=ctx.forbids_models(state),
         without="No adversarial calls are added.",
     )
     if answer is None:

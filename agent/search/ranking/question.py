@@ -19,12 +19,7 @@ from agent.core.domain import (
 )
 from agent.core.trees import parse_expression
 from agent.search.confidence.model import natural
-from agent.search.ranking.competing import (
-    MOST,
-    answered_value,
-    distinguishing_call,
-    is_exception,
-)
+from agent.search.ranking.competing import MOST, answered_value, distinguishing_call, is_exception
 
 MAX_ASKED = 3
 """Questions of one run."""

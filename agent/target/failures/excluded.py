@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from agent.core.domain import (
     EXCLUDED,
-    REST,
+    OTHER_TESTS,
     VETOING_ORIGINS,
     Report,
     Script,
@@ -111,7 +111,7 @@ def still_counting_tests(
     }
     counting: list[TestCase] = []
     for test in tests:
-        if isinstance(test, Script) and test.node == REST and test.name not in judged:
+        if isinstance(test, Script) and test.node == OTHER_TESTS and test.name not in judged:
             if test.code not in collected:
                 counting.append(test)
         elif test.name not in excluded:
@@ -123,7 +123,7 @@ def still_counting_tests(
 
 
 def _node(test: Script, name: str) -> str:
-    return name if test.node == REST else test.node + name.removeprefix(test.name)
+    return name if test.node == OTHER_TESTS else test.node + name.removeprefix(test.name)
 
 
 def outside_failure_words(report: Report) -> str:
@@ -152,7 +152,7 @@ def with_lost_tests(report: Report, first: Report, tests: Sequence[TestCase]) ->
         and before[verdict.name].status not in EXCLUDED else verdict
         for verdict in report.verdicts
     ]
-    rests = {test.name for test in tests if isinstance(test, Script) and test.node == REST}
+    rests = {test.name for test in tests if isinstance(test, Script) and test.node == OTHER_TESTS}
     found = {verdict.name.partition("[")[0] for verdict in report.verdicts}
     missing = [
         verdict.model_copy(update={

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from agent.core.domain import REST, File, Project, Report, Script, Solution, Task, TestCase
+from agent.core.domain import OTHER_TESTS, File, Project, Report, Script, Solution, Task, TestCase
 from agent.verify.belief import CONTRADICTS
 from agent.verify.confirmation import OTHER_HASHES
 from agent.verify.evidence import gather_evidence
@@ -63,8 +63,8 @@ async def project_report(
         observe: Whether passes are verified by further runs.
     """
     nodes = [one.node for one in tests if isinstance(one, Script)]
-    wanted = [node for node in nodes if node != REST]
-    if REST not in nodes and not project.command:
+    wanted = [node for node in nodes if node != OTHER_TESTS]
+    if OTHER_TESTS not in nodes and not project.command:
         project = project.model_copy(update={"arguments": (*project.arguments, *nodes)})
     files = project_files(task, solution)
     watching = watching_of(files, project.editable)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
     EXCLUDED,
-    REST,
+    OTHER_TESTS,
     JailStatus,
     Project,
     Script,
@@ -77,7 +77,7 @@ def project_files(task: Task, solution: Solution | None) -> dict[str, str]:
 def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list[Verdict]:
     """One verdict for each test that ran, and one for each requested test that did not run."""
     named = {one.node: one for one in tests if isinstance(one, Script)}
-    rest = named.get(REST)
+    rest = named.get(OTHER_TESTS)
     found = []
     for node, row in run.rows.items():
         test = named.get(node) or rest
@@ -94,7 +94,7 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
     why = "; ".join(run.problems) or (
         NO_TEST if project.command else "pytest collected no such test"
     )
-    missing = {node: test for node, test in named.items() if node not in {*run.rows, REST}}
+    missing = {node: test for node, test in named.items() if node not in {*run.rows, OTHER_TESTS}}
     if rest is not None:
         expected = {*project.tests} - {*rest.without}
         missing |= dict.fromkeys(missing_tests(expected, [*run.rows]), rest)

@@ -92,7 +92,8 @@ def test_a_status_is_said_in_words_beside_its_glyph() -> None:
         verdict("error", excluded="no such fixture"),
     ]
     for one in every:
-        assert f"{STATUS_SYMBOLS[one.standing].glyph} {one.standing}" in verdict_line(one)
+        status = one.evidence_status
+        assert f"{STATUS_SYMBOLS[status].glyph} {status}" in verdict_line(one)
         assert verdict_line(one, ascii_only=True).isascii()
 
 

@@ -98,7 +98,7 @@ def test_a_run_carries_the_report_of_the_program_that_it_leaves(healed: bool) ->
     assert (result.outcome, result.proof, result.healed) == (end.outcome, end.proof, healed)
     assert result.code == (REPAIRED if healed else BROKEN)
     assert result.report is not None and result.report.passed is healed
-    assert [(one.name, one.standing) for one in result.report.verdicts] == [
+    assert [(one.name, one.evidence_status) for one in result.report.verdicts] == [
         ("add", "passed" if healed else "failed"), ("remote", "excluded"),
     ]
     if healed:
@@ -354,7 +354,9 @@ def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
         judged(1, "b", verdict("t"), verdict("u")),
     ))
     assert [column.iteration for column in view.columns] == [0, 1]
-    assert {row.name: [cell.standing for cell in row.cells if cell] for row in view.rows} == {
+    assert {
+        row.name: [cell.evidence_status for cell in row.cells if cell] for row in view.rows
+    } == {
         "t": ["failed", "passed"], "u": ["passed", "passed"], "remote": ["excluded"],
     }
 

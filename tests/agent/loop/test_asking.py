@@ -57,7 +57,9 @@ async def test_unattended_the_likeliest_is_taken_and_the_others_are_told_and_can
     assert [(one.label, one.gives) for one in result.rivals.behaviours] == [
         ("A", "22"), ("B", "33")
     ]
-    healed = await followed(session, await session.settle(result.run_id, "B", run_id="again"))
+    healed = await followed(
+        session, await session.rerun_with_answer(result.run_id, "B", run_id="again")
+    )
     assert (healed.run_id, healed.outcome, "n == 10" in healed.code) == ("again", "healed", True)
 
 
@@ -105,12 +107,12 @@ async def test_only_an_open_question_can_be_settled(session: Session) -> None:
     run = await session.start(task("assert price(11) == 22"))
     await followed(session, run)
     with pytest.raises(ValueError):
-        await session.settle(run, "A")
+        await session.rerun_with_answer(run, "A")
     with pytest.raises(UnknownRun):
-        await session.settle("unknown", "A")
+        await session.rerun_with_answer("unknown", "A")
     open_ended = await followed(session, await session.start(task()))
     with pytest.raises(ValueError):
-        await session.settle(open_ended.run_id, "skip")
+        await session.rerun_with_answer(open_ended.run_id, "skip")
 
 
 async def test_a_held_out_test_that_was_consulted_proves_no_more(session: Session) -> None:
@@ -143,7 +145,7 @@ async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session
     program = PRICE.replace(":\n", f':\n    """{examples}    """\n', 1)
     run = await session.start(from_page(program, "", "").task, ask=False)
     assert (await followed(session, run)).rivals is not None
-    healed = await followed(session, await session.settle(run, "B", run_id="again"))
+    healed = await followed(session, await session.rerun_with_answer(run, "B", run_id="again"))
     assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")
 
 

@@ -82,7 +82,7 @@ async def test_an_answer_to_a_run_that_has_ended_is_remembered_for_the_run_that_
 ) -> None:
     session = remembering
     left_open = await healed(session)
-    settled = await followed(session, await session.settle(left_open.run_id, answer))
+    settled = await followed(session, await session.rerun_with_answer(left_open.run_id, answer))
     assert (settled.outcome, settled.strategy, settled.rivals) == ("healed", "search", None)
     again = await healed(session)
     assert (again.strategy, edit in again.code, again.rivals) == ("memory", True, None)
@@ -174,5 +174,5 @@ async def test_a_question_that_makes_no_sense_is_a_row_that_makes_none(
     assert (await healed(remembering)).strategy == "search"
     memory = Memory(tmp_path / "memory.db")
     (known,) = memory.fixes()
-    assert (known.fix.standing, memory.skipped) == ("open", 0)
+    assert (known.fix.competition, memory.skipped) == ("open", 0)
     memory.close()

@@ -416,7 +416,7 @@ async def test_a_program_that_imports_numpy_meets_it_loaded_and_is_believed(test
 
     report = await check(program, [test], Task(sites=sites), sandbox)
 
-    assert [verdict.shows for verdict in report.verdicts] == [True], report.verdicts
+    assert [verdict.is_evidence for verdict in report.verdicts] == [True], report.verdicts
 
 
 async def test_without_further_checks_a_pass_is_in_process(judge: Any) -> None:

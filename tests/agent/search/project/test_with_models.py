@@ -18,7 +18,7 @@ from agent.core.domain import (
     SuspectFunction,
     Task,
 )
-from agent.core.events import Event, Looked
+from agent.core.events import Event, ToolCalled
 from agent.core.settings import Settings
 from agent.iteration.context import PROMPTS, Context
 from agent.loop.session import open_session
@@ -165,7 +165,7 @@ async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -
     question, answer = asked(model, "debugger")
     assert f"FILE {TAGS}" in question
     assert "file_read" in answer and "def test_short():" in answer
-    (looked,) = [one for one in told if isinstance(one, Looked)]
+    (looked,) = [one for one in told if isinstance(one, ToolCalled)]
     assert looked.tool == "file_read" and "def test_short():" in looked.seen
     for name in ("file_read", "run_tests", "run_snippet", "trace_call"):
         assert f"\n{name}: " in question
