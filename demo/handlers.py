@@ -174,34 +174,34 @@ class Page:
         self, kept: BrowserRun, visit: Visit = NEW_VISIT, tests: Typed = None, *, place: int
     ) -> Update:
         """Answers the shown question with the button at this place."""
-        rivals = (await self._result(kept["run"])).question
-        offered = choices(rivals) if rivals is not None else ()
+        patches = (await self._result(kept["run"])).question
+        offered = choices(patches) if patches is not None else ()
         if place >= len(offered):
             return closed_page(kept)
         labels, _ = offered[place]
-        assert rivals is not None, "choices are offered"
-        return await self._answered(kept, rivals, labels[0], visit, tests)
+        assert patches is not None, "choices are offered"
+        return await self._answered(kept, patches, labels[0], visit, tests)
 
     async def write_behaviour(
         self, kept: BrowserRun, written: str, visit: Visit = NEW_VISIT, tests: Typed = None
     ) -> Update:
         """Answers the shown question with typed text; an invalid text stays for correction."""
-        rivals = (await self._result(kept["run"])).question
-        if rivals is None:
+        patches = (await self._result(kept["run"])).question
+        if patches is None:
             return closed_page(kept)
         try:
-            if answered_test(rivals, written) is None and not kept["interrupt"]:
+            if answered_test(patches, written) is None and not kept["interrupt"]:
                 raise BadAnswer("This run has ended, so there is nothing to skip.")
         except BadAnswer as error:
             return {"kept": {**kept, "answer": ""}, "wrong": sentence(str(error))}
-        return await self._answered(kept, rivals, written, visit, tests)
+        return await self._answered(kept, patches, written, visit, tests)
 
     async def _answered(
-        self, kept: BrowserRun, rivals: CompetingPatches, answer: str, visit: Visit, tests: Typed
+        self, kept: BrowserRun, patches: CompetingPatches, answer: str, visit: Visit, tests: Typed
     ) -> Update:
         """Shows the page after an answer. The answer's test is added to the tests field if that
         still holds the tests of the run."""
-        update, test = begun_page(_answering(kept, answer)), answered_test(rivals, answer)
+        update, test = begun_page(_answering(kept, answer)), answered_test(patches, answer)
         typed = bool(kept["code"] or kept["words"]) and tests == kept["tests"]
         if not typed or test is None or test.code in kept["tests"] or not (
             await self.panel.owns(kept["run"], visit)
@@ -560,7 +560,7 @@ class Page:
 async def draw(result: Result, *, own: bool) -> str:
     """Renders the workbench of a run with its current time. A large one is rendered in a thread, so
     that other pages are not blocked."""
-    since_s = time.time() - result.told_at
+    since_s = time.time() - result.last_event_at
     if result.phase == "running" and result.start is not None and (
         0 < since_s < result.start.limit_s - result.worked_s  # else no process runs it
     ):

@@ -75,7 +75,7 @@ async def heal_bug(
     one: Planted, sandbox: Sandbox, budget_s: float, wall_s: float | None = None
 ) -> BugRow:
     """Heals a bug, and checks the repair with the hidden and unseen tests."""
-    plain = await run_suite(files_of(one.task, None), one.project, one.task.sites, sandbox)
+    plain = await run_suite(files_of(one.task, None), one.project, one.task.site_dirs, sandbox)
     try:
         refuse_what_does_not_run(plain, one.right.tree, one.right.python)
     except NotFixable as refusal:

@@ -45,7 +45,7 @@ from llm.errors import (
 )
 from llm.plan import SMALL_B, Choice, ModelPlan
 from llm.prices import Prices
-from llm.provider import Provider, estimated_tokens, overlong_message, row_of, too_few
+from llm.provider import Provider, estimated_tokens, overlong_message, provider_row, too_few
 from llm.tokens import answer_tokens, question_tokens, texts_of
 from llm.types import MAX_TOKENS, Reply, Request, Stream, Usage
 
@@ -138,13 +138,13 @@ class Router:
     async def _provider(self, choice: Choice) -> Provider:
         """The open provider of a choice. It is opened in a thread, since importing an SDK takes a
         second or two and would block the event loop."""
-        if choice.asked not in self._opened:
+        if choice.model_key not in self._opened:
             opened = await asyncio.to_thread(self.open, choice)
-            if row_of(choice.provider).lists_windows:
+            if provider_row(choice.provider).lists_windows:
                 await _learn_window(opened)
-            if self._opened.setdefault(choice.asked, opened) is not opened:
+            if self._opened.setdefault(choice.model_key, opened) is not opened:
                 await opened.close()  # a concurrent call was faster
-        return self._opened[choice.asked]
+        return self._opened[choice.model_key]
 
     async def stream(self, request: Request) -> Stream:
         """The answer of the plan's model for the role or of a fallback; see `Provider.stream`."""
@@ -199,11 +199,11 @@ class Router:
             )
         except OverBudget as over:
             breaker.note(over)
-            why = self._charged_failures.get(choice.asked)
+            why = self._charged_failures.get(choice.model_key)
             if why is None:
                 raise
             message = f"{over}. Its last call was charged and failed: {why}"
-            raise OverBudget(message, over.cap, over.lacks) from over
+            raise OverBudget(message, over.cap, over.excess) from over
         except BaseException as error:
             breaker.note(error)
             raise
@@ -225,19 +225,19 @@ class Router:
 
     def classify(self, choice: Choice, reply: Reply) -> None:
         """Updates the plan with the size and speed of a model that a reply shows."""
-        known = next((one for one in self.plan.choices if one.asked == choice.asked), None)
-        if known is None or known.measured_small or row_of(choice.provider).needs_key:
+        known = next((one for one in self.plan.choices if one.model_key == choice.model_key), None)
+        if known is None or known.measured_small or provider_row(choice.provider).needs_key:
             return  # a model that was slow once stays classified
         size, shown = reply.parameters_b, ""
         if size is not None and size < SMALL_B:
             shown = f"{choice.words} is a small model ({size:.1f}B)"
-        elif thinking_s(reply, loaded=choice.asked in self._answered) > MAX_THINKING_S:
+        elif thinking_s(reply, loaded=choice.model_key in self._answered) > MAX_THINKING_S:
             shown = f"{choice.words} is slow here"
-        self._answered.add(choice.asked)
+        self._answered.add(choice.model_key)
         if shown and not known.is_small:
             self.emit(Classified(shown))
         if shown or size is not None:
-            self.plan = self.plan.measured(choice.asked, shown)
+            self.plan = self.plan.measured(choice.model_key, shown)
 
     async def close(self) -> None:
         """Closes all providers."""
@@ -393,7 +393,7 @@ class _Call:
             self.charge = self.router.ledger.ask_again(self.charge, self.choice.words)
         except OverBudget as over:
             message = f"{over}. A retry was needed because of an error: {error}"
-            raise OverBudget(message, over.cap, over.lacks) from error
+            raise OverBudget(message, over.cap, over.excess) from error
 
     def _settle_reply(self, reply: Reply) -> Reply:
         """Settles and reports a reply; returns it with its cost."""
@@ -408,7 +408,7 @@ class _Call:
         )
         self.is_settled = True
         router.classify(choice, measured)
-        router._charged_failures.pop(choice.asked, None)
+        router._charged_failures.pop(choice.model_key, None)
         cut = reply.finish == "cut"
         self.breaker.note(ProviderDown("the connection was cut") if cut else None)
         router.ledger.settle(self.charge, reply.usage, reply.cost_usd, wall_s)
@@ -433,7 +433,7 @@ class _Call:
         usd = 0.0 if free else paid
         wall_s = router.clock() - self.began
         if failed is not None and not free:
-            router._charged_failures[choice.asked] = str(failed)
+            router._charged_failures[choice.model_key] = str(failed)
         router.ledger.settle(self.charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
         router.emit(CallBroke(
@@ -448,7 +448,7 @@ def fingerprint(choice: Choice, request: Request) -> str:
     """The hash of everything that a model's answer depends on, which excludes the deadline and the
     prompt's variables."""
     asked = asdict(replace(request, variables={}, deadline_s=0.0, again=False))
-    text = json.dumps([choice.asked, type(request.output).__name__, asked], sort_keys=True)
+    text = json.dumps([choice.model_key, type(request.output).__name__, asked], sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 

@@ -14,6 +14,7 @@ from agent.core.domain import (
     SPECIFYING_ORIGINS,
     VETOING_ORIGINS,
     Approach,
+    NotHeldOut,
     Origin,
     ProofLevel,
     Report,
@@ -21,12 +22,11 @@ from agent.core.domain import (
     Solution,
     Strategy,
     TestCase,
-    Unheld,
     Value,
     renamed,
 )
 
-UNHELD_WORDS: dict[Unheld, str] = {
+NOT_HELD_OUT_WORDS: dict[NotHeldOut, str] = {
     "": "",
     "together": "no test was held out, because the failing tests may depend on each other",
     "no value": "no test was held out, because no failing test states the value it expects",
@@ -41,11 +41,11 @@ class Suite(Value):
 
     visible: tuple[TestCase, ...] = ()
     held_out: tuple[TestCase, ...] = ()
-    held_passed: bool = False
+    held_out_passed: bool = renamed("held_out_passed", "held_passed", False)
     """The held-out test also passed before the repair, so it only shows that nothing broke."""
-    consulted: bool = False
+    held_out_revealed: bool = renamed("held_out_revealed", "consulted", False)
     """A held-out test failed once and was shown; passing it proves nothing more."""
-    unheld: Unheld = ""
+    not_held_out: NotHeldOut = renamed("not_held_out", "unheld", "")
     """Why no test could be held out although there are enough."""
     excluded: Mapping[str, str] = renamed("excluded", "aside", {})
     """Names of excluded derived tests, and why."""
@@ -53,7 +53,7 @@ class Suite(Value):
     """Names of derived tests that were validated because a program failed them."""
     flaky: tuple[str, ...] = ()
     """Tests that fail only in some runs of the first program; a repair must always pass them."""
-    together: tuple[str, ...] = ()
+    order_dependent: tuple[str, ...] = renamed("order_dependent", "together", ())
     """Names of tests that fail only if the others run before them."""
     repair_was_required: bool = renamed("repair_was_required", "was_urged", False)
     """Another repair was tried once to pass confirmed tests."""
@@ -98,7 +98,7 @@ class Suite(Value):
             if test.origin in deciding and test.name not in self.excluded
         )
 
-    def ruled(self, report: Report) -> Report:
+    def with_rulings(self, report: Report) -> Report:
         """The report with the current origins and exclusions of derived tests."""
         origins = {test.name: test.origin for test in self.all}
         return report.model_copy(update={"verdicts": tuple(
@@ -115,7 +115,7 @@ class Suite(Value):
         verdicts = tuple(verdict for verdict in report.verdicts if verdict.test not in held)
         return report.model_copy(update={"verdicts": verdicts})
 
-    def shown(self) -> Suite:
+    def revealed(self) -> Suite:
         """The suite with its held-out tests made visible."""
         before: Origin = "user" if self.is_specified else "task"
         opened = tuple(
@@ -123,16 +123,16 @@ class Suite(Value):
             for test in self.held_out
         )
         return self.model_copy(update={
-            "visible": (*self.visible, *opened), "held_out": (), "held_passed": False,
+            "visible": (*self.visible, *opened), "held_out": (), "held_out_passed": False,
         })
 
 
 class AttemptCandidate(TypedDict):
     """One repair of an iteration; a tournament has several."""
 
-    round: int
+    iteration: int
     place: int
-    try_id: str
+    repair_id: str
 
 
 def of_the_newest_iteration(
@@ -140,8 +140,8 @@ def of_the_newest_iteration(
 ) -> list[AttemptCandidate]:
     """The candidates of the newest iteration, in order."""
     both = [*(before or ()), *(after or ())]
-    newest = max((one["round"] for one in both), default=0)
-    by_place = {one["place"]: one for one in both if one["round"] == newest}
+    newest = max((one["iteration"] for one in both), default=0)
+    by_place = {one["place"]: one for one in both if one["iteration"] == newest}
     return [by_place[place] for place in sorted(by_place)]
 
 
@@ -157,7 +157,7 @@ class State(TypedDict, total=False):
     diagnosis_id: str
     doubted_id: str
     """A program that fails only confirmed tests, while another is tried; else empty."""
-    urged_from: int
+    required_from: int
     """The iteration in which that began."""
     iteration: int
     """Judged iterations so far: a search, a model's repair and a tournament are one each."""
@@ -166,7 +166,7 @@ class State(TypedDict, total=False):
     escalated: bool
     """The failure is diagnosed again before the next iteration."""
     approach: Approach
-    rounds_id: str
+    iterations_id: str
     place: int
     candidates_now: Annotated[list[AttemptCandidate], of_the_newest_iteration]
     taken: bool
@@ -182,8 +182,8 @@ class State(TypedDict, total=False):
     note: str
     proposed_id: str
     """The program of the last repair; empty if it produced none."""
-    proposed_rivals_id: str
-    rivals_id: str
+    proposed_alternatives_id: str
+    alternatives_id: str
     """The `Alternatives` of the current program; empty if no other is known to pass."""
     asked: int
     """The number of questions about them that a person was asked."""

@@ -29,7 +29,7 @@ def worth_requiring(state: State, ctx: Context, suite: Suite, report: Report) ->
         or state["iteration"] >= ctx.settings.max_iterations
     ):
         return ()
-    confirmed = tuple(one.test for one in report.doubts if one.origin == "confirmed")
+    confirmed = tuple(one.test for one in report.derived_failures if one.origin == "confirmed")
     return confirmed if len(confirmed) >= MIN_TESTS else ()
 
 
@@ -39,7 +39,7 @@ def require_confirmed(state: State, ctx: Context, names: tuple[str, ...]) -> Sta
         f"Your tests pass, but {len(names)} confirmed derived tests fail. Trying another repair "
         "before keeping this one."
     )))
-    return {"doubted_id": state["solution_id"], "urged_from": state["iteration"]}
+    return {"doubted_id": state["solution_id"], "required_from": state["iteration"]}
 
 
 def with_doubts(state: State, ctx: Context, update: State) -> State:
@@ -51,11 +51,11 @@ def with_doubts(state: State, ctx: Context, update: State) -> State:
     is_urging = any(test.origin == "urged" for test in suite.all)
     if update.get("taken"):
         return update | {"suite_id": ctx.store.put(suite.without_required())}
-    used = update.get("iteration", state["iteration"]) - state["urged_from"]
+    used = update.get("iteration", state["iteration"]) - state["required_from"]
     if not update.get("outcome") and not (is_urging and used >= MAX_ITERATIONS):
         return update
     return update | {
         "solution_id": key, "suite_id": ctx.store.put(suite.without_required()), "doubted_id": "",
-        "taken": True, "rivals_id": "", "caveat": "", "others_fit": False, "open_id": "",
+        "taken": True, "alternatives_id": "", "caveat": "", "others_fit": False, "open_id": "",
         "outcome": None, "stopped": None, "reason": "",
     }

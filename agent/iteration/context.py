@@ -26,7 +26,7 @@ from agent.log.store import Store
 from agent.memory import Memory
 from agent.target.failures.excluded import with_lost_tests
 from agent.verify.judge import check
-from agent.verify.tamper_indicators import introduced
+from agent.verify.tamper_indicators import introduced_indicator
 from llm import ModelPlan, Provider
 from llm.asking.prompts import Prompts
 from llm.router import Router
@@ -100,17 +100,17 @@ class Context:
 
     def iterations(self, state: State) -> Iterations:
         """The judged iterations so far."""
-        key = state.get("rounds_id")
+        key = state.get("iterations_id")
         return self.store.get(key, Iterations) if key else Iterations()
 
     def forbids_models(self, state: State) -> bool:
         """Whether no model may be used yet: code was submitted, and the search has not failed."""
         return self.task.solution is not None and not state.get("paid", False)
 
-    async def answerer(self, role: str, *, free: bool = False) -> Provider:
+    async def answerer(self, role: str, *, rules_only: bool = False) -> Provider:
         """The provider of a role: its model in the plan, or the rules if there is none or the
         answer must be `free`."""
-        return self.rules if free else await self.router.at(role) or self.rules
+        return self.rules if rules_only else await self.router.at(role) or self.rules
 
     async def judge_submitted(self, program: Solution) -> Report:
         """Judges the submitted program with the user's tests."""
@@ -175,12 +175,14 @@ def doubt_tampering(
     if base is None or solution.origin == "user":
         return report
     codes = [test.code for test in tests]
-    indicators = (introduced(one.before, one.after, codes) for one in solution.changed_from(base))
+    indicators = (
+        introduced_indicator(one.before, one.after, codes) for one in solution.changed_from(base)
+    )
     indicator = next(filter(None, indicators), "")
     if not indicator:
         return report
     return report.model_copy(update={"verdicts": tuple(
-        verdict.model_copy(update={"doubt": indicator, "integrity": None})
+        verdict.model_copy(update={"disbelieved": indicator, "integrity": None})
         if verdict.passed else verdict for verdict in report.verdicts
     )})
 

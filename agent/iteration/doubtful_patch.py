@@ -27,7 +27,7 @@ class ReservePatch(Value):
     proof_why: str
     confidence: float
     unsure: str
-    rivals_id: str = ""
+    alternatives_id: str = ""
 
 
 def second_opinion(state: State, ctx: Context) -> State | None:
@@ -52,7 +52,7 @@ def second_opinion(state: State, ctx: Context) -> State | None:
         report=ctx.store.get(state["report_id"], Report),
         strategy=state["strategy"], note=state["note"], proof=state["proof"],
         proof_why=state["proof_why"], confidence=state["confidence"], unsure=state["unsure"],
-        rivals_id=state.get("rivals_id", ""),
+        alternatives_id=state.get("alternatives_id", ""),
     )
     ctx.emit(Notice(level="info", text=(
         f"The patch found is {kept.confidence:.0%} likely right: {kept.unsure}. A model is asked "
@@ -61,8 +61,8 @@ def second_opinion(state: State, ctx: Context) -> State | None:
     approach = "minimal" if following == "search" else following
     return iteration_started(state, ctx, approach, iterations.last) | {
         "doubtful_id": ctx.store.put(kept), "solution_id": state["base_id"],
-        "report_id": ctx.store.put(suite.ruled(first)), "escalated": True, "taken": False,
-        "asking": False, "rivals_id": "", "caveat": "", "others_fit": False,
+        "report_id": ctx.store.put(suite.with_rulings(first)), "escalated": True, "taken": False,
+        "asking": False, "alternatives_id": "", "caveat": "", "others_fit": False,
     }
 
 

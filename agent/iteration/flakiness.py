@@ -54,7 +54,7 @@ async def flaky_tests(
     if not readable_nodes(solution.text):
         return FlakyTests()
     failing = {verdict.test for verdict in report.failing}
-    skipped = {one.test for one in report.verdicts if one.status == "timeout" or one.doubt}
+    skipped = {one.test for one in report.verdicts if one.status == "timeout" or one.disbelieved}
     expected_s = {verdict.test: verdict.wall_s for verdict in report.verdicts}
     chosen = [test for test in tests if test.name in failing - skipped]
     while chosen and sum(expected_s[test.name] for test in chosen) * (RUNS - 1) > MAX_S:
@@ -82,7 +82,10 @@ async def _failing_again(
 ) -> tuple[set[str], set[str]]:
     """Names of the tests that fail in every run, and in any. The runs are parallel."""
     reports = await asyncio.gather(*(
-        check(solution, tests, ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds, observe=False)
+        check(
+            solution, tests, ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds,
+            verify_passes=False,
+        )
         for seeds in runs
     ))
     failing = [{one.test for one in report.verdicts if not one.passed} for report in reports]
@@ -113,7 +116,7 @@ async def with_reruns(
     for seeds in rerun_seeds(solution, passing) if passing else ():
         again = await check(
             solution, passing, ctx.task, ctx.sandbox, run_program=False,
-            wall_s=ctx.test_s, seeds=seeds, observe=False,
+            wall_s=ctx.test_s, seeds=seeds, verify_passes=False,
         )
         for verdict in again.verdicts:
             if not verdict.passed:

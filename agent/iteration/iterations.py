@@ -15,7 +15,7 @@ from agent.iteration.context import Context
 from agent.iteration.escalation import Exhausted, RunSituation, next_approach
 from agent.iteration.strategies import RepairInput, is_guess, specified_by
 from llm.errors import OverBudget
-from llm.provider import row_of
+from llm.provider import provider_row
 
 DEBUGGER = "debugger"
 VERDICT_RESERVE_S, VERDICT_RESERVE_SHARE = 5.0, 0.2
@@ -39,13 +39,14 @@ def repair_input(state: State, ctx: Context) -> RepairInput:
     first = state.get("around_id", state["base_id"])
     searches = state["approach"] == "search"
     key = first if searches else state["solution_id"]
-    refuted = searches and suite.consulted and state["solution_id"] != key
+    refuted = searches and suite.held_out_revealed and state["solution_id"] != key
     return RepairInput(
         solution=ctx.store.get(key, Solution),
         tests=tuple(test for test in suite.oracle if test.name not in suite.flaky),
         report=suite.without_held_out(ctx.store.get(state["report_id"], Report)),
         diagnosis=ctx.store.get(state["diagnosis_id"], Diagnosis),
-        order_dependent=bool(suite.together), is_second_opinion=bool(state.get("doubtful_id")),
+        order_dependent=bool(suite.order_dependent),
+        is_second_opinion=bool(state.get("doubtful_id")),
         refuted_repair=ctx.store.get(state["solution_id"], Solution) if refuted else None,
     )
 
@@ -56,7 +57,7 @@ def begin_iterations(state: State, ctx: Context) -> State:
     update: State = {"taken": False}
     if state.get("taken") and iterations.all:
         iterations = iterations.refuted()
-        update["rounds_id"] = ctx.store.put(iterations)
+        update["iterations_id"] = ctx.store.put(iterations)
     following = choose_approach(state, ctx, iterations)
     if isinstance(following, Exhausted):
         return update | run_stopped(ctx, following.why, iterations.last)
@@ -106,7 +107,7 @@ def parallel_repairs(ctx: Context) -> int:
     """The number of repairs to request in parallel; one from a model in this process, which answers
     one request after the other."""
     choice = ctx.plan.of(GENERATOR)
-    one_by_one = choice is not None and row_of(choice.provider).in_process
+    one_by_one = choice is not None and provider_row(choice.provider).in_process
     return 1 if one_by_one else ctx.settings.parallel_strategies
 
 
@@ -182,7 +183,7 @@ def iteration_recorded(state: State, ctx: Context, found: Iteration) -> State:
         iteration=state["iteration"] + 1, approach=found.approach, better=found.better,
     ))
     return {
-        "rounds_id": ctx.store.put(known.model_copy(update={"all": (*known.all, found)})),
+        "iterations_id": ctx.store.put(known.model_copy(update={"all": (*known.all, found)})),
         "iteration": state["iteration"] + 1, "escalated": False, "taken": False,
     }
 

@@ -19,7 +19,7 @@ from llm import Connection, ModelPlan, NoProvider, Provider, Secret, open_provid
 from llm.errors import NeedsKey
 from llm.plan import Choice, connection, with_preset
 from llm.prices import Prices, prices_with
-from llm.provider import PROVIDERS, row_of
+from llm.provider import PROVIDERS, provider_row
 from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
 
@@ -144,7 +144,7 @@ class Models:
         plan = resolve(
             self.keys(visitor), ROLES, provider=provider or ours.provider, model=model,
             by_role={**ours.roles, **(roles or {})}, fallbacks=ours.fallbacks,
-            given=self._options, without=WITHOUT_MODEL,
+            given=self._options, no_model_reason=WITHOUT_MODEL,
         )
         if plan.has_model and plan.of(GENERATOR) is None:
             note = ("No model is given to the generator, so none writes a repair, and the other "
@@ -156,7 +156,7 @@ class Models:
         """States which key of a plan is missing; empty if none is."""
         try:
             for choice in plan.choices:
-                if choice.asks:
+                if choice.uses_model:
                     self._connection(choice, visitor)
         except NeedsKey as error:
             return str(error)
@@ -175,7 +175,7 @@ class Models:
 
     def breaker(self, choice: Choice, visitor: str) -> Breaker:
         """The circuit breaker of a model, shared by all runs of a visitor."""
-        whose = (visitor, *choice.asked)
+        whose = (visitor, *choice.model_key)
         if whose not in self._breakers and len(self._breakers) >= MAX_BREAKERS:
             del self._breakers[next(iter(self._breakers))]
         return self._breakers.setdefault(whose, Breaker())
@@ -183,7 +183,7 @@ class Models:
     async def test_key(self, visitor: str, name: str) -> tuple[str, ...]:
         """Lists a provider's models to check that it is reachable and the key is valid. It costs
         nothing. Raises an `LlmError` if the check fails."""
-        choice = Choice("", name, str(row_of(name).default("model")) or "any", "tested")
+        choice = Choice("", name, str(provider_row(name).default("model")) or "any", "tested")
         async with self._opened(choice, visitor) as provider:
             return await provider.models()
 
@@ -211,7 +211,8 @@ class Models:
     def _in_process(self, plan: ModelPlan) -> list[Choice]:
         """The choices of models that run in this process, each model once."""
         return list({
-            one.asked: one for one in plan.choices if one.asks and row_of(one.provider).in_process
+            one.model_key: one for one in plan.choices if one.uses_model
+            and provider_row(one.provider).in_process
         }.values())
 
     def _connection(self, choice: Choice, visitor: str) -> Connection:

@@ -25,7 +25,7 @@ class Listed:
     status: RunStatus
     parent: Parent | None
     proof: ProofLevel | None = None
-    fitting: int = 1
+    fitting_repairs: int = 1
     """How many repairs are known to fit the tests; see `Result.fitting`."""
 
     @property
@@ -68,12 +68,12 @@ class History:
         self._store.rename(self.named(name), " ".join(title.split())[:LONGEST_TITLE])
 
     def _listed(self, row: RunRow) -> Listed:
-        first, last = self._store.ends(row.id)
+        first, last = self._store.first_and_last(row.id)
         parent = first.event.parent if first and isinstance(first.event, RunStarted) else None
         listed = Listed(row.id, row.title, row.created, self._status(row, last), parent)
         if last is None or not isinstance(last.event, RunFinished):
             return listed
-        return replace(listed, proof=last.event.proof, fitting=last.event.fitting)
+        return replace(listed, proof=last.event.proof, fitting_repairs=last.event.fitting_repairs)
 
     def _status(self, row: RunRow, last: Stamped | None) -> RunStatus:
         match last.event if last is not None else None:

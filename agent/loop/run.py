@@ -39,7 +39,7 @@ from agent.core.state import State
 from agent.iteration.context import Context
 from agent.iteration.models import OWNER
 from agent.log.spending import (
-    Said,
+    StoredAnswer,
     event_of,
     ledger,
     lost_calls,
@@ -269,7 +269,7 @@ class Run:
     def with_answer(self, answer: str) -> tuple[Task, Options]:
         """Returns task and options of a new run that includes an answer to this run's open
         question. Raises: BadAnswer."""
-        patches = fold(self.log).rivals
+        patches = fold(self.log).competing
         if patches is None:
             raise BadAnswer("That run has no open question.")
         test = answered_test(patches, answer)
@@ -370,7 +370,7 @@ class Run:
         settings, options = self._shared.settings, self.options
         role, _, unit = error.cap.partition(" ")
         caps = options.caps if error.is_of_the_run else settings.role_budgets.get(role, Caps())
-        amount = max(getattr(caps, unit, None) or 0, error.lacks)
+        amount = max(getattr(caps, unit, None) or 0, error.excess)
         limit = getattr(settings.caps, unit, None) if options.visitor != OWNER else None
         if not 0 < amount <= (inf if limit is None else limit):
             return None
@@ -421,8 +421,8 @@ class Run:
             breaker=lambda choice: shared.models.breaker(choice, options.visitor),
             before={
                 call.question: Reply(
-                    self._store.get(call.said, Said).text, call.finish, call.provider, call.model,
-                    Usage(),
+                    self._store.get(call.answer_id, StoredAnswer).text, call.finish, call.provider,
+                    call.model, Usage(),
                 )
                 for call in paid_in_unfinished_step(entries)
             },

@@ -235,7 +235,7 @@ def _import_fix(
     memory: Memory, fix: Fix, origin: str, record: tuple[int, int], *, trusted: bool
 ) -> _Result:
     known = memory.find(fix.failure, fix.after)
-    same = known is not None and known.fix.model_copy(update={"rivals": None}) == fix
+    same = known is not None and known.fix.model_copy(update={"competing": None}) == fix
     becomes_trusted = known is not None and trusted and not known.trusted
     if known is not None and not becomes_trusted and (same or (known.trusted and not trusted)):
         return "known"

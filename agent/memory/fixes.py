@@ -45,7 +45,7 @@ class Fix(Value):
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
     """How likely it was correct when it was learned; 1 if the user accepted it."""
     competition: Competition = "unknown"
-    rivals: CompetingPatches | None = None
+    competing: CompetingPatches | None = None
     project: str = ""
     """The key of the only project that may use it; empty for a program."""
     path: str = ""
@@ -54,15 +54,15 @@ class Fix(Value):
     @classmethod
     def create(
         cls, failure: FailureKey, before: str, after: str, proof: ProofLevel, note: str,
-        competition: Competition = "unknown", rivals: CompetingPatches | None = None,
+        competition: Competition = "unknown", competing: CompetingPatches | None = None,
         confidence: float = 0.5, *, project: str = "", path: str = "",
         others: tuple[FileChange, ...] = (),
     ) -> Fix | None:
         """Creates a fix; `None` if a text is too long or cannot be encoded as a file."""
         fits = (
             competition == "open"
-            and rivals is not None
-            and len(rivals.to_json()) <= MAX_COMPETING_LENGTH
+            and competing is not None
+            and len(competing.to_json()) <= MAX_COMPETING_LENGTH
         )
         texts = [text for one in others for text in (one.before, one.after)]
         try:
@@ -70,8 +70,8 @@ class Fix(Value):
                 text.encode()
             return None if max(map(len, texts), default=0) > LONGEST_PROGRAM else cls(
                 failure=failure, before=before, after=after, proof=proof, note=note,
-                competition=competition, rivals=rivals if fits else None, confidence=confidence,
-                project=project, path=path, others=others,
+                competition=competition, competing=competing if fits else None,
+                confidence=confidence, project=project, path=path, others=others,
             )
         except ValueError:
             return None
@@ -171,7 +171,7 @@ class Memory:
             "before": fix.before, "after": fix.after, "note": fix.note,
             "proof_before": failure.passed, "proof_after": fix.proof,
             "confidence": fix.confidence, "standing": fix.competition,
-            "rivals": fix.rivals.to_json() if fix.rivals is not None else "",
+            "rivals": fix.competing.to_json() if fix.competing is not None else "",
             "project": fix.project, "path": fix.path,
             "others": json.dumps([one.model_dump() for one in fix.others]),
             "successes": record[0], "failures": record[1],
@@ -316,7 +316,8 @@ def _read_fix(row: sqlite3.Row) -> StoredFix | None:
         "competition": row["standing"],
     }
     try:
-        values["rivals"] = CompetingPatches.from_json(str(row["rivals"])) if row["rivals"] else None
+        stored = str(row["rivals"])
+        values["competing"] = CompetingPatches.from_json(stored) if stored else None
         values["others"] = json.loads(str(row["others"]))
         failure = FailureKey.model_validate(_of(FailureKey, values))
         fix = Fix.model_validate(_of(Fix, values) | {"failure": failure})

@@ -86,7 +86,7 @@ async def find_competing(
         left_s: The time limit for the variants.
     """
     known = await _judge_others(case, judge, until)
-    if known.others or known.inconclusive:
+    if known.competing_patches or known.inconclusive:
         return ProofEvidence(known)
     try:
         async with asyncio.timeout(left_s):
@@ -113,7 +113,7 @@ async def _judge_others(case: ProofCase, judge: Judge, until: float) -> Evidence
         else:
             others += one.confirmed
             inconclusive = "not all other repairs were judged with all tests"
-    return Evidence(others=others, refuted=refuted, inconclusive=inconclusive)
+    return Evidence(competing_patches=others, refuted=refuted, inconclusive=inconclusive)
 
 
 async def _judge_variants(case: ProofCase, judge: Judge) -> ProofEvidence:
@@ -136,7 +136,7 @@ async def _judge_variants(case: ProofCase, judge: Judge) -> ProofEvidence:
         own = Alternative(solution=case.repaired, answers=found.program_answers, confirmed=True)
         alternatives = Alternatives(calls=found.calls, behaviours=(own, *variants))
     return ProofEvidence(Evidence(
-        others=len(variants), variants_tried=len(near.texts),
+        competing_patches=len(variants), variants_tried=len(near.texts),
         uncovered=tuple(dict.fromkeys(uncovered)),
         inconclusive=f"{near.cut} variants of the repair were not tried" if near.cut else "",
     ), alternatives)

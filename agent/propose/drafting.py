@@ -16,7 +16,7 @@ from agent.iteration.context import Context
 from agent.iteration.strategies import RepairInput
 from agent.iteration.tournament import Winner, best_of
 from agent.proof.confidence import of_a_draft
-from agent.propose.rewriting import WARM, around
+from agent.propose.rewriting import WARM, search_around
 from agent.propose.roles import SMALL_GENERATOR, ask_generator, program_for
 from agent.search.ranking.question import question
 from llm import LlmError
@@ -96,7 +96,7 @@ async def _repaired(
     draft. The result counts as one draft, so another must agree with it."""
     diagnosis = Diagnosis(category="wrong_result", cause="the draft fails an example")
     attempt = RepairInput(draft, tests, report, diagnosis)
-    found, _ = await around(attempt, ctx, draft, report)
+    found, _ = await search_around(attempt, ctx, draft, report)
     return None if found is None else found.model_copy(update={"origin": "model", "estimate": None})
 
 

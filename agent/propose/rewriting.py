@@ -189,7 +189,7 @@ async def _search_near(
     tried = len(failing)
     failing.sort(key=lambda one: one[1].score, reverse=True)
     for candidate, report in failing:
-        near, count = await around(attempt, ctx, candidate, report)
+        near, count = await search_around(attempt, ctx, candidate, report)
         tried += count
         if near is not None:
             note = f"{candidate.note}, and {near.note}"
@@ -214,7 +214,7 @@ def _plain_question(attempt: RepairInput, ctx: Context, form: str) -> Mapping[st
     }
 
 
-async def around(
+async def search_around(
     attempt: RepairInput, ctx: Context, candidate: Solution, report: Report
 ) -> tuple[Solution | None, int]:
     """Searches for a passing repair near a failing one, and counts the candidates. Does nothing if

@@ -110,7 +110,7 @@ async def values_seen(
         return []
     nodes = failing_nodes(attempt.tests, attempt.report)
     async with open_suite(
-        project_files(ctx.task, attempt.solution), project, ctx.task.sites, ctx.sandbox
+        project_files(ctx.task, attempt.solution), project, ctx.task.site_dirs, ctx.sandbox
     ) as suite:
         numbers = [number for number, node in enumerate(suite.nodes) if node in nodes]
         numbers = numbers[:MAX_TRACED]

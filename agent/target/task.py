@@ -287,7 +287,7 @@ def _prepared(submitted: Submission) -> PreparedTask:
         support=submitted.support,
         stdin=submitted.stdin,
         argv=submitted.argv,
-        sites=submitted.sites,
+        site_dirs=submitted.sites,
         doctests=submitted.doctests,
     )
     return PreparedTask(task, tuple(dict.fromkeys(notices)), submitted.source)
@@ -480,7 +480,7 @@ def _selected(tests: Sequence[TestCase], deselect: Sequence[str]) -> tuple[TestC
         if one not in known and not files:
             raise BadInput(f"deselect {one}: no test has this id.")
     return tuple(
-        test.model_copy(update={"without": (*test.without, *ids)})
+        test.model_copy(update={"excluded_nodes": (*test.excluded_nodes, *ids)})
         if isinstance(test, Script) and test.node else test
         for test in tests
         if not any(test.name == one or test.name.startswith(f"{one}::") for one in ids)

@@ -32,7 +32,7 @@ NOTHING_KNOWN = (
 
 def status_words(one: Listed) -> str:
     """Returns the status of a run, in the words of its verdict."""
-    if several := open_words(one.fitting):
+    if several := open_words(one.fitting_repairs):
         return several
     for outcome in OUTCOME_WORDS:
         if outcome == one.status:
@@ -63,7 +63,7 @@ def _run(one: Listed, titles: Mapping[str, str]) -> str:
     run, title = escaped(one.id), escaped(one.title or "unnamed run", 200)
     of = one.parent.run if one.parent is not None else ""
     parent = f" · fork of {escaped(titles.get(of) or of[:8], 60)}" if of else ""
-    slug = "open" if one.fitting > 1 else one.status.replace("_", "-")
+    slug = "open" if one.fitting_repairs > 1 else one.status.replace("_", "-")
     level = "" if one.proof is None else \
         f' <i title="{escaped(PROOF_MEANING[one.proof])}">{one.proof}</i>'
     return (

@@ -156,8 +156,8 @@ class Terminal:
         for line in next_steps(result, inspected):
             self.say(line, "bold")
 
-    def question(self, rivals: CompetingPatches) -> None:
-        for one in rivals.behaviours:
+    def question(self, patches: CompetingPatches) -> None:
+        for one in patches.behaviours:
             self.say(f"{one.label}: {one.note or 'another repair'}", "bold")
             self.talk.print(coloured(one.diff), end="")
 
@@ -308,9 +308,9 @@ def status_line(result: Result) -> Text:
         style = "bold red"
     elif result.phase == "running":
         word = "NOT FINISHED"  # this process does not continue it
-    elif result.fitting > 1:
+    elif result.fitting_repairs > 1:
         style = OPEN_STYLE
-    elif result.below:
+    elif result.unmet:
         style = "bold yellow"
     shown = "".join(f" · {printable(cut(fact))}" for fact in facts)
     return Text.assemble((word, style), shown)
@@ -345,7 +345,7 @@ def verdict_line(one: Verdict, *, ascii_only: bool = False) -> str:
 def detail_lines(one: Verdict) -> list[str]:
     """Returns expected and actual value of a failing test, and doubts about a passing one."""
     lines = []
-    if not (one.passed or one.doubt or one.excluded):
+    if not (one.passed or one.disbelieved or one.excluded):
         if one.expected and one.got:
             lines.append(f"    {cut(f'expected {one.expected}, got {one.got}')}")
         else:
@@ -378,14 +378,14 @@ def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
 
 def competing_words(result: Result) -> Iterator[str]:
     """Yields lines about competing patches: repairs that also pass all tests."""
-    rivals = result.rivals
+    rivals = result.competing
     if rivals is None or result.outcome not in ("healed", "proposed"):
         return
     if rivals.call:
         shown = len(rivals.behaviours)
-        of_them = f" ({shown} are shown)" if shown < result.fitting else ""
+        of_them = f" ({shown} are shown)" if shown < result.fitting_repairs else ""
         yield (
-            f"Repairs with {result.fitting} different behaviours pass your tests{of_them}: "
+            f"Repairs with {result.fitting_repairs} different behaviours pass your tests{of_them}: "
             f"{cut(in_words(rivals))}. The patch is A. Add a test that decides, or run again "
             "with --ask."
         )

@@ -73,7 +73,7 @@ async def suite_runner(
     """
     if project.command:
         files = project_files(task, base)
-        command_suite = CommandSuite(files, project, task.sites, sandbox, limits.end)
+        command_suite = CommandSuite(files, project, task.site_dirs, sandbox, limits.end)
         command_suite.work = limits.cpu_time
         row = await command_suite.collect()
         if row.passed:
@@ -81,7 +81,7 @@ async def suite_runner(
         limits.max_candidates = min(limits.max_candidates, MAX_TRIED)
         yield await SuiteRunner(command_suite, project, {0: row}, [0]).prepared()
         return
-    async with open_suite(project_files(task, base), project, task.sites, sandbox) as suite:
+    async with open_suite(project_files(task, base), project, task.site_dirs, sandbox) as suite:
         wanted = {*failing}
         numbers = [number for number, node in enumerate(suite.nodes) if node in wanted]
         if not numbers:

@@ -44,8 +44,8 @@ async def critique(state: State, ctx: Context) -> State:
                 "before_solution": before, "after_solution": after,
                 "crash_only": not report.oracle,
             },
-            free=free,
-            without="A program without a review is not accepted.",
+            rules_only=free,
+            consequence="A program without a review is not accepted.",
         )
     except OverBudget as error:
         if ctx.pauses:
@@ -92,7 +92,7 @@ def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> Sta
     iterations = ctx.iterations(state).with_note(note)
     grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
     return {
-        "suite_id": ctx.store.put(grown), "rounds_id": ctx.store.put(iterations),
+        "suite_id": ctx.store.put(grown), "iterations_id": ctx.store.put(iterations),
         "objection": "", "objected": True,
     }
 

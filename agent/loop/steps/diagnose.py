@@ -51,13 +51,13 @@ async def diagnose(state: State, ctx: Context) -> State:
         tests, case_report = by_case(suite.visible, report)
         traces = await trace(
             solution, tests, ctx.task, ctx.sandbox, hanging=hanging(tests, case_report),
-            report=case_report, order_dependent=bool(suite.together),
+            report=case_report, order_dependent=bool(suite.order_dependent),
         )
         ctx.search_cache.save_trace(solution, tests, traces)
         lines = await asyncio.to_thread(suspicious_lines, traces, solution.text)
         found = found.model_copy(update={"suspicious_lines": lines})
-    if found.fixable and failing & {*suite.together}:
-        words = order_dependent_words([name for name in suite.together if name in failing])
+    if found.fixable and failing & {*suite.order_dependent}:
+        words = order_dependent_words([name for name in suite.order_dependent if name in failing])
         found = found.model_copy(update={"cause": f"{words}; {found.cause}"})
     if found.fixable:
         answer = await _ask_debugger(ctx, state, suite, solution, report, _prompt_values(
@@ -91,9 +91,9 @@ async def _ask_debugger(
     calls, max_chars = (0, 0) if free else await allowed_calls(ctx)
     if calls:
         tools = debugger_tools(ctx, solution, suite, report, max_chars)
-        return await investigate(ctx, values, tools, calls, max_chars, without=without)
+        return await investigate(ctx, values, tools, calls, max_chars, consequence=without)
     return await ask_if_it_answers(
-        ctx, DEBUGGER, values, {"found": found}, free=free, without=without
+        ctx, DEBUGGER, values, {"found": found}, rules_only=free, consequence=without
     )
 
 

@@ -71,7 +71,8 @@ def conclude(
         confidence=fold(log).confidence if outcome == "healthy" else
         confidence if is_repaired(state) and "confidence" in state else None,
         unsure=state.get("unsure", ""),
-        fitting=fold(log).fitting_so_far if outcome in ("healed", "proposed") else 1,
+        fitting_repairs=fold(log).fitting_repairs_so_far if outcome in ("healed", "proposed")
+        else 1,
         strategy=state.get("strategy") if good and is_repaired(state) else None, edit=edit,
         reason=reason or f"still failing after {iterations} iterations",
         diff=final.diff(base) if final is not None and base is not None else "",

@@ -66,8 +66,8 @@ async def _summary(
             ctx,
             MEMORY_SUMMARISER,
             {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
-            free=not state.get("paid", False),  # a rule summarises what a search found
-            without=without,
+            rules_only=not state.get("paid", False),  # a rule summarises what a search found
+            consequence=without,
         )
     except (OverBudget, NeedsKey) as error:
         ctx.emit(Notice(level="warning", text=f"{error}. {without}", role=MEMORY_SUMMARISER.name))
@@ -81,9 +81,9 @@ def _status(
         return "open", ctx.store.get(state["open_id"], CompetingPatches)
     if state["strategy"] != "search":
         return "unknown", None  # no search for competing patches was made
-    if not state.get("rivals_id"):
+    if not state.get("alternatives_id"):
         return "settled", None
-    others = ctx.store.get(state["rivals_id"], Alternatives)
+    others = ctx.store.get(state["alternatives_id"], Alternatives)
     return "open", question(others, base) if others.calls else None
 
 

@@ -100,7 +100,7 @@ async def recall(state: State, ctx: Context) -> State:
             ))
         ctx.emit(Notice(level="warning", text=f"{words}. Repairs are judged by all tests in their "
                         "order."))
-        suite = suite.model_copy(update={"together": found_again.order_dependent})
+        suite = suite.model_copy(update={"order_dependent": found_again.order_dependent})
         update["suite_id"] = ctx.store.put(suite)
     if flaky := found_again.flaky:
         words = flaky_words(flaky)

@@ -27,14 +27,14 @@ async def repair(state: State, ctx: Context) -> State:
         ctx.emit(Judged(iteration=number, report=await ctx.judge(nearer, tried.tests)))
     update: State = {
         "candidates": state.get("candidates", 0) + proposal.candidates,
-        "proposed_id": "", "proposed_rivals_id": "",
+        "proposed_id": "", "proposed_alternatives_id": "",
     }
     if proposal.solution is None:
         return update | {"reason": proposal.why}
     others = proposal.alternatives
     return update | {
         "proposed_id": ctx.store.put(proposal.solution),
-        "proposed_rivals_id": "" if others is None else ctx.store.put(others),
+        "proposed_alternatives_id": "" if others is None else ctx.store.put(others),
     }
 
 
@@ -49,7 +49,7 @@ async def attempt(state: State, ctx: Context) -> State:
     else:
         found = ModelRepair(fault="no time was left to ask the generator", candidates=0)
     return {"candidates_now": [
-        {"round": state["iteration"] + 1, "place": place, "try_id": ctx.store.put(found)}
+        {"iteration": state["iteration"] + 1, "place": place, "repair_id": ctx.store.put(found)}
     ]}
 
 

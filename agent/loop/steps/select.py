@@ -39,7 +39,7 @@ async def _after_search(state: State, ctx: Context) -> State:
     if not key and state.get("reserve_id"):
         return _from_reserve(state, ctx)
     if key:
-        rivals_key = state["proposed_rivals_id"]
+        rivals_key = state["proposed_alternatives_id"]
         solution = ctx.store.get(key, Solution)
         others = ctx.store.get(rivals_key, Alternatives) if rivals_key else None
         suite = ctx.store.get(state["suite_id"], Suite)
@@ -57,8 +57,8 @@ async def _after_search(state: State, ctx: Context) -> State:
 async def _after_attempts(state: State, ctx: Context) -> State:
     number = state["iteration"] + 1
     tries = [
-        ctx.store.get(one["try_id"], ModelRepair) for one in state["candidates_now"]
-        if one["round"] == number
+        ctx.store.get(one["repair_id"], ModelRepair) for one in state["candidates_now"]
+        if one["iteration"] == number
     ]
     capped = next((one.fault for one in tries if one.capped), "")
     tries = [one for one in tries if one.candidates]
@@ -125,10 +125,10 @@ def _taken(state: State, ctx: Context, solution: Solution, others: Alternatives 
     propose(ctx.emit, number, strategy, solution, base)
     asked = question(others, base) if others is not None else None
     if asked is not None:
-        ctx.emit(Ambiguous(iteration=number, rivals=asked))
+        ctx.emit(Ambiguous(iteration=number, competing=asked))
     return {
         "solution_id": ctx.store.put(solution), "note": solution.note, "strategy": strategy,
-        "rivals_id": "" if others is None else ctx.store.put(others),
+        "alternatives_id": "" if others is None else ctx.store.put(others),
         "caveat": "", "others_fit": False, "open_id": "", "taken": True,
     }
 
@@ -153,7 +153,7 @@ def _next(
                 "solution_id": ctx.store.put(chosen.solution),
                 "report_id": ctx.store.put(chosen.report),
             }
-    iterations = ctx.store.get(update["rounds_id"], Iterations)
+    iterations = ctx.store.get(update["iterations_id"], Iterations)
     following = choose_approach(state, ctx, iterations)
     if isinstance(following, Exhausted):
         return update | run_stopped(ctx, following.why, found)
@@ -177,7 +177,7 @@ def _nearer(chosen: ModelRepair, before: Report, ctx: Context) -> bool:
 def _from_reserve(state: State, ctx: Context) -> State:
     """Takes the recalled fix because the search found none. All tests selected it, so no test is
     held out."""
-    suite = ctx.store.get(state["suite_id"], Suite).shown()
+    suite = ctx.store.get(state["suite_id"], Suite).revealed()
     base = ctx.store.get(state["base_id"], Solution)
     found = ctx.store.get(state["reserve_id"], RecalledFix)
     return apply_recalled_fix(ctx, base, found, state["iteration"] + 1) | {

@@ -160,7 +160,7 @@ def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
     )
 
 
-def fitting(alternatives: Alternatives, test: TestCase) -> Alternatives:
+def behaviours_passing(alternatives: Alternatives, test: TestCase) -> Alternatives:
     """The alternatives whose known answers satisfy the test made of an answer."""
     left = tuple(
         one for one in alternatives.behaviours

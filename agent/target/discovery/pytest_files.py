@@ -79,7 +79,7 @@ def tests_from_file(
         *(Script(name=one, origin="user", code=text, node=one, file=file) for one in sure),
         Script(
             name=f"{filename}::{OTHER_TESTS}", origin="user", code=text, node=OTHER_TESTS,
-            without=tuple(sure), file=file,
+            excluded_nodes=tuple(sure), file=file,
         ),
     )
 

@@ -118,7 +118,9 @@ def still_counting_tests(
             counting.append(test)
         elif isinstance(test, Script) and test.name in judged:
             nodes = [_node(test, name) for name in excluded[test.name]]
-            counting.append(test.model_copy(update={"without": (*test.without, *nodes)}))
+            counting.append(
+                test.model_copy(update={"excluded_nodes": (*test.excluded_nodes, *nodes)})
+            )
     return tuple(counting)
 
 
@@ -147,7 +149,7 @@ def with_lost_tests(report: Report, first: Report, tests: Sequence[TestCase]) ->
     """
     before = {verdict.name: verdict for verdict in first.verdicts}
     verdicts = [
-        verdict.model_copy(update={"doubt": f"it is {verdict.status} now but was not before"})
+        verdict.model_copy(update={"disbelieved": f"it is {verdict.status} now but was not before"})
         if verdict.status in ("skipped", "xfailed") and verdict.name in before
         and before[verdict.name].status not in EXCLUDED else verdict
         for verdict in report.verdicts

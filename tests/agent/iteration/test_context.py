@@ -6,7 +6,7 @@ import pytest
 
 from agent.core.domain import File, Report, Script, Solution, Verdict
 from agent.iteration.context import doubt_tampering
-from agent.verify.tamper_indicators import reaching
+from agent.verify.tamper_indicators import reaching_code
 
 BASE = Solution(files=(File(path="f.py", text="def f(n):\n    return n\n"),), entry="f.py")
 FORGER = "import sys\ndef f(n):\n    return sys._getframe(1).f_locals['want']\n"
@@ -25,7 +25,7 @@ def test_a_repair_that_brings_a_forgers_means_has_not_passed(origin: str) -> Non
 
     report = doubt_tampering(BASE, repair, [TEST], _passing(repair))
 
-    assert [verdict.doubt for verdict in report.verdicts] == [reaching(FORGER)]
+    assert [verdict.disbelieved for verdict in report.verdicts] == [reaching_code(FORGER)]
     assert not report.passed
 
 

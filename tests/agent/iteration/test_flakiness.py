@@ -38,7 +38,7 @@ async def test_a_pass_that_is_not_believed_is_not_called_flaky(tmp_path: Path) -
 
     assert last(log).outcome == "unresolved"
     (judged, *_) = [one.event for one in log if isinstance(one.event, Judged)]
-    assert judged.report.verdicts[0].doubt
+    assert judged.report.verdicts[0].disbelieved
 
 
 async def test_a_steady_failure_is_searched_for_without_the_flaky_test(tmp_path: Path) -> None:

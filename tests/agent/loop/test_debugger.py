@@ -41,7 +41,7 @@ def plain(name: str, given: dict[str, Any]) -> str:
 
 
 def seen_by(events: list[Any]) -> list[tuple[str, str]]:
-    return [(one.tool, one.seen) for one in events if isinstance(one, ToolCalled)]
+    return [(one.tool, one.result) for one in events if isinstance(one, ToolCalled)]
 
 
 def debuggers(model: Any) -> list[Any]:

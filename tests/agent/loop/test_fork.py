@@ -192,7 +192,7 @@ async def test_what_cannot_be_forked_is_refused_with_the_next_step(tmp_path: Pat
         with pytest.raises(UnknownIteration, match=r"7.* 0, 1"):
             await session.fork(run, 7, visitor="a" * 32)
         for edits, kind, fact in (
-            (Edits(without=["f"]), BadFork, "'f'.*assert area"),
+            (Edits(removed_tests=["f"]), BadFork, "'f'.*assert area"),
             (Edits(code={"b.py": ""}), BadFork, r"b\.py"),
             (Edits(code={"": "x = 1\0"}), BadInput, None),
             (Edits(tests=[TestText("assert area(2, 5) == 11")]), BadFork, "`"),

@@ -333,8 +333,8 @@ async def test_of_several_that_pass_a_tournament_takes_what_most_answer_and_asks
     assert rounds(events)[-1] == "tournament"
     assert asked.count("generator") == 5
     assert (result.outcome, result.code) == ("healed", SOLVED)
-    assert result.rivals is not None
-    assert {one.label for one in result.rivals.behaviours} == {"A", "B"}
+    assert result.competing is not None
+    assert {one.label for one in result.competing.behaviours} == {"A", "B"}
 
 
 async def test_a_regression_is_put_away_and_what_came_nearer_is_gone_on_from(

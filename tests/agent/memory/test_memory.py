@@ -45,11 +45,11 @@ def test_what_is_known_of_other_repairs_is_not_forgotten(
 ) -> None:
     for standing in (was, now):
         memory.remember(fix().model_copy(update={
-            "competition": standing, "rivals": RIVALS if standing == "open" else None,
+            "competition": standing, "competing": RIVALS if standing == "open" else None,
         }))
     (known,) = memory.fixes()
     assert known.fix.competition == stands
-    assert known.fix.rivals == (RIVALS if stands == "open" else None)
+    assert known.fix.competing == (RIVALS if stands == "open" else None)
 
 
 @pytest.mark.parametrize(("told", "said", "kept"), [

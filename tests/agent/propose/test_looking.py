@@ -55,7 +55,7 @@ async def investigated(*said: str) -> tuple[str, list[str], list[ToolCalled | No
     """What is found at last, what each call has shown, and what a reader is told."""
     model = saying(*said)
     ctx, told = context(model)
-    answer = await investigate(ctx, ASKED, shelf(), MAX_CALLS, MAX_CHARS, without="")
+    answer = await investigate(ctx, ASKED, shelf(), MAX_CALLS, MAX_CHARS, consequence="")
     shown = [request.messages[-1].text for request in model.asked]
     assert "read: Read a file." in shown[0]
     assert {type(request.output) for request in model.asked} == {Json}
@@ -69,7 +69,7 @@ async def test_what_a_tool_gives_is_seen_and_then_answered_by() -> None:
     assert len(seen) == 1 and "\na.py has 3 lines\n</data" in seen[0]
     (event,) = told
     assert event == ToolCalled(
-        tool="read", arguments='{"path": "a.py", "lines": 3}', seen="a.py has 3 lines"
+        tool="read", arguments='{"path": "a.py", "lines": 3}', result="a.py has 3 lines"
     )
 
 

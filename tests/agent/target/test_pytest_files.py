@@ -71,7 +71,7 @@ def nodes(text: str) -> list[str]:
     """The nodes that are known without running the file."""
     *found, rest = pytest_files.tests_from_file(text, "test_it.py")
     known = [test.node for test in found if test.kind == "script"]
-    assert rest.kind == "script" and (rest.node, rest.without) == (OTHER_TESTS, tuple(known))
+    assert rest.kind == "script" and (rest.node, rest.excluded_nodes) == (OTHER_TESTS, tuple(known))
     return known
 
 
@@ -99,7 +99,7 @@ def test_each_test_holds_the_whole_file():
         Script(name="test_add", origin="user", code=text, node="test_add", file="test_calc.py"),
         Script(
             name="test_calc.py::*", origin="user", code=text, node=OTHER_TESTS,
-            without=("test_add",), file="test_calc.py",
+            excluded_nodes=("test_add",), file="test_calc.py",
         ),
     )
 
