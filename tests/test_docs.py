@@ -10,7 +10,7 @@ import pytest
 
 from agent.loop.graph import STEPS
 from agent.report.words import INTEGRITY_MEANING, OUTCOME_WORDS, PROOF_MEANING, STATUS_SYMBOLS
-from agent.verify.tamper_indicators import ACTING, WRITTEN
+from agent.verify.tamper_indicators import RUNTIME_INDICATORS, TEXT_INDICATORS
 from evaluation.screenshots import PICTURES
 
 ROOT = Path(__file__).parent.parent
@@ -22,7 +22,7 @@ def read(name: str) -> str:
 
 
 @pytest.mark.parametrize(("document", "names"), [
-    ("docs/steps.md", (*STEPS,)), ("docs/verdicts.md", (*ACTING, *WRITTEN)),
+    ("docs/steps.md", (*STEPS,)), ("docs/verdicts.md", (*RUNTIME_INDICATORS, *TEXT_INDICATORS)),
 ])
 def test_every_step_and_every_tamper_indicator_is_explained(
     document: str, names: tuple[str, ...]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent.core.domain import counted
 from agent.core.settings import COMMAND
-from agent.interfaces.exits import USUAL, Requirements, lacking
+from agent.interfaces.exits import USUAL, Requirements, missed_requirement
 from agent.report.result import Result
 from agent.report.words import advice_words
 
@@ -83,8 +83,8 @@ def step_of(result: Result, least: Requirements) -> str:
         return ""
     if result.unanswered and outcome in ("unresolved", "not_fixable", "model_failed"):
         return "no answer"
-    match lacking(result, least):
-        case "confidence" | "proof" if result.fitting > 1:
+    match missed_requirement(result, least):
+        case "confidence" | "proof" if result.fitting_repairs > 1:
             return "apart"
         case "confidence":
             return "surer"
@@ -99,7 +99,7 @@ def step_of(result: Result, least: Requirements) -> str:
 def _by_outcome(result: Result) -> str:
     report, outcome = result.shown_report, result.outcome
     failing = [one for one in report.verdicts if one.fails] if report else []
-    if outcome == "unresolved" and failing and all(one.doubt for one in failing):
+    if outcome == "unresolved" and failing and all(one.disbelieved for one in failing):
         return "disbelieved"
     if outcome == "unresolved" and result.provider == "mock":
         return "unresolved without a model"

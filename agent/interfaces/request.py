@@ -115,9 +115,7 @@ class HealRequest(Inputs):
 
     @property
     def _dash(self) -> int:
-        return next(
-            (at for at, one in enumerate(self.args) if one.startswith("-")), len(self.args)
-        )
+        return next((at for at, one in enumerate(self.args) if one.startswith("-")), len(self.args))
 
     @property
     def least(self) -> Requirements:

@@ -112,7 +112,7 @@ def _jail(jail: JailStatus) -> str:
         details = f"<p>{words}</p>"
         words = f'<span class="sandbox">{IN_JAIL}</span>'
     layers = [
-        f"{layer.name} {'holds' if layer.holds else 'does not hold'}: {layer.seen}"
+        f"{layer.name} {'holds' if layer.holds else 'does not hold'}: {layer.observed}"
         for layer in jail.layers
     ]
     tip = escaped("\n".join(layers))

@@ -94,7 +94,7 @@ class RecordedSession(Session):
         )
 
     def came(self, visitor: str, address: str) -> None:
-        self.models.crowds.came(visitor, address)
+        self.models.addresses.record(visitor, address)
 
     async def forget_outlived(self) -> tuple[str, ...]:
         return ()

@@ -202,7 +202,9 @@ async def test_an_answer_joins_the_tests_of_its_run_while_they_stand_in_their_fi
 
 
 async def test_a_question_says_whether_the_run_waits_for_it() -> None:
-    wait = Waiting(interrupt="ask-9", question="Which?", rivals=fold(recorded("rivals")).rivals)
+    wait = Waiting(
+        interrupt="ask-9", question="Which?", competing=fold(recorded("rivals")).competing
+    )
     asked = set()
     for choose in (chosen, replaced("rivals", "proved", wait)):
         async with serving(RecordedSession(choose)) as page:

@@ -73,12 +73,12 @@ async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none
         assert "SANDBOX_ALLOW_WEAK=1" in running.refusal
         assert not kept.recovered, "a run that is taken up runs code"
         for running_code in (
-            session.start(Task()), session.settle("saved", "A"), session.fork("saved", 0),
-            session.answer("saved", "ask-1", {"approve": True}),
+            session.start(Task()), session.rerun_with_answer("saved", "A"),
+            session.fork("saved", 0), session.answer("saved", "ask-1", {"approve": True}),
         ):
             with pytest.raises(Unavailable):
                 await running_code
-        assert not session.can_go_on("saved")
+        assert not session.has_all_keys("saved")
         assert session.log("saved") == kept.log("saved")
         assert [batch async for batch in session.follow("saved")]
 

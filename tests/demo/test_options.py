@@ -128,7 +128,7 @@ async def test_less_than_was_required_is_said_beside_the_verdict(tmp_path: Path)
         log = await finished(session, from_page(CODE, TESTS).task, require_proof="E4")
         plain = await finished(session, from_page(CODE, TESTS).task)
     told = required(fold(log))
-    assert told.below == "E4" and "E4" in told.reason and "E1" in told.reason
+    assert told.unmet == "E4" and "E4" in told.reason and "E1" in told.reason
     assert 'class="bench is-below' in workbench(told) and "E4" in status_line(told).plain
     assert required(fold(plain)) == fold(plain)
 

@@ -88,8 +88,8 @@ async def test_a_visitor_finds_renames_and_deletes_their_runs_and_nobody_elses(
 def test_a_run_in_the_list_has_the_colour_of_its_card() -> None:
     healed = Listed("id-one", "fee", 0.0, "healed", None, "E1")
     for one, colours in (
-        (healed, "is-healed at-E1"), (replace(healed, fitting=2), "is-open at-E1"),
-        (replace(healed, standing="crash_stopped", proof="E0"), "is-crash-stopped at-E0"),
+        (healed, "is-healed at-E1"), (replace(healed, fitting_repairs=2), "is-open at-E1"),
+        (replace(healed, status="crash_stopped", proof="E0"), "is-crash-stopped at-E0"),
     ):
         assert f'class="standing {colours}"' in runs([one], "")
 

@@ -24,7 +24,9 @@ CAPS = Caps(usd=0.5, tokens=200_000, calls=40)
 
 
 def plan(*keys: str, **wanted: Any) -> ModelPlan:
-    return resolve({key: Secret("k") for key in keys}, ROLES, without=WITHOUT_MODEL, **wanted)
+    return resolve(
+        {key: Secret("k") for key in keys}, ROLES, no_model_reason=WITHOUT_MODEL, **wanted
+    )
 
 
 def test_every_role_has_a_row_with_its_model_and_why() -> None:

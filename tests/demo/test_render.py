@@ -97,7 +97,7 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         )
     events: list[Event] = [
         RunStarted(title=text, code=text, provider=text, provider_why=text, sandbox=text,
-                   level=text, layers=(JailLayer(name=text, holds=False, seen=text),),
+                   level=text, layers=(JailLayer(name=text, holds=False, observed=text),),
                    roles=(e.RoleChoice(role=text, provider=text, model=text, why=text),)),
         e.StepStarted(step="execute", iteration=1),
         e.TestsFrozen(tests=(e.TestInfo(name=text, origin="user", code=text),)),
@@ -113,9 +113,10 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         e.Recalled(hit=True, note=text),
         e.PatchProposed(iteration=1, strategy="search", note=text, diff=diff),
         e.PartialFound(diff=diff, passed=0, total=1, note=text),
-        e.Critiqued(verdict="reject", note=text), e.Ambiguous(iteration=1, rivals=rivals),
+        e.Critiqued(verdict="reject", note=text), e.Ambiguous(iteration=1, competing=rivals),
         e.Proved(level="E2", why=text, evidence=d.Evidence(
-            probes=1, new_failures=(text,), inconsistent=(text,), others=1, mutants=2, killed=1,
+            probes=1, new_failures=(text,), inconsistent=(text,), competing_patches=1, mutants=2,
+            killed=1,
             survivors=(text,), equivalent=1, reruns=5, disagreeing=(text,), inconclusive=text,
             cut=text,
         )),
@@ -141,7 +142,7 @@ def test_untrusted_text_stays_text_in_every_place(canary: str, resolved: bool) -
     log = everywhere(canary, resolved=resolved)
     for length in range(len(log) + 1):
         view = fold(log[:length])
-        read = Reader(workbench(view) + question(view.rivals))
+        read = Reader(workbench(view) + question(view.competing))
         assert read.tags <= OUR_TAGS
         assert read.attributes <= OUR_ATTRIBUTES
         assert all(link.startswith("gradio_api/heal/") for link in read.links)
@@ -234,7 +235,7 @@ def one(status: str = "passed", **fields: object) -> Verdict:
 def test_a_cell_says_what_a_verdict_comes_to(verdict: Verdict, cell: str, integrity: str) -> None:
     page = a_run_of(verdict)
     assert f'class="cell {cell}"' in page
-    sign = STATUS_SYMBOLS[verdict.standing]
+    sign = STATUS_SYMBOLS[verdict.evidence_status]
     face = "i" * (integrity == "in-process") + sign.meaning + (integrity and f"; {integrity}")
     assert f"{sign.glyph}{face}" in Reader(page).text
 
@@ -270,8 +271,8 @@ def test_the_level_seen_to_hold_is_a_badge_with_its_layers_behind_it(
     level: str, badge: str
 ) -> None:
     layers = (
-        JailLayer(name="seccomp", holds=True, seen="open a socket: EACCES"),
-        JailLayer(name="namespaces", holds=False, seen='see "the" parent: possible'),
+        JailLayer(name="seccomp", holds=True, observed="open a socket: EACCES"),
+        JailLayer(name="namespaces", holds=False, observed='see "the" parent: possible'),
     )
     shown = plan_html(
         "mock", "no model", JailStatus(words="jail: seen", level=level, layers=layers)
@@ -298,7 +299,7 @@ def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question() ->
     read = Reader(workbench(view))
     for fact in ("price(11)", "A returns 22", "B returns 33", "E2", "128"):
         assert fact in read.text
-    assert view.question is view.rivals is not None
+    assert view.question is view.competing is not None
     own, b, other = map(read.text.index, ("if n >= 10", "B returns", "if n == 10"))
     assert own < b < other
     assert "price(11)" in Reader(question(view.question)).text

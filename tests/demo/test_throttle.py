@@ -102,7 +102,9 @@ async def test_the_clock_of_a_run_stands_where_it_is_and_of_one_that_nobody_driv
 ) -> None:
     going = fold(recorded("healed")[:6])
     assert going.start is not None
-    limited = replace(going, start=going.start.model_copy(update={"limit_s": 60.0}), told_at=100.0)
+    limited = replace(
+        going, start=going.start.model_copy(update={"limit_s": 60.0}), last_event_at=100.0
+    )
     shown = limited.seconds
     for now, elapsed in ((130.0, shown + 30), (90.0, shown), (100_000.0, shown)):
         monkeypatch.setattr("time.time", lambda now=now: now)

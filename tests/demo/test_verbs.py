@@ -167,7 +167,7 @@ async def test_what_one_address_has_read_under_other_words_keeps_no_other_addres
             begins = asyncio.create_task(anext(heals))
             elsewhere = await verbs.check_code(CODE, TESTS, ANOTHER, address="10.0.0.2")
             assert elsewhere["passed"] is False
-            assert not waits.done() and not begins.done() and not session.going()
+            assert not waits.done() and not begins.done() and not session.running()
         assert (await waits)["passed"] is False
         await begins
         await heals.aclose()
@@ -178,8 +178,8 @@ async def test_those_who_share_an_address_share_a_turn_in_the_sandbox(tmp_path: 
         one, other, third = (
             panel.visitor({**NEW_VISIT, "visitor": word}) for word in (ONE, ANOTHER, ONE + ANOTHER)
         )
-        session.came(one, "10.0.0.1")
-        session.came(other, "10.0.0.1")
+        session.record_address(one, "10.0.0.1")
+        session.record_address(other, "10.0.0.1")
         owners = [
             vars(session._shared.sandbox_of(visitor, run))["_owner"]
             for visitor, run in ((one, "a"), (other, "b"), (third, "c"), (OWNER, "d"), (OWNER, "e"))

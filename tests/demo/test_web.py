@@ -208,12 +208,12 @@ async def test_a_run_goes_on_when_its_page_is_closed() -> None:
 
 
 async def test_a_run_stopped_while_it_is_being_started_is_cancelled() -> None:
-    class Slow(RecordedSession):
+    class SlowCandidate(RecordedSession):
         async def start(self, task: Task, **given: Any) -> str:
             await page.stop({**NO_RUN, "run": given["run_id"]}, NEW_VISIT)
             return await super().start(task, **given)
 
-    async with serving(Slow(pause_s=30)) as page:
+    async with serving(SlowCandidate(pause_s=30)) as page:
         assert "is-cancelled" in (await healed(page, await begun(page, words="healed")))["bench"]
 
 
@@ -268,7 +268,7 @@ async def test_a_waiting_run_is_answered_by_the_question_that_was_shown() -> Non
 async def test_a_review_offers_no_hint_that_nobody_reads_and_keeps_what_was_tried() -> None:
     wait = Waiting(
         interrupt="ask-2", question="Your version fails 1 test.", needs="review", code="kept",
-        tried="mine", unhinted="no model",
+        tried="mine", hint_refusal="no model",
     )
     async with serving(RecordedSession(replaced("healed", "diagnosed", wait))) as page:
         kept = await ran(page)
@@ -430,7 +430,7 @@ async def test_what_is_written_and_answers_nothing_is_told_and_starts_nothing(
 
 async def test_a_run_that_waits_with_a_question_is_answered_itself() -> None:
     asked = next(entry.event for entry in recorded("rivals") if isinstance(entry.event, Ambiguous))
-    wait = Waiting(interrupt="which-1", question="Which?", rivals=asked.rivals)
+    wait = Waiting(interrupt="which-1", question="Which?", competing=asked.competing)
     session = RecordedSession(replaced("rivals", "ambiguous", wait))
     async with serving(session) as page:
         kept = await ran(page, "rivals")

@@ -23,7 +23,7 @@ from llm import (
     Usage,
     open_provider,
 )
-from llm.asking.ask import whole as reply_to
+from llm.asking.ask import complete_reply as reply_to
 from llm.errors import TimedOut
 from llm.providers.anthropic import AnthropicProvider
 from tests.llm.fakes import anthropic as fake

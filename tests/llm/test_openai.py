@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from llm import Connection, Json, Message, Request, Secret
-from llm.asking.ask import whole as reply_of
+from llm.asking.ask import complete_reply as reply_of
 from llm.errors import (
     CallFailed,
     ProviderDown,
@@ -50,7 +50,7 @@ SCHEMA = {
 STALL_S = 0.4
 """Of tests in which a server falls silent; in the others a slow machine must not pass for that."""
 Opened = Callable[..., OpenAiProvider]
-ROWS = {name: row for name, row in PROVIDERS.items() if row.like == "openai"}
+ROWS = {name: row for name, row in PROVIDERS.items() if row.same_as == "openai"}
 
 
 @pytest.fixture

@@ -65,11 +65,11 @@ def test_a_local_provider_takes_the_generator_and_claude_thinks(local: str) -> N
 @pytest.mark.parametrize("local", ["ollama", "llamacpp", "huggingface"])
 def test_without_a_key_for_claude_a_local_model_writes_and_rules_do_the_rest(local: str) -> None:
     found = plan("OPENAI_API_KEY", provider=local)
-    assert {choice.role for choice in found.choices if choice.asks} == {"generator"}
+    assert {choice.role for choice in found.choices if choice.uses_model} == {"generator"}
     assert (found.provider, len(found.notes)) == (local, 1)
 
     given = plan("OPENAI_API_KEY", provider=local, by_role={"critic": local})
-    assert {choice.role for choice in given.choices if choice.asks} == {"generator", "critic"}
+    assert {choice.role for choice in given.choices if choice.uses_model} == {"generator", "critic"}
 
 
 def test_a_large_local_model_answers_every_role_where_claude_cannot() -> None:
@@ -81,7 +81,9 @@ def test_a_large_local_model_answers_every_role_where_claude_cannot() -> None:
 
 def test_a_small_model_at_any_server_writes_and_rules_do_the_rest() -> None:
     found = plan("ANTHROPIC_API_KEY", provider="llama-server", model="qwen2.5-coder-1.5b-instruct")
-    assert {one.role: one.is_small for one in found.choices if one.asks} == {"generator": True}
+    assert {
+        one.role: one.is_small for one in found.choices if one.uses_model
+    } == {"generator": True}
     assert len(found.notes) == 1
 
 

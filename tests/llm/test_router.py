@@ -102,13 +102,13 @@ async def test_what_is_said_so_far_is_known_by_whole_words_without_keys_until_th
     seen = []
     async with aclosing(house.router.stream(SOON)) as items:
         async for item in items:
-            seen += [] if isinstance(item, Reply) else [house.router.so_far()]
+            seen += [] if isinstance(item, Reply) else [house.router.partial_answers()]
     assert seen == [{0: "mind "}, {0: "mind *** "}, {0: "mind *** well "}]
-    assert house.router.so_far() == {}
+    assert house.router.partial_answers() == {}
     broken = House(steps=(Answer(fault=ProviderDown("gone", started=True)),))
     with pytest.raises(ProviderDown):
         await broken.ask()
-    assert broken.router.so_far() == {}
+    assert broken.router.partial_answers() == {}
 
 
 async def test_an_answer_passes_through_in_its_pieces_with_its_cost() -> None:

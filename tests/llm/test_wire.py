@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from llm import Connection, Message, NoProvider, Provider, Request, Secret, open_provider
-from llm.asking.ask import whole
+from llm.asking.ask import complete_reply
 from llm.errors import CallFailed, NeedsKey, Overloaded, Rejected, WrongKey
 from llm.provider import PROVIDERS
 from llm.providers.wire import (
@@ -162,7 +162,7 @@ async def test_nothing_of_the_environment_is_sent(
         server.on("POST", openai.CHAT, openai.answers())
         url = server.url + ("/v1" if name in ("openai", "vllm") else "")
         provider = opened(name, key, url)
-        await whole(provider, QUESTION)
+        await complete_reply(provider, QUESTION)
         await provider.close()
 
     said = [seen.headers.get("authorization") for seen in server.seen]
@@ -186,7 +186,7 @@ async def test_a_server_on_loopback_is_reached_without_a_proxy_and_no_redirect_i
             monkeypatch.delenv("no_proxy", raising=False)
             provider = opened(name, url=server.url + ("/v1" if name == "openai" else ""))
             with pytest.raises(Rejected) as caught:
-                await whole(provider, QUESTION)
+                await complete_reply(provider, QUESTION)
             await provider.close()
 
     assert not caught.value.started

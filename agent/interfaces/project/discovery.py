@@ -8,7 +8,17 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from agent.core.domain import REST, File, Project, Report, Script, Solution, Task, counted, tally
+from agent.core.domain import (
+    OTHER_TESTS,
+    File,
+    Project,
+    Report,
+    Script,
+    Solution,
+    Task,
+    counted,
+    tally,
+)
 from agent.core.events import Stamped
 from agent.core.settings import Settings
 from agent.interfaces.preparation import NOTE, Say, silent
@@ -116,7 +126,7 @@ async def inspect_project(
     if run.left_out:
         say(f"note: {left_out_words(run.left_out)}", NOTE)
     say(_uncompiled(broken) if broken else suite_words(run, wanted, request.test_cmd), "")
-    tree = tree.without(left)
+    tree = tree.excluding(left)
     inspected = Inspection(
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
         settings, run, wanted, broken, time.monotonic() - started, request,
@@ -216,13 +226,16 @@ def task_to_heal(inspected: Inspection) -> Task:
     return Task(
         solution=Solution(files=program, entry=entry), tests=(*tests, rest_of_suite(wanted)),
         support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
-        sites=inspected.interpreter.sites, project=_with_excluded(inspected),
+        site_dirs=inspected.interpreter.sites, project=_with_excluded(inspected),
     )
 
 
-def rest_of_suite(without: Sequence[str] = ()) -> Script:
+def rest_of_suite(excluded_nodes: Sequence[str] = ()) -> Script:
     """Returns all tests of the suite except these, as a single test."""
-    return Script(name=THE_REST, origin="user", code="", node=REST, without=tuple(without))
+    return Script(
+        name=THE_REST, origin="user", code="", node=OTHER_TESTS,
+        excluded_nodes=tuple(excluded_nodes),
+    )
 
 
 def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
@@ -249,7 +262,7 @@ async def believed_report(inspected: Inspection) -> Report:
     passes."""
     files = tuple(File(path=path, text=text) for path, text in inspected.tree.files.items())
     project = _with_excluded(inspected)
-    task = Task(support=files, sites=inspected.interpreter.sites, project=project)
+    task = Task(support=files, site_dirs=inspected.interpreter.sites, project=project)
     sandbox = open_sandbox(inspected.settings.sandbox, inspected.settings.environment or None)
     nothing = Solution(files=(), entry="")
     return await check(nothing, [rest_of_suite()], task, sandbox)

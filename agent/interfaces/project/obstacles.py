@@ -39,9 +39,7 @@ def refuse_what_does_not_run(
         missing = _MISSING.match(problem)
         if missing is not None:
             where, module, place = missing.groups()
-            raise NotFixable(
-                "missing_package", _missing(where, module, place or "", tree, python)
-            )
+            raise NotFixable("missing_package", _missing(where, module, place or "", tree, python))
         ended = _ENDED.match(problem)
         if ended is not None:
             raise NotFixable("invalid_tests", _unending(*ended.groups()))

@@ -156,8 +156,8 @@ class Terminal:
         for line in next_steps(result, inspected):
             self.say(line, "bold")
 
-    def question(self, rivals: CompetingPatches) -> None:
-        for one in rivals.behaviours:
+    def question(self, patches: CompetingPatches) -> None:
+        for one in patches.behaviours:
             self.say(f"{one.label}: {one.note or 'another repair'}", "bold")
             self.talk.print(coloured(one.diff), end="")
 
@@ -169,9 +169,7 @@ class Terminal:
         if report is None:
             return
         # Adversarial tests decide nothing; the proof says what they showed.
-        quiet = [
-            one for one in report.verdicts if one.origin == "adversarial" and not self.verbose
-        ]
+        quiet = [one for one in report.verdicts if one.origin == "adversarial" and not self.verbose]
         rows = [one for one in report.verdicts if one not in quiet]
         if named is not None and not self.verbose:
             rows = [one for one in rows if one.fails or one.name in named][:MAX_SHOWN]
@@ -193,9 +191,9 @@ class Terminal:
         """Shows the verdict of a test; `brief` shortens one that passed."""
         ascii_only = not console.encoding.lower().startswith("utf")
         words = verdict_line(one, ascii_only=ascii_only)
-        if brief and one.standing == "passed":
+        if brief and one.evidence_status == "passed":
             words = words.partition("\n")[0]
-        console.print(Text(printable(words), style=STATUS_STYLES[one.standing]))
+        console.print(Text(printable(words), style=STATUS_STYLES[one.evidence_status]))
 
     def checked(self, result: Result, named: Sequence[str] | None = None) -> None:
         """Shows the verdicts on standard output, and their summary."""
@@ -208,7 +206,7 @@ class Terminal:
         elif not verdicts:
             summary = "NO TEST RAN"
         else:
-            passes = named is not None or all(one.shows for one in verdicts)
+            passes = named is not None or all(one.is_evidence for one in verdicts)
             summary = "ALL PASS" if passes else "NOTHING FAILS"
         proof = f"proof {cut(result.claim)}" if result.claim else ""
         self.say(" · ".join(filter(None, (summary, proof))), "bold")
@@ -310,9 +308,9 @@ def status_line(result: Result) -> Text:
         style = "bold red"
     elif result.phase == "running":
         word = "NOT FINISHED"  # this process does not continue it
-    elif result.fitting > 1:
+    elif result.fitting_repairs > 1:
         style = OPEN_STYLE
-    elif result.below:
+    elif result.unmet:
         style = "bold yellow"
     shown = "".join(f" · {printable(cut(fact))}" for fact in facts)
     return Text.assemble((word, style), shown)
@@ -338,16 +336,16 @@ def age(created: float) -> str:
 
 def verdict_line(one: Verdict, *, ascii_only: bool = False) -> str:
     """Returns a test with its status and origin, and below it the details."""
-    glyph, plain, _ = STATUS_SYMBOLS[one.standing]
+    glyph, plain, _ = STATUS_SYMBOLS[one.evidence_status]
     origin = "" if one.origin == "user" else f" ({one.origin})"
-    first = f"  {plain if ascii_only else glyph} {one.standing} {cut(one.name)}{origin}"
+    first = f"  {plain if ascii_only else glyph} {one.evidence_status} {cut(one.name)}{origin}"
     return "\n".join([first, *detail_lines(one)])
 
 
 def detail_lines(one: Verdict) -> list[str]:
     """Returns expected and actual value of a failing test, and doubts about a passing one."""
     lines = []
-    if not (one.passed or one.doubt or one.excluded):
+    if not (one.passed or one.disbelieved or one.excluded):
         if one.expected and one.got:
             lines.append(f"    {cut(f'expected {one.expected}, got {one.got}')}")
         else:
@@ -380,14 +378,14 @@ def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
 
 def competing_words(result: Result) -> Iterator[str]:
     """Yields lines about competing patches: repairs that also pass all tests."""
-    rivals = result.rivals
+    rivals = result.competing
     if rivals is None or result.outcome not in ("healed", "proposed"):
         return
     if rivals.call:
         shown = len(rivals.behaviours)
-        of_them = f" ({shown} are shown)" if shown < result.fitting else ""
+        of_them = f" ({shown} are shown)" if shown < result.fitting_repairs else ""
         yield (
-            f"Repairs with {result.fitting} different behaviours pass your tests{of_them}: "
+            f"Repairs with {result.fitting_repairs} different behaviours pass your tests{of_them}: "
             f"{cut(in_words(rivals))}. The patch is A. Add a test that decides, or run again "
             "with --ask."
         )

@@ -122,9 +122,7 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         "and files do not change; no hook runs and nothing is pushed.",
     ),
     "dry_run": _switch("--dry-run", "Show the patch and write nothing (the default)."),
-    "force": _switch(
-        "--force", "Let --out, --log, --report and --junit overwrite existing files."
-    ),
+    "force": _switch("--force", "Let --out, --log, --report and --junit overwrite existing files."),
     "as_json": _switch("--json", "Print one JSON document on standard output."),
     "max_iterations": _value(
         int, "--max-iterations", None, "Maximum number of repair attempts (default 5).", min=1

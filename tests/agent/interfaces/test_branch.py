@@ -121,7 +121,7 @@ def test_a_commit_message_names_the_tests_the_edit_and_the_proof() -> None:
         report=Report(solution="", verdicts=(
             verdict("passed", "t.py::a", integrity="in-process"),
         )),
-        evidence=Evidence(others=2),
+        evidence=Evidence(competing_patches=2),
     )
     text = commit_message(result, {"t.py::a": {"message": "no\x1b[1m\n\nwhy"}, "t.py::b": {}})
     subject, blank, *_ = text.split("\n")

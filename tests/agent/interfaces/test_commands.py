@@ -580,7 +580,9 @@ def test_all_patches_that_pass_and_are_unlikely_are_shown(program: Path, healing
         "outcome": "unresolved", "confidence": 0.1, "diff": "", "proof": None,
     })
     found = PartialFound(diff="-a\n+b\n", passed=1, total=1, note="plus")
-    healing.events = [*healing.events[:2], Ambiguous(iteration=1, rivals=RIVALS), found, unlikely]
+    healing.events = [
+        *healing.events[:2], Ambiguous(iteration=1, competing=RIVALS), found, unlikely
+    ]
     result = invoke(healing, "run", program, *TEST)
     shown = result.stderr
 
@@ -596,7 +598,7 @@ def test_all_patches_that_pass_and_are_unlikely_are_shown(program: Path, healing
 def test_behaviours_that_the_tests_leave_open_are_told_at_the_end(
     program: Path, healing: Any
 ) -> None:
-    healing.events = [*healing.events[:2], Ambiguous(iteration=1, rivals=RIVALS),
+    healing.events = [*healing.events[:2], Ambiguous(iteration=1, competing=RIVALS),
                       *healing.events[2:]]
 
     result = invoke(healing, "run", program, *TEST)
@@ -606,7 +608,7 @@ def test_behaviours_that_the_tests_leave_open_are_told_at_the_end(
     document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)
     assert document["rivals"]["call"] == "add(0, 1)"
 
-    known = Proved(level="E1", why="w", evidence=Evidence(others=3))
+    known = Proved(level="E1", why="w", evidence=Evidence(competing_patches=3))
     healing.events = [*healing.events[:-1], known, healing.events[-1]]
     told = invoke(healing, "run", program, *TEST).stderr
     assert a_line_has(told, 4, 2, "add(0, 1)")

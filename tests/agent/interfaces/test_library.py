@@ -102,7 +102,7 @@ def test_tests_are_left_out_by_their_ids_and_doctests_count_where_asked() -> Non
 
     ((task, _),) = session.started
     assert [test.name for test in task.tests if test.node == "test_b"] == []
-    assert all("test_b" in test.without for test in task.tests)
+    assert all("test_b" in test.excluded_nodes for test in task.tests)
     assert task.doctests
     with pytest.raises(BadInput, match="test_c"):
         agent(session).run(

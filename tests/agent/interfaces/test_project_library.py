@@ -77,8 +77,8 @@ async def test_a_healed_project_is_told_whole_and_what_is_open_again_from_memory
     assert {one: one.read_bytes() for one in project.iterdir()} == before
     again = heal_project(project)
     assert (result.strategy, again.strategy) == ("search", "memory")
-    assert result.rivals is not None and again.proof == "E1"
-    assert again.fitting >= 2
+    assert result.competing is not None and again.proof == "E1"
+    assert again.fitting_repairs >= 2
 
 
 def test_what_needs_no_repair_or_gets_none_is_in_the_result(project: Path) -> None:

@@ -92,7 +92,8 @@ def test_a_status_is_said_in_words_beside_its_glyph() -> None:
         verdict("error", excluded="no such fixture"),
     ]
     for one in every:
-        assert f"{STATUS_SYMBOLS[one.standing].glyph} {one.standing}" in verdict_line(one)
+        status = one.evidence_status
+        assert f"{STATUS_SYMBOLS[status].glyph} {status}" in verdict_line(one)
         assert verdict_line(one, ascii_only=True).isascii()
 
 
@@ -183,13 +184,13 @@ SEVERAL = CompetingPatches(call="add(1, 1)", behaviours=tuple(
      "disbelieved"),
     (Result(outcome="unresolved", report=Report(solution="s", verdicts=(CHEAT, verdict()))), "E1",
      "unresolved"),
-    (Result(outcome="healed", proof="E1", rivals=SEVERAL), "E2", "apart"),
+    (Result(outcome="healed", proof="E1", competing=SEVERAL), "E2", "apart"),
 ])
 def test_the_next_step_follows_from_what_was_seen(
     result: Result, proof: ProofLevel, step: str
 ) -> None:
     assert step_of(result, Requirements(proof)) == step
-    assert step_of(replace(result, rivals=None, report=None), Requirements(proof)) != "apart"
+    assert step_of(replace(result, competing=None, report=None), Requirements(proof)) != "apart"
 
 
 def test_without_code_another_next_step_is_named() -> None:

@@ -41,7 +41,7 @@ async def search(
     opening = file_runner.file_runner(
         Task(solution=base, tests=cases), base, cases,
         report or Report(solution=base.id, verdicts=(verdict(),)), sandbox or open_sandbox(),
-        limits, known=known,
+        limits, cache=known,
     )
     return await search_repair(
         opening, base, limits, **{"progress": lambda seen: None, "verify": confirmed, **how}
@@ -186,7 +186,7 @@ async def test_a_search_that_is_cut_by_its_budget_reports_it_and_judges_its_cand
 
     def tell(seen: Searched) -> None:
         shown.append(seen)
-        limits.work.spent_s = 100.0 if seen.plausible else 0.0
+        limits.cpu_time.spent_s = 100.0 if seen.plausible else 0.0
 
     found = await search(PLUS, "assert plus(2, 3) == 5", limits=limits, progress=tell)
 

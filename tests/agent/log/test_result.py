@@ -14,7 +14,7 @@ from agent.core import domain as d
 from agent.core import events as e
 from agent.core.domain import File, Report, Solution, Verdict
 from agent.core.events import CodeWritten, Event, Judged, ModelCalled, Notice, Stamped, StepStarted
-from agent.interfaces.exits import Requirements, exit_code, shortfall
+from agent.interfaces.exits import Requirements, exit_code, missed_words
 from agent.report.metrics import Degraded, NodeMetrics
 from agent.report.result import Folding, Result, document, fold
 from tests.demo.recorded import recorded
@@ -98,7 +98,7 @@ def test_a_run_carries_the_report_of_the_program_that_it_leaves(healed: bool) ->
     assert (result.outcome, result.proof, result.healed) == (end.outcome, end.proof, healed)
     assert result.code == (REPAIRED if healed else BROKEN)
     assert result.report is not None and result.report.passed is healed
-    assert [(one.name, one.standing) for one in result.report.verdicts] == [
+    assert [(one.name, one.evidence_status) for one in result.report.verdicts] == [
         ("add", "passed" if healed else "failed"), ("remote", "excluded"),
     ]
     if healed:
@@ -213,7 +213,7 @@ def test_exit_codes_follow_the_outcome_the_proof_and_the_integrity_asked_for(
 ) -> None:
     assert exit_code(result, required) == code
     assert exit_code(replace(result, error="KeyError"), required) == 3
-    assert (code != 6) or shortfall(result, required)
+    assert (code != 6) or missed_words(result, required)
 
 
 def test_the_document_names_the_run_the_fault_and_what_is_no_fix() -> None:
@@ -233,7 +233,7 @@ def test_the_document_lists_each_verdict() -> None:
     shown = json.loads(json.dumps(document(Result(report=report))))
     assert shown["tests"] == [{
         "id": "a", "origin": "user", "status": "failed", "integrity": None, "reason": "",
-        "doubt": "", "vacuous": False, "excluded": "", "aside": "",
+        "disbelieved": "", "doubt": "", "vacuous": False, "excluded": "", "aside": "",
         "expected": "3", "got": "'\ud800'", "message": "m",
     }]
 
@@ -244,8 +244,8 @@ def test_what_else_would_do_is_told_of_a_repair_that_stood(outcome: str, are_sho
         d.Behaviour(label="A", gives="2", solution=solution(REPAIRED), note="n", diff="d"),
     ))
     end = FINISHED.model_copy(update={"outcome": outcome})
-    result = fold(log_of(STARTED, e.Ambiguous(iteration=1, rivals=rivals), end))
-    assert (result.rivals is not None) is are_shown
+    result = fold(log_of(STARTED, e.Ambiguous(iteration=1, competing=rivals), end))
+    assert (result.competing is not None) is are_shown
 
 
 @given(st.data())
@@ -354,7 +354,9 @@ def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
         judged(1, "b", verdict("t"), verdict("u")),
     ))
     assert [column.iteration for column in view.columns] == [0, 1]
-    assert {row.name: [cell.standing for cell in row.cells if cell] for row in view.rows} == {
+    assert {
+        row.name: [cell.evidence_status for cell in row.cells if cell] for row in view.rows
+    } == {
         "t": ["failed", "passed"], "u": ["passed", "passed"], "remote": ["excluded"],
     }
 

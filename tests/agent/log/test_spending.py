@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agent.core import events as e
 from agent.log.spending import (
     LONGEST_LOGGED,
-    Said,
+    StoredAnswer,
     event_of,
     ledger,
     lost_calls,
@@ -39,7 +39,7 @@ def stamped(events: list[e.Event]) -> list[e.Stamped]:
     ]
 
 
-def kept(said: Said) -> str:
+def kept(said: StoredAnswer) -> str:
     return f"the address of {said.text!r}"
 
 
@@ -189,7 +189,7 @@ def test_what_was_paid_in_the_newest_steps_is_kept_until_another_begins() -> Non
     def paid(call: int) -> tuple[str, e.Event]:
         return "session", e.ModelCalled(
             call=call, role="generator", provider="p", model="m", tokens=1, cost_usd=0.0,
-            wall_s=0.1, said="an address",
+            wall_s=0.1, answer_id="an address",
         )
 
     def kept_of(*told: tuple[str, e.Event]) -> list[int]:

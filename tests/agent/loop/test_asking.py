@@ -37,7 +37,7 @@ async def asked(session: Session, *answers: str, tests: str = TESTS) -> Result:
     run = await session.start(task(tests), ask=True)
     result = await followed(session, run)
     for answer in answers:
-        assert result.waiting is not None and result.waiting.rivals is not None
+        assert result.waiting is not None and result.waiting.competing is not None
         seen = session.log(run)[-1].seq
         assert await session.answer(run, result.waiting.interrupt, {"answer": answer})
         result = await followed(session, run, seen)
@@ -52,12 +52,14 @@ async def test_unattended_the_likeliest_is_taken_and_the_others_are_told_and_can
     result = await followed(session, await session.start(task(FOUR_TESTS), ask=False))
     assert (result.outcome, result.strategy, result.proof) == ("healed", "search", "E1")
     assert "n >= 10" in result.code and result.evidence is not None
-    assert result.rivals is not None and result.rivals.call == "price(11)"
-    assert result.evidence.others == 1
-    assert [(one.label, one.gives) for one in result.rivals.behaviours] == [
+    assert result.competing is not None and result.competing.call == "price(11)"
+    assert result.evidence.competing_patches == 1
+    assert [(one.label, one.gives) for one in result.competing.behaviours] == [
         ("A", "22"), ("B", "33")
     ]
-    healed = await followed(session, await session.settle(result.run_id, "B", run_id="again"))
+    healed = await followed(
+        session, await session.rerun_with_answer(result.run_id, "B", run_id="again")
+    )
     assert (healed.run_id, healed.outcome, "n == 10" in healed.code) == ("again", "healed", True)
 
 
@@ -65,7 +67,7 @@ async def test_a_run_waits_with_the_question_and_the_answer_decides(session: Ses
     result = await asked(session, "B")
     (waiting,) = [one.event for one in session.log(result.run_id) if isinstance(one.event, Waiting)]
     assert all(fact in waiting.question for fact in ("price(11)", "22", "33"))
-    assert (result.outcome, "n == 10" in result.code, result.rivals) == ("healed", True, None)
+    assert (result.outcome, "n == 10" in result.code, result.competing) == ("healed", True, None)
     assert ("price(11) == 33", "user") in [(test.name, test.origin) for test in result.tests]
     assert result.report is not None
     assert "price(11) == 33" in [verdict.name for verdict in result.report.verdicts]
@@ -77,7 +79,7 @@ async def test_an_answer_keeps_the_likeliest_and_closes_the_question_where_it_ma
 ) -> None:
     result = await asked(session, answer)
     assert (result.outcome, "n >= 10" in result.code) == ("healed", True)
-    assert (result.rivals is None) == (answer == "a")
+    assert (result.competing is None) == (answer == "a")
     assert any("'Q'" in notice.text for notice in result.notices) == (answer == "Q")
 
 
@@ -105,12 +107,12 @@ async def test_only_an_open_question_can_be_settled(session: Session) -> None:
     run = await session.start(task("assert price(11) == 22"))
     await followed(session, run)
     with pytest.raises(ValueError):
-        await session.settle(run, "A")
+        await session.rerun_with_answer(run, "A")
     with pytest.raises(UnknownRun):
-        await session.settle("unknown", "A")
+        await session.rerun_with_answer("unknown", "A")
     open_ended = await followed(session, await session.start(task()))
     with pytest.raises(ValueError):
-        await session.settle(open_ended.run_id, "skip")
+        await session.rerun_with_answer(open_ended.run_id, "skip")
 
 
 async def test_a_held_out_test_that_was_consulted_proves_no_more(session: Session) -> None:
@@ -142,8 +144,8 @@ async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session
     examples = ">>> price(10)\n    20\n    >>> price(9)\n    27\n    >>> price(1)\n    3\n"
     program = PRICE.replace(":\n", f':\n    """{examples}    """\n', 1)
     run = await session.start(from_page(program, "", "").task, ask=False)
-    assert (await followed(session, run)).rivals is not None
-    healed = await followed(session, await session.settle(run, "B", run_id="again"))
+    assert (await followed(session, run)).competing is not None
+    healed = await followed(session, await session.rerun_with_answer(run, "B", run_id="again"))
     assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")
 
 
@@ -160,7 +162,7 @@ def test_the_library_asks_a_function(tmp_path: Path) -> None:
     assert [rivals.call for rivals in seen] == ["price(11)"]
     assert ("n == 10" in result.code, result["rivals"]) == (True, None)
     unasked = SelfHealingAgent("mock", data_dir=tmp_path / "other").run(code=PRICE, tests=TESTS)
-    assert unasked.rivals is not None
+    assert unasked.competing is not None
 
 
 @pytest.mark.parametrize("answer", ["Q", "", 33])
@@ -171,4 +173,4 @@ def test_an_answer_of_the_function_that_answers_nothing_is_raised_and_loses_noth
     with pytest.raises(UnusableAnswer, match=f"'{answer}'") as raised:
         agent.run(code=PRICE, tests=TESTS, ask=lambda rivals: answer)
     result = raised.value.result
-    assert (result.success, result.rivals is not None) == (True, True)
+    assert (result.success, result.competing is not None) == (True, True)

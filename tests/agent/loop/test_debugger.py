@@ -9,10 +9,10 @@ from typing import Any
 from agent.core.events import (
     Diagnosed,
     IterationEnded,
-    Looked,
     ModelAsked,
     ModelCalled,
     ModelFailed,
+    ToolCalled,
 )
 from agent.report.words import event_lines
 from llm.budget import Caps
@@ -41,7 +41,7 @@ def plain(name: str, given: dict[str, Any]) -> str:
 
 
 def seen_by(events: list[Any]) -> list[tuple[str, str]]:
-    return [(one.tool, one.seen) for one in events if isinstance(one, Looked)]
+    return [(one.tool, one.result) for one in events if isinstance(one, ToolCalled)]
 
 
 def debuggers(model: Any) -> list[Any]:

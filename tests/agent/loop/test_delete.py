@@ -11,7 +11,7 @@ from agent.core.events import RunFailed, Waiting
 from agent.log.store import RunOver, Store, UnknownRun
 from agent.loop.fork import Edits
 from agent.loop.session import open_session
-from agent.memory.visitors import Crowds
+from agent.memory.visitors import VisitorAddresses
 from agent.target.errors import BadInput
 from agent.target.task import TestText, from_page
 from tests.agent.runs import finished, followed, last, settings
@@ -64,8 +64,8 @@ async def test_nobody_begins_a_run_under_the_id_of_a_deleted_one(tmp_path: Path)
         await session.delete(gone)
     async with open_session(settings(tmp_path)) as session:
         for begin in (
-            session.start(task, run_id=gone), session.settle(asks, "A", run_id=gone),
-            session.fork(run, 0, run_id=gone), session.again(run, run_id=gone),
+            session.start(task, run_id=gone), session.rerun_with_answer(asks, "A", run_id=gone),
+            session.fork(run, 0, run_id=gone), session.repeat(run, run_id=gone),
         ):
             with pytest.raises(BadInput):
                 await begin
@@ -134,14 +134,14 @@ def test_visitors_runs_of_days_ago_are_outlived_and_the_owners_never(
 def test_whoever_has_the_most_runs_makes_room_however_many_they_come_as(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, gone: str
 ) -> None:
-    store, crowds = Store(tmp_path / "runs.db"), Crowds()
+    store, crowds = Store(tmp_path / "runs.db"), VisitorAddresses()
     for at, (run, visitor) in enumerate(zip("abcfghijkl", "mmmvvvwxyz", strict=True)):
         monkeypatch.setattr("time.time", lambda at=at: float(at))
         store.add_run(run, "", "", f'{{"visitor": "{visitor}"}}')
-        crowds.came(visitor, "mine" if visitor == "m" else "theirs")
+        crowds.record(visitor, "mine" if visitor == "m" else "theirs")
         ends = Waiting(interrupt="ask", question="?") if run == "a" else RunFailed(error="it ends")
         store.append(run, "step", 0, 0, ends)
-    assert "".join(sorted(store.outlived(0.0, most, crowds.place))) == gone
+    assert "".join(sorted(store.outlived(0.0, most, crowds.address_of))) == gone
     store.close()
 
 

@@ -192,7 +192,7 @@ async def test_what_cannot_be_forked_is_refused_with_the_next_step(tmp_path: Pat
         with pytest.raises(UnknownIteration, match=r"7.* 0, 1"):
             await session.fork(run, 7, visitor="a" * 32)
         for edits, kind, fact in (
-            (Edits(without=["f"]), BadFork, "'f'.*assert area"),
+            (Edits(removed_tests=["f"]), BadFork, "'f'.*assert area"),
             (Edits(code={"b.py": ""}), BadFork, r"b\.py"),
             (Edits(code={"": "x = 1\0"}), BadInput, None),
             (Edits(tests=[TestText("assert area(2, 5) == 11")]), BadFork, "`"),
@@ -211,7 +211,7 @@ async def test_the_answer_to_a_question_of_a_fork_joins_its_own_suite(tmp_path: 
         fork = await session.fork(run, 0, Edits(code={"": code}))
         asked = await followed(session, fork)
         assert asked.question is not None
-        settled = await session.settle(fork, asked.question.behaviours[1].label)
+        settled = await session.rerun_with_answer(fork, asked.question.behaviours[1].label)
         result = await followed(session, settled)
         frozen = of_kind(session.log(settled), "tests_frozen")
     assert result.start is not None and result.start.parent is not None

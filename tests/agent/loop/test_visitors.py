@@ -50,7 +50,7 @@ async def test_where_the_host_keeps_its_files_is_told_to_its_owner_alone(tmp_pat
 @pytest.fixture
 def memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memories]:
     """Memories of which two are kept, and one stays open."""
-    monkeypatch.setattr(visitors, "MAX_KEPT", 2)
+    monkeypatch.setattr(visitors, "MAX_MEMORIES", 2)
     monkeypatch.setattr(visitors, "MAX_OPEN", 1)
     memories = Memories(tmp_path)
     yield memories
@@ -79,9 +79,9 @@ def test_who_came_longest_ago_is_forgotten_first_and_nobody_for_who_only_looks(
 def test_one_address_has_nobody_elses_memory_forgotten(
     tmp_path: Path, memories: Memories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visitors, "MAX_KEPT", 4)
+    monkeypatch.setattr(visitors, "MAX_MEMORIES", 4)
     for name in ("mine", "yours", *"abcdef"):
-        memories.came(name, "near" if len(name) == 1 else name)
+        memories.record_address(name, "near" if len(name) == 1 else name)
         memories.of(name)
     assert files(tmp_path) > {visitors._name("mine"), visitors._name("yours")}
 

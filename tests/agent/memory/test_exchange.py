@@ -50,7 +50,7 @@ def test_a_fix_that_is_here_untrusted_becomes_trusted_where_that_is_asked_for(
     assert import_lines(memory, text, "x", trusted=True) == Imported(trusted=1)
     assert import_lines(memory, text, "x", trusted=True) == Imported(known=1)
     (known,) = memory.fixes()
-    assert (known.trusted, known.fix.standing) == (True, standing)
+    assert (known.trusted, known.fix.competition) == (True, standing)
     assert (known.successes, known.failures) == (4, 1)
     assert import_lines(memory, text, "x") == Imported(known=1)
     assert memory.fixes() == (known,)
@@ -105,7 +105,7 @@ def test_what_is_said_of_other_repairs_and_the_record_are_believed_only_of_those
     header = HEADER.replace("5", version)
     assert import_lines(memory, f"{header}\n{as_line(**fields)}\n", "a", trusted=trusted).fixes == 1
     (known,) = memory.fixes()
-    assert (known.fix.standing, known.successes) == (taken, 70 if trusted else 0)
+    assert (known.fix.competition, known.successes) == (taken, 70 if trusted else 0)
 
 
 @pytest.mark.parametrize(("line", "field"), [

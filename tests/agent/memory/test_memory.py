@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import CompetingPatches, File, Lesson, Solution
-from agent.memory import FailureDescription, FailureKey, Memory, offers
+from agent.memory import FailureDescription, FailureKey, Memory, applicable_fixes
 from agent.memory.fixes import of_project
 from agent.memory.offers import MAX_OFFERS
 from tests.agent.memory.conftest import Change, Making
@@ -21,7 +21,7 @@ def program_of(text: str) -> Solution:
 
 
 def texts(memory: Memory, failure: FailureKey, text: str) -> list[str]:
-    return [offer.solution.text for offer in offers(memory, failure, program_of(text))]
+    return [offer.solution.text for offer in applicable_fixes(memory, failure, program_of(text))]
 
 
 def test_a_fix_is_found_by_its_signature_and_takes_its_newest_proof_and_keeps_its_record(
@@ -45,15 +45,15 @@ def test_what_is_known_of_other_repairs_is_not_forgotten(
 ) -> None:
     for standing in (was, now):
         memory.remember(fix().model_copy(update={
-            "standing": standing, "rivals": RIVALS if standing == "open" else None,
+            "competition": standing, "competing": RIVALS if standing == "open" else None,
         }))
     (known,) = memory.fixes()
-    assert known.fix.standing == stands
-    assert known.fix.rivals == (RIVALS if stands == "open" else None)
+    assert known.fix.competition == stands
+    assert known.fix.competing == (RIVALS if stands == "open" else None)
 
 
 @pytest.mark.parametrize(("told", "said", "kept"), [
-    ({}, {}, ["own", "own"]), ({"standing": "settled"}, {}, ["settled", "own"]),
+    ({}, {}, ["own", "own"]), ({"competition": "settled"}, {}, ["settled", "own"]),
     ({}, {"origin": "x", "trusted": False}, ["own", "x"]),
 ])
 def test_what_is_settled_comes_first_then_the_better_record_and_strangers_last(
@@ -64,14 +64,14 @@ def test_what_is_settled_comes_first_then_the_better_record_and_strangers_last(
     memory.credit(memory.fixes()[0], helped=True)
     found = memory.exact(fix().failure)
     assert [
-        one.fix.standing if one.fix.standing != "unknown" else one.origin for one in found
+        one.fix.competition if one.fix.competition != "unknown" else one.origin for one in found
     ] == kept
     assert (found[0].fix.after == TIMES) == (told != {})
 
 
 def test_a_fix_that_fails_is_not_offered_again_where_it_failed(memory: Memory, fix: Making) -> None:
     memory.remember(fix())
-    memory.credit(memory.fixes()[0], helped=False, elsewhere=True)
+    memory.credit(memory.fixes()[0], helped=False, other_failure=True)
     assert memory.alike(LIKE) == ()
     assert len(memory.exact(fix().failure)) == 1
     memory.credit(memory.fixes()[0], helped=False)
@@ -303,5 +303,5 @@ def test_a_record_cannot_say_other_things_of_its_edit_than_the_edit_does(
 ) -> None:
     forged = fix().model_copy(update={"note": "changed nothing but a comment"})
     memory.remember(forged)
-    (offer,) = offers(memory, forged.failure, program_of(forged.before))
+    (offer,) = applicable_fixes(memory, forged.failure, program_of(forged.before))
     assert (offer.solution.text, "comment" in offer.note) == (forged.after, False)

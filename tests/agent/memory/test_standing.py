@@ -37,8 +37,8 @@ def searched(session: Session, result: Result) -> bool:
 
 
 def offered(result: Result) -> list[tuple[str, str]]:
-    assert result.rivals is not None
-    return [(one.label, one.gives) for one in result.rivals.behaviours]
+    assert result.competing is not None
+    return [(one.label, one.gives) for one in result.competing.behaviours]
 
 
 async def test_unattended_a_fix_with_rivals_heals_and_says_that_others_passed(
@@ -48,13 +48,13 @@ async def test_unattended_a_fix_with_rivals_heals_and_says_that_others_passed(
     again = await healed(session)
     assert (again.strategy, again.proof, again.code) == ("memory", "E1", first.code)
     assert OTHERS_PASSED in again.proof_why and offered(again) == [("A", "22"), ("B", "33")]
-    assert again.rivals is not None and first.rivals is not None
-    listed = {one.id: (one.proof, one.fitting) for one in session.history().runs()}
-    assert listed == dict.fromkeys((first.run_id, again.run_id), ("E1", first.fitting))
-    assert first.fitting == again.fitting == 2
-    assert again.rivals.call == first.rivals.call
-    assert [one.diff for one in again.rivals.behaviours] == [
-        one.diff for one in first.rivals.behaviours
+    assert again.competing is not None and first.competing is not None
+    listed = {one.id: (one.proof, one.fitting_repairs) for one in session.history().runs()}
+    assert listed == dict.fromkeys((first.run_id, again.run_id), ("E1", first.fitting_repairs))
+    assert first.fitting_repairs == again.fitting_repairs == 2
+    assert again.competing.call == first.competing.call
+    assert [one.diff for one in again.competing.behaviours] == [
+        one.diff for one in first.competing.behaviours
     ]
 
 
@@ -71,7 +71,7 @@ async def test_a_person_is_asked_until_the_question_is_answered(remembering: Ses
     assert "n == 10" in chosen.code
     for ask in (True, False):
         again = await healed(session, ask=ask)
-        assert (again.strategy, again.rivals, again.waiting) == ("memory", None, None)
+        assert (again.strategy, again.competing, again.waiting) == ("memory", None, None)
         assert ("n == 10" in again.code, OTHERS_PASSED in again.reason) == (True, False)
 
 
@@ -82,10 +82,10 @@ async def test_an_answer_to_a_run_that_has_ended_is_remembered_for_the_run_that_
 ) -> None:
     session = remembering
     left_open = await healed(session)
-    settled = await followed(session, await session.settle(left_open.run_id, answer))
-    assert (settled.outcome, settled.strategy, settled.rivals) == ("healed", "search", None)
+    settled = await followed(session, await session.rerun_with_answer(left_open.run_id, answer))
+    assert (settled.outcome, settled.strategy, settled.competing) == ("healed", "search", None)
     again = await healed(session)
-    assert (again.strategy, edit in again.code, again.rivals) == ("memory", True, None)
+    assert (again.strategy, edit in again.code, again.competing) == ("memory", True, None)
 
 
 @pytest.mark.nightly
@@ -107,7 +107,7 @@ async def test_other_tests_that_refute_the_others_leave_nothing_to_choose(
 ) -> None:
     for _ in range(2):
         more = await healed(remembering, tests=TESTS + "\nassert price(11) == 22")
-        assert (more.strategy, more.rivals) == ("memory", None)
+        assert (more.strategy, more.competing) == ("memory", None)
         assert OTHERS_PASSED not in more.proof_why + more.reason
 
 
@@ -150,8 +150,8 @@ async def test_the_others_are_edits_of_the_program_as_it_is_now(remembering: Ses
     noted = "# the shop\n" + PRICE.replace("n > 10", "n  >  10  # many")
     again = await healed(remembering, code=noted)
     assert offered(again) == [("A", "22"), ("B", "33")]
-    assert again.rivals is not None
-    assert all("# many" in one.solution.text for one in again.rivals.behaviours)
+    assert again.competing is not None
+    assert all("# many" in one.solution.text for one in again.competing.behaviours)
 
 
 @pytest.mark.parametrize(("statement", "fitting"), [
@@ -163,7 +163,7 @@ async def test_what_does_not_pass_now_is_not_told_as_another_repair(
 ) -> None:
     change(statement)
     again = await healed(remembering)
-    assert (again.strategy, again.rivals, again.fitting) == ("memory", None, fitting)
+    assert (again.strategy, again.competing, again.fitting_repairs) == ("memory", None, fitting)
     assert OTHERS_PASSED in again.proof_why
 
 
@@ -174,5 +174,5 @@ async def test_a_question_that_makes_no_sense_is_a_row_that_makes_none(
     assert (await healed(remembering)).strategy == "search"
     memory = Memory(tmp_path / "memory.db")
     (known,) = memory.fixes()
-    assert (known.fix.standing, memory.skipped) == ("open", 0)
+    assert (known.fix.competition, memory.skipped) == ("open", 0)
     memory.close()

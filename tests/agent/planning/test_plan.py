@@ -97,7 +97,7 @@ async def test_steps_wait_for_what_they_need_and_the_summary_tells_all() -> None
     told: list[PlanStepped] = []
     plan = files.plan(
         ("file_write", {"path": "c.py", "content": "z"}), ("file_read", {"path": "c.py"}, 1),
-        tell=told.append,
+        emit=told.append,
     )
     await run_plan(plan, files.workspace)
     assert plan.success

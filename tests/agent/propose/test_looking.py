@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from agent.core.domain import Example, File, Report, Script, Solution, Task
-from agent.core.events import Looked, Notice
+from agent.core.events import Notice, ToolCalled
 from agent.core.settings import Settings
 from agent.core.state import Suite
 from agent.iteration.context import Context
@@ -51,15 +51,15 @@ def shelf() -> ToolRegistry:
     return tools
 
 
-async def investigated(*said: str) -> tuple[str, list[str], list[Looked | Notice]]:
+async def investigated(*said: str) -> tuple[str, list[str], list[ToolCalled | Notice]]:
     """What is found at last, what each call has shown, and what a reader is told."""
     model = saying(*said)
     ctx, told = context(model)
-    answer = await investigate(ctx, ASKED, shelf(), MAX_CALLS, MAX_CHARS, without="")
+    answer = await investigate(ctx, ASKED, shelf(), MAX_CALLS, MAX_CHARS, consequence="")
     shown = [request.messages[-1].text for request in model.asked]
     assert "read: Read a file." in shown[0]
     assert {type(request.output) for request in model.asked} == {Json}
-    kept = [one for one in told if isinstance(one, Looked | Notice)]
+    kept = [one for one in told if isinstance(one, ToolCalled | Notice)]
     return "" if answer is None else answer.cause, shown[1:], kept
 
 
@@ -68,8 +68,8 @@ async def test_what_a_tool_gives_is_seen_and_then_answered_by() -> None:
     assert cause == "it adds"
     assert len(seen) == 1 and "\na.py has 3 lines\n</data" in seen[0]
     (event,) = told
-    assert event == Looked(
-        tool="read", arguments='{"path": "a.py", "lines": 3}', seen="a.py has 3 lines"
+    assert event == ToolCalled(
+        tool="read", arguments='{"path": "a.py", "lines": 3}', result="a.py has 3 lines"
     )
 
 

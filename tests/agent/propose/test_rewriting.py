@@ -21,9 +21,9 @@ from agent.core.domain import (
 )
 from agent.core.events import Event, Stamped
 from agent.core.settings import Settings
-from agent.core.state import Try
+from agent.core.state import ModelRepair
 from agent.iteration.context import PROMPTS, Context
-from agent.iteration.strategies import Attempt
+from agent.iteration.strategies import RepairInput
 from agent.proof.confidence import of_a_draft
 from agent.propose.rewriting import attempt_repair
 from agent.propose.roles import GENERATOR
@@ -84,14 +84,14 @@ class Surroundings:
 async def proposed(
     provider: str, text: str, *answers: str, approach: Approach = "minimal", place: int = 0,
     told: Sequence[str] = (),
-) -> tuple[Try, list[str], list[Event]]:
+) -> tuple[ModelRepair, list[str], list[Event]]:
     """What comes of asking for a repair, the questions, and what the user is told."""
     model = Scripted([Answer((said,)) for said in answers])
     found, told_user = await _tried(model, provider, text, approach, place, told)
     return found, [request.messages[-1].text for request in model.asked], told_user
 
 
-async def asked_as(approach: Approach, place: int, text: str) -> tuple[Scripted, Try]:
+async def asked_as(approach: Approach, place: int, text: str) -> tuple[Scripted, ModelRepair]:
     model = Scripted([Answer((whole(repaired(text)),))])
     found, _ = await _tried(model, "anthropic", text, approach, place, ())
     return model, found
@@ -99,7 +99,7 @@ async def asked_as(approach: Approach, place: int, text: str) -> tuple[Scripted,
 
 async def sampled(
     text: str, *answers: str, is_second: bool = False, drafted: bool = False
-) -> tuple[Try, list[Request]]:
+) -> tuple[ModelRepair, list[Request]]:
     """What a small model's answers come to, and what it was asked."""
     model = Scripted([Answer((said,)) for said in answers])
     found, _ = await _tried(model, "llamacpp", text, "minimal", 0, (), is_second, drafted)
@@ -109,15 +109,15 @@ async def sampled(
 async def _tried(
     model: Scripted, provider: str, text: str, approach: Approach, place: int, told: Sequence[str],
     is_second: bool = False, drafted: bool = False,
-) -> tuple[Try, list[Event]]:
+) -> tuple[ModelRepair, list[Event]]:
     solution = Solution(files=(File(path="f.py", text=text),), entry="f.py")
     task = Task(text="f gives two", solution=None if drafted else solution)
     here = Surroundings(
         model, ModelPlan(provider, "", (Choice(GENERATOR, provider, "m", ""),)), task
     )
-    attempt = Attempt(
+    attempt = RepairInput(
         solution, (CASE,), Report(solution=solution.id, verdicts=(verdict("failed"),)),
-        Diagnosis(category="wrong_result", cause="f() gives 1"), is_second=is_second,
+        Diagnosis(category="wrong_result", cause="f() gives 1"), is_second_opinion=is_second,
     )
     given = cast(Context, here)  # only these fields are read
     return await attempt_repair(attempt, given, approach, told, place), here.told

@@ -8,7 +8,7 @@ from agent.core.domain import Example
 from agent.propose.roles import MAX_CALLS
 from agent.propose.rules import adversarial_calls, critique, draft, lesson, rules, spec_tests
 from llm import Message, NoModel, Request, RulesProvider
-from llm.asking.ask import whole
+from llm.asking.ask import complete_reply
 from tests.agent.values import program
 
 
@@ -25,13 +25,13 @@ def example(call: str) -> Example:
 async def test_a_role_without_a_rule_needs_a_model(role: str) -> None:
     request = Request(role, "", (Message("user", ""),))
     with pytest.raises(NoModel, match=repr(role)):
-        await whole(RulesProvider(rules({})), request)
+        await complete_reply(RulesProvider(rules({})), request)
 
 
 async def test_no_rule_rewrites_a_program() -> None:
     request = Request("generator", "", (), variables={"code": "x = 1", "task": ""})
     with pytest.raises(NoModel):
-        await whole(RulesProvider(rules({"": "x = 2\n"})), request)
+        await complete_reply(RulesProvider(rules({"": "x = 2\n"})), request)
 
 
 def test_calls_of_the_tests_are_made_with_other_arguments_small_ones_first() -> None:

@@ -14,11 +14,11 @@ from agent.search.evidence import (
     reader,
     worth,
 )
-from agent.search.values import Moment
+from agent.search.values import Snapshot
 
 
-def moment(passed: bool, **values: str) -> Moment:
-    return Moment(3, passed, tuple(values.items()))
+def moment(passed: bool, **values: str) -> Snapshot:
+    return Snapshot(3, passed, tuple(values.items()))
 
 
 AGES = (

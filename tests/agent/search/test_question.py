@@ -15,8 +15,8 @@ from agent.core.domain import (
 from agent.search.ranking.question import (
     BadAnswer,
     answered_test,
+    behaviours_passing,
     choices,
-    fitting,
     in_words,
     question,
 )
@@ -58,7 +58,7 @@ def test_what_equals_another_value_is_told_by_is(said: str) -> None:
     patches = competing(one, other)
     test = answered_test(patches, said)
     assert test is not None and test.code == f"assert {patches.call} is {said}"
-    assert fitting(asked(one, other), test).behaviours == (other,)
+    assert behaviours_passing(asked(one, other), test).behaviours == (other,)
 
 
 def test_equal_answers_are_one_choice() -> None:
@@ -139,13 +139,13 @@ def test_what_answers_nothing_is_refused(answer: str) -> None:
 
 def test_behaviours_that_contradict_the_answer_are_removed() -> None:
     given = Example(name="t", origin="user", call="f(3, [])", expected="None")
-    assert fitting(asked(A, B, C, alternative("lost")), given).behaviours == (B, C)
+    assert behaviours_passing(asked(A, B, C, alternative("lost")), given).behaviours == (B, C)
     raising = Raises(name="t", origin="user", call="f(12345)", exception="KeyError")
-    assert fitting(asked(A, B, C), raising).behaviours == (C,)
+    assert behaviours_passing(asked(A, B, C), raising).behaviours == (C,)
     spelt = Example(name="t", origin="user", call="f(0)", expected="0x1")
-    assert fitting(asked(A, B), spelt).behaviours == (A, B)
+    assert behaviours_passing(asked(A, B), spelt).behaviours == (A, B)
     nothing = Example(name="t", origin="user", call="f(12345)", expected="'KeyError'")
-    assert fitting(asked(A, B, C), nothing).behaviours == ()
+    assert behaviours_passing(asked(A, B, C), nothing).behaviours == ()
 
 
 def test_without_calls_repairs_are_described_by_their_edits() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.core.domain import (
-    REST,
+    OTHER_TESTS,
     Example,
     File,
     Origin,
@@ -28,7 +28,8 @@ CODE = "import lazy_thing\ndef test_a(): pass\n"
 ONE = Script(name="test_a", origin="user", code=CODE, node="test_a")
 OTHER = Script(name="test_b", origin="user", code=CODE, node="test_b")
 ALL_ELSE = Script(
-    name="test_it.py::*", origin="user", code=CODE, node=REST, without=("test_a", "test_b")
+    name="test_it.py::*", origin="user", code=CODE, node=OTHER_TESTS,
+    excluded_nodes=("test_a", "test_b")
 )
 SOLUTION = Solution(files=(File(path="calc.py", text="x = 1\n"),), entry="calc.py")
 TASK = Task(solution=SOLUTION, tests=(ONE, OTHER, ALL_ELSE))
@@ -121,7 +122,7 @@ def test_nothing_goes_by_what_is_set_aside() -> None:
     ))
 
     (left,) = still_counting_tests(TASK.tests, report)
-    assert left == ONE.model_copy(update={"without": ("test_a[2]",)})
+    assert left == ONE.model_copy(update={"excluded_nodes": ("test_a[2]",)})
     # What is watched is judged again with each repair, which may mend it.
     assert still_counting_tests(TASK.tests, report, ["test_a[2]", "test_b"])[:2] == (
         TASK.tests[:2]

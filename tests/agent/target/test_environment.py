@@ -26,7 +26,7 @@ def test_what_is_installed_or_beside_is_not_absent(tmp_path):
     (tmp_path / "polars").mkdir()
     (tmp_path / "orjson.cpython-311-x86_64-linux-gnu.so").write_bytes(b"")
     (tmp_path / "six.py").write_text("")
-    task = Task(sites=(str(tmp_path),), support=(File(path="beside.py", text=""),))
+    task = Task(site_dirs=(str(tmp_path),), support=(File(path="beside.py", text=""),))
     names = ("polars", "orjson", "six", "beside", "json", "scipy")
 
     assert [name for name in names if absent_package(name, task)] == ["scipy"]
@@ -89,5 +89,5 @@ def test_packages_of_another_version_are_noted(tmp_path, monkeypatch):
     program.write_text("assert 1 + 1 == 2\n")
     found = task.from_command_line(task.Inputs(str(program), python="python3.9"))
 
-    assert found.task.sites == ("/packages",)
+    assert found.task.site_dirs == ("/packages",)
     assert any("3.9" in note and "compiled" in note for note in found.notices)

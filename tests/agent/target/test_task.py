@@ -164,7 +164,7 @@ def test_a_command_line_brings_files_siblings_stdin_and_arguments(tmp_path):
         "rates.py": "RATE = 2\n", "extra.txt": "1,2\n"
     }
     assert (task.stdin, task.argv) == ("5\n", ("-v",))
-    assert any("site-packages" in site for site in task.sites)
+    assert any("site-packages" in site for site in task.site_dirs)
     assert found.source is not None and task.solution is not None
     assert found.source.encode(task.solution.text) == (tmp_path / "calc.py").read_bytes()
 

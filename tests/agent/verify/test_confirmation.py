@@ -1,4 +1,4 @@
-"""A pass that holds by luck, or only in our surroundings, is none."""
+"""A pass that holds by luck, or only in our environment, is none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.verify.confirmation import uses_hashes
-from agent.verify.tamper_indicators import ACTING
+from agent.verify.tamper_indicators import RUNTIME_INDICATORS
 
 TEST = """
 from program import scaled
@@ -150,7 +150,9 @@ async def test_what_knows_where_it_runs_does_not_pass(name: str, judge: Any) -> 
 async def test_an_honest_program_passes_as_before(name: str, judge: Any) -> None:
     report = await judge(HONEST[name], TEST, ("test_scaled",))
 
-    assert [(one.status, one.doubt, one.message) for one in report.verdicts] == [("passed", "", "")]
+    assert [
+        (one.status, one.disbelieved, one.message) for one in report.verdicts
+    ] == [("passed", "", "")]
 
 
 @pytest.mark.parametrize("snippet", [True, False])
@@ -177,7 +179,7 @@ async def test_a_mark_that_is_known_is_told_as_such(judge: Any) -> None:
 
     report = await judge(MARKED.format(header=header, body=body), TEST, ("test_scaled",))
 
-    assert ACTING["surroundings"] in report.verdicts[0].doubt
+    assert RUNTIME_INDICATORS["environment"] in report.verdicts[0].disbelieved
 
 
 async def test_what_was_confirmed_before_is_not_run_again(judge: Any) -> None:

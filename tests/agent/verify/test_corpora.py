@@ -69,7 +69,7 @@ async def test_an_honest_file_comes_out_as_under_pytest(honest: Row, jail: Sandb
     seen = await _seen(honest, honest["outcomes"], jail)
 
     assert seen.differing == []
-    assert [(verdict.name, verdict.doubt) for verdict in seen.unbelieved] == []
+    assert [(verdict.name, verdict.disbelieved) for verdict in seen.unbelieved] == []
 
 
 async def test_a_forger_is_not_believed(forged: Row, jail: Sandbox) -> None:

@@ -22,7 +22,7 @@ from agent.verify.project.suite_double_check import (
     UNREACHED,
     CheckReports,
     DoubleCheck,
-    Watching,
+    WatchedFiles,
     chosen,
     evaluate,
     instrumented_nodes,
@@ -207,8 +207,8 @@ def test_a_test_that_reaches_no_check_is_healed_by_nothing() -> None:
     said = evaluate(told, {"test_a": "failed"}, "")
     assert said.unreached == {"test_a", "a"}
     wanted, other = with_integrity([_verdict(), _verdict(name="test_a")], [], said, ["a"], "")
-    assert wanted.doubt == UNREACHED
-    assert (other.doubt, other.reason, other.integrity) == ("", UNREACHED, "in-process")
+    assert wanted.disbelieved == UNREACHED
+    assert (other.disbelieved, other.reason, other.integrity) == ("", UNREACHED, "in-process")
 
 
 def test_a_program_may_count_its_callers_variables_and_its_own_objects() -> None:
@@ -315,7 +315,7 @@ def test_what_was_seen_decides_only_where_no_honest_program_does_it(name: str) -
     (one,) = with_integrity(
         [_verdict()], [sign], evaluate(told, {}, ""), ["a"], TEXT,
     )
-    assert bool(one.doubt) is denied
+    assert bool(one.disbelieved) is denied
     assert one.integrity == (None if denied else "in-process")
 
 
@@ -327,7 +327,7 @@ def test_a_test_that_passes_no_more_is_denied_unless_it_ran_without_those_before
 def test_a_test_in_whose_place_something_else_runs_is_denied() -> None:
     text = "@timed\ndef test_a(n): assert f(n) == 6\ndef test_b():\n    yield 1\n"
     nodes = ("t.py::test_a[3]", "t.py::test_b", "t.py::test_c", "u.py::test_a")
-    asked = instrumented_nodes(Watching((), (), {"t.py": text}, nodes))
+    asked = instrumented_nodes(WatchedFiles((), (), {"t.py": text}, nodes))
     statuses = dict.fromkeys(nodes, "passed")
     assert evaluate(CheckReports(), statuses, "", ended=asked).denied == {nodes[0]: PASSED_BY}
 

@@ -23,7 +23,7 @@ def test_a_jail_that_holds() -> None:
 
     assert jail_of(other_run, "jail") == JailStatus(
         words="jail: L3, confirmed by tests: Landlock, seccomp, limits", level="L3",
-        layers=(JailLayer(name="seccomp", holds=True, seen="open a socket: EACCES"),),
+        layers=(JailLayer(name="seccomp", holds=True, observed="open a socket: EACCES"),),
     )
 
 

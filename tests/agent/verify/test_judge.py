@@ -414,16 +414,16 @@ async def test_a_program_that_imports_numpy_meets_it_loaded_and_is_believed(test
     program = Solution(files=(File(path="program.py", text=text),), entry="program.py")
     sites = tuple(path for path in sys.path if path.endswith("site-packages"))
 
-    report = await check(program, [test], Task(sites=sites), sandbox)
+    report = await check(program, [test], Task(site_dirs=sites), sandbox)
 
-    assert [verdict.shows for verdict in report.verdicts] == [True], report.verdicts
+    assert [verdict.is_evidence for verdict in report.verdicts] == [True], report.verdicts
 
 
 async def test_without_further_checks_a_pass_is_in_process(judge: Any) -> None:
     test = "made = add([1], [2])\nassert made == [1, 2]"
 
     (checked,) = (await judge(ADD, test)).verdicts
-    (unchecked,) = (await judge(ADD, test, observe=False)).verdicts
+    (unchecked,) = (await judge(ADD, test, verify_passes=False)).verdicts
 
     assert (checked.status, checked.integrity) == ("passed", "isolated")
     assert (unchecked.status, unchecked.integrity) == ("passed", "in-process")

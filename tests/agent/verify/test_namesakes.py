@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import File
-from agent.verify.tamper_indicators import ACTING
+from agent.verify.tamper_indicators import RUNTIME_INDICATORS
 
 CHANGES_THE_RUNNER = """\
 import sys
@@ -34,7 +34,7 @@ async def test_a_file_that_nothing_of_the_program_imports_is_not_run_in_our_plac
     report = await judge("def f(x):\n    return 0\n", OUT_OF_REACH, ("test_it",), files=(own,))
 
     (verdict,) = report.verdicts
-    assert (verdict.status, verdict.got, verdict.doubt) == ("failed", "0", "")
+    assert (verdict.status, verdict.got, verdict.disbelieved) == ("failed", "0", "")
 
 
 async def test_what_a_program_imports_by_such_a_name_is_its_own(judge: Any) -> None:
@@ -58,7 +58,9 @@ async def test_what_the_program_does_is_told_of_each_test_that_sees_it(judge: An
 
     report = await judge(program, tests, ("test_a", "test_b"))
 
-    assert [ACTING["collector"] in verdict.doubt for verdict in report.verdicts] == [True, True]
+    assert [
+        RUNTIME_INDICATORS["collector"] in verdict.disbelieved for verdict in report.verdicts
+    ] == [True, True]
 
 
 async def test_a_message_names_a_file_as_its_user_does(judge: Any) -> None:

@@ -172,7 +172,7 @@ async def test_a_program_that_is_right_only_when_tested_is_not_believed(
     (verdict,) = (await judge(text, code, ("test_it",), entry="calc.py")).verdicts
 
     assert (verdict.status, verdict.passed) == ("passed", False)
-    assert "it behaves differently under test" in verdict.doubt
+    assert "it behaves differently under test" in verdict.disbelieved
 
 
 @pytest.mark.parametrize("way", BEYOND_CALLS)
@@ -183,7 +183,7 @@ async def test_a_program_whose_tests_do_more_than_call_it_is_believed(
 
     (verdict,) = (await judge(USED, code, ("test_it",), entry="calc.py")).verdicts
 
-    assert (verdict.passed, verdict.doubt) == (True, "")
+    assert (verdict.passed, verdict.disbelieved) == (True, "")
     assert verdict.integrity in ("in-process", "isolated")
     assert not verdict.vacuous
 
@@ -207,7 +207,7 @@ async def test_conftest_and_helpers_lie_beside_the_tests(judge: Any) -> None:
 
     report = await judge(text, code, ("test_f", "test_g"), task=task)
 
-    assert [(v.status, v.integrity, v.doubt) for v in report.verdicts] == [
+    assert [(v.status, v.integrity, v.disbelieved) for v in report.verdicts] == [
         ("passed", "in-process", ""), ("passed", "in-process", "")
     ]
 
@@ -260,7 +260,7 @@ async def test_a_check_that_a_test_leaves_out_by_itself_is_no_evidence(judge: An
 
     (verdict,) = (await judge(PROGRAM, tests, ("test_it",), entry="calc.py")).verdicts
 
-    assert (verdict.status, verdict.doubt, verdict.vacuous) == ("passed", "", True)
+    assert (verdict.status, verdict.disbelieved, verdict.vacuous) == ("passed", "", True)
 
 
 @pytest.mark.parametrize("way", CHECKED_BY_HAND)
@@ -269,7 +269,7 @@ async def test_a_check_by_hand_is_a_check(way: str, judge: Any) -> None:
 
     (verdict,) = (await judge(PROGRAM, code, ("test_it",), entry="calc.py")).verdicts
 
-    assert (verdict.status, verdict.doubt, verdict.vacuous) == ("passed", "", False)
+    assert (verdict.status, verdict.disbelieved, verdict.vacuous) == ("passed", "", False)
 
 
 async def test_what_fails_in_its_teardown_too_is_an_error(judge: Any) -> None:

@@ -136,7 +136,9 @@ async def test_a_project_that_knows_that_it_is_tested_is_not_believed(
 ) -> None:
     verdicts = await judged_under(jail, DECEIVING, root)
 
-    assert [name for name, one in verdicts.items() if CONTRADICTS in one.doubt] == [*NODES[:3]]
+    assert [
+        name for name, one in verdicts.items() if CONTRADICTS in one.disbelieved
+    ] == [*NODES[:3]]
 
 
 LIBRARY_TESTS = """
@@ -184,7 +186,7 @@ async def test_numbers_and_dates_that_are_right_only_under_pytest_are_not_believ
 
     verdicts = await judged_under(jail, program, tests=LIBRARY_TESTS)
 
-    assert [CONTRADICTS in one.doubt for one in verdicts.values()] == [True] * 2
+    assert [CONTRADICTS in one.disbelieved for one in verdicts.values()] == [True] * 2
 
 
 WITH_A_FIXTURE = """
@@ -228,7 +230,7 @@ async def test_a_repair_is_judged_as_strictly_as_that_of_a_file(
     verdicts = await judged_under(jail, program, tests=WITH_A_FIXTURE, before=before)
 
     assert [one.status for one in verdicts.values()] == ["passed"]
-    assert verdicts["test_first"].doubt
+    assert verdicts["test_first"].disbelieved
 
 
 async def test_what_a_program_did_before_is_not_held_against_its_repair(jail: Sandbox) -> None:
@@ -268,7 +270,7 @@ async def test_calls_that_depend_on_a_fixture_for_all_tests_say_nothing_against_
         jail, "FACTOR = 3\n\n\ndef double(n):\n    return n * FACTOR\n", tests=tests
     )
 
-    assert {one.doubt for one in verdicts.values()} == {""}
+    assert {one.disbelieved for one in verdicts.values()} == {""}
 
 
 @pytest.mark.parametrize("program", [
@@ -280,7 +282,7 @@ async def test_a_test_to_be_healed_that_is_skipped_is_not_healed(
 ) -> None:
     verdicts = await judged_under(jail, program)
 
-    assert [name for name, one in verdicts.items() if one.doubt] == [*NODES[:3]]
+    assert [name for name, one in verdicts.items() if one.disbelieved] == [*NODES[:3]]
 
 
 @pytest.mark.parametrize(("path", "is_believed"), [

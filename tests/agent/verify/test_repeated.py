@@ -199,7 +199,9 @@ async def test_numbers_and_dates_that_are_right_only_under_pytest_are_not_believ
 
     report = await judge(program, LIBRARY_TESTS, LIBRARY_NODES)
 
-    assert ["gave" in one.doubt and "__import__" not in one.doubt for one in report.verdicts] == [
+    assert [
+        "gave" in one.disbelieved and "__import__" not in one.disbelieved for one in report.verdicts
+    ] == [
         True, True
     ]
 

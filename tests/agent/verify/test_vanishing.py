@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.verify.tamper_indicators import ACTING
+from agent.verify.tamper_indicators import RUNTIME_INDICATORS
 
 REST = """
 def half(n):
@@ -53,7 +53,8 @@ async def test_what_hides_a_test_is_not_believed(name: str, judge: Any) -> None:
 async def test_the_hidden_test_is_named(judge: Any) -> None:
     report = await judge(HIDING["an attribute"] + REST, TESTS, ("test_whole",))
 
-    assert f"{ACTING['vanished']} (TestHalf::test_half)" in report.verdicts[0].doubt
+    doubt = f"{RUNTIME_INDICATORS['vanished']} (TestHalf::test_half)"
+    assert doubt in report.verdicts[0].disbelieved
 
 
 async def test_a_hook_that_leaves_a_test_out_is_seen(judge: Any) -> None:
@@ -113,7 +114,7 @@ async def test_what_lets_its_tests_run_is_believed(name: str, judge: Any) -> Non
 
     report = await judge(program, tests, ("TestHalf",))
 
-    assert [(one.status, one.doubt) for one in report.verdicts] == [("passed", "")]
+    assert [(one.status, one.disbelieved) for one in report.verdicts] == [("passed", "")]
 
 
 SHOWING = {
@@ -190,7 +191,7 @@ async def test_a_table_of_the_library_that_was_changed_is_seen(name: str, judge:
 
     report = await judge(program, tests, ("test_box",))
 
-    assert ACTING["changed-library"] in report.verdicts[0].doubt
+    assert RUNTIME_INDICATORS["changed-library"] in report.verdicts[0].disbelieved
 
 
 @pytest.mark.parametrize("name", ADDED)
@@ -199,4 +200,4 @@ async def test_what_was_only_added_to_one_is_believed(name: str, judge: Any) -> 
 
     report = await judge(program, tests, ("test_box",))
 
-    assert [(one.status, one.doubt) for one in report.verdicts] == [("passed", "")]
+    assert [(one.status, one.disbelieved) for one in report.verdicts] == [("passed", "")]

@@ -13,7 +13,7 @@ import pytest
 
 from sandbox import Job, SandboxError, SandboxUnavailable, open_sandbox
 from sandbox.__main__ import main
-from sandbox.remote.parcel import loader, parcel
+from sandbox.remote.parcel import encoded_sources, loader
 from sandbox.sandbox import BACKENDS, REMOTE
 
 ROOT = Path(__file__).parents[3]
@@ -113,4 +113,4 @@ def test_an_old_python_in_a_sandbox_is_told_by_its_version() -> None:
 
 
 def test_what_is_sent_ahead_is_small() -> None:
-    assert len(parcel()) < 200_000
+    assert len(encoded_sources()) < 200_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.core.domain import File, Solution
-from agent.core.state import Iteration, Iterations, Try
+from agent.core.state import Iteration, Iterations, ModelRepair
 from agent.core.trees import tree_of
 from agent.iteration.iterations import fingerprint
 from agent.loop.steps.select import _feedback
@@ -14,7 +14,7 @@ from agent.loop.steps.select import _feedback
 def test_what_is_told_of_a_failure_of_several_lines_ends_in_one() -> None:
     fault = "test_a: assert 0 == 1\n  +  where 0 = f()"
 
-    told = _feedback(Try(fault=fault, by="a model"), Solution(files=(), entry="it.py"))
+    told = _feedback(ModelRepair(fault=fault, by="a model"), Solution(files=(), entry="it.py"))
 
     assert told.split() == fault.split() and "\n" not in told
 

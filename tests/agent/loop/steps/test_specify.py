@@ -50,7 +50,7 @@ ADD = program("def f(a, b=3):\n    return a - b\n")
 
 
 def held_of(suite: Suite) -> tuple[list[str], list[str], str]:
-    return names(suite.visible), names(suite.held_out), suite.unheld
+    return names(suite.visible), names(suite.held_out), suite.not_held_out
 
 
 FOUR = tuple(example(name) for name in "abcd")
@@ -217,7 +217,7 @@ def test_a_method_of_a_file_asks_too() -> None:
 def test_where_all_ask_the_same_none_is_held_out() -> None:
     tests = submitted("assert f(1, 2) == 3", *SAME[:3])
     suite = hold_out(Suite(visible=tests), ALL_FAIL, ADD)
-    assert suite == Suite(visible=tests, unheld="known")
+    assert suite == Suite(visible=tests, not_held_out="known")
     assert proof_of(ALL_PASS, suite, ADD).level == "E1"
 
 
@@ -226,7 +226,7 @@ def test_it_is_known_whether_a_held_out_test_passed_before(failing: str, passed:
     tests = submitted(*(f"assert f({n}, 0) == {n}" for n in range(4)))
     before = report(**{name: name not in failing for name in "abcd"})
     suite = hold_out(Suite(visible=tests), before, ADD)
-    assert suite.held_passed == passed
+    assert suite.held_out_passed == passed
     assert proof_of(ALL_PASS, suite, ADD).level == "E2"
 
 
@@ -237,7 +237,7 @@ def test_a_held_out_test_that_passed_before_raises_the_proof_only_if_a_competing
     passed: bool, refuted: int, level: str
 ) -> None:
     proof = Proof(level="E2", why="shown", evidence=Evidence(refuted=refuted))
-    assert without_new_evidence(proof, Suite(held_passed=passed)).level == level
+    assert without_new_evidence(proof, Suite(held_out_passed=passed)).level == level
 
 
 STACK = (
@@ -363,7 +363,7 @@ def test_only_a_test_that_asks_something_else_and_fixes_a_value_is_held_out(
 def test_where_no_failing_test_fixes_a_value_nothing_is_proven_by_one() -> None:
     tests = submitted("assert f(55) == 58", "assert f(56) == 59", *LOOSE[:2])
     suite = hold_out(Suite(visible=tests), report(a=True, b=True, c=False, d=False), ADD)
-    assert suite == Suite(visible=tests, unheld="no value")
+    assert suite == Suite(visible=tests, not_held_out="no value")
 
 
 def test_any_exception_at_all_fixes_nothing() -> None:
@@ -377,8 +377,8 @@ HELD = Suite(visible=FOUR[:3], held_out=FOUR[3:])
 
 def test_showing_what_was_held_out_loses_nothing_else_of_the_suite() -> None:
     held = FOUR[3].model_copy(update={"origin": "held-out"})
-    suite = Suite(visible=FOUR[:3], held_out=(held,), held_passed=True, flaky=("b",))
-    assert suite.shown() == Suite(visible=FOUR, flaky=("b",))
+    suite = Suite(visible=FOUR[:3], held_out=(held,), held_out_passed=True, flaky=("b",))
+    assert suite.revealed() == Suite(visible=FOUR, flaky=("b",))
 
 
 def answered(call: str, origin: str = "user") -> Suite:
@@ -407,7 +407,7 @@ ENDED = Ending(kind="exited", exit_code=1, message="usage: N")
 @pytest.mark.parametrize(("report", "suite", "failed", "level", "facts"), [
     # A test that was never seen lifts the proof, and one that was answered or consulted does not.
     (ALL_PASS, Suite(visible=FOUR), "", "E1", ()), (ALL_PASS, HELD, "", "E2", ()),
-    (ALL_PASS, Suite(visible=FOUR, consulted=True), "", "E1", ()),
+    (ALL_PASS, Suite(visible=FOUR, held_out_revealed=True), "", "E1", ()),
     (report(a=True, b=True, c=True, d=True, e=True), answered("f(b=3, a=d)"), "", "E1", ()),
     (ALL_PASS, answered("f(d)", "adversarial"), "", "E2", ()),  # it must only return
     # A value of another type caps it, and a pass that is believed does not.
@@ -486,7 +486,7 @@ def test_a_projects_proof_says_what_its_suite_leaves_open() -> None:
     assert of_a_suite(two, 0) == two
     found = of_a_suite(two, 2)
     assert (found.level, found.why.startswith(two.why), " 3 " in found.why) == ("E1", True, True)
-    assert found.evidence is not None and found.evidence.others == 2
+    assert found.evidence is not None and found.evidence.competing_patches == 2
     # What was open when a remembered repair was learned is said beside it.
     assert [of_a_suite(proof, 0, left_open=True) for proof in (one, two)] == [
         one, Proof(level="E1", why=two.why)

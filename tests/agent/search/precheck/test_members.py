@@ -35,7 +35,7 @@ def test_modules_and_names_that_a_program_can_import_are_found(tmp_path: Path) -
     (tmp_path / "polars").mkdir()
     own = File(path="src/shop/price.py", text="from math import ceil\ndef total(n): pass\n")
     solution = Solution(files=(File(path="main.py", text=""),), entry="main.py")
-    task = Task(support=(own,), sites=(str(tmp_path),), solution=solution)
+    task = Task(support=(own,), site_dirs=(str(tmp_path),), solution=solution)
     found = importable("No module named 'shp'", task, solution)
     assert {"shop.price", "price", "main", "polars"} <= {*found}
     for module in ("shop.price", "price"):

@@ -154,8 +154,8 @@ async def test_a_suite_is_judged_and_kept_on_another_python(tmp_path: Path) -> N
         trace = await suite.trace(MONEY, failing)
         assert all(one.covered for one in trace.tests)
         texts = [HEALED, HEALED.replace("[share] *", "[amount] *"), files[MONEY] + "x = (\n"]
-        found = await suite.screen(MONEY, texts, failing, len(failing), "full", 1.0)
-        assert [one and one.ended for one in found] == ["ok", "failed", "syntax"]
+        found = await suite.precheck(MONEY, texts, failing, len(failing), "full", 1.0)
+        assert [one and one.outcome for one in found] == ["ok", "failed", "syntax"]
 
 
 def _ours() -> str:

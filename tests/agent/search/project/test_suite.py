@@ -189,7 +189,7 @@ def test_the_projects_own_pytest_is_used_if_it_has_one(
 async def test_nothing_runs_after_the_deadline(suite: CollectedSuite) -> None:
     suite.until = 0.0
     assert await suite.baseline([0]) == {}
-    assert await suite.screen(MONEY, [HEALED], [0], 1, "full", 0.3) == [None]
+    assert await suite.precheck(MONEY, [HEALED], [0], 1, "full", 0.3) == [None]
 
 
 async def test_a_kept_suite_agrees_with_a_new_run(suite: CollectedSuite) -> None:
@@ -243,11 +243,12 @@ async def test_candidates_have_the_results_of_new_runs(suite: CollectedSuite) ->
         text.replace("'usd': 0.9", "'usd': 0.5"), text.replace("(people - 1)", "people()"),
         text.replace("share = amount", "while True: pass; share = amount"), HEALED,
     ]
-    found = await suite.screen(MONEY, texts, [*order, rate, files], len(order), "full", 0.3)
-    ends = [one.ended if one else None for one in found]
+    found = await suite.precheck(MONEY, texts, [*order, rate, files], len(order), "full", 0.3)
+    ends = [one.outcome if one else None for one in found]
     assert ends == ["failed", "ok", "failed", "syntax", "failed", "failed", "timeout", "ok"]
     assert found[4] is not None and found[4].passed == (False, False, False, False, True)
-    assert found[2] is not None and found[0] is not None and found[2].near < found[0].near
+    assert found[2] is not None and found[0] is not None
+    assert found[2].similarity < found[0].similarity
 
 
 async def test_state_that_one_candidate_leaves_is_not_seen_by_others(suite: CollectedSuite) -> None:
@@ -255,8 +256,8 @@ async def test_state_that_one_candidate_leaves_is_not_seen_by_others(suite: Coll
     spoils = text.replace("    return [share]", "    RATES.clear(); return [share]")
     order = [suite.nodes.index("tests/test_money.py::Cases::test_shares")]
     order.append(suite.nodes.index("tests/test_money.py::test_total"))
-    found = await suite.screen(MONEY, [spoils, HEALED, text], order, 1, "full", 0.3)
-    assert [one.ended if one else None for one in found] == ["failed", "ok", "failed"]
+    found = await suite.precheck(MONEY, [spoils, HEALED, text], order, 1, "full", 0.3)
+    assert [one.outcome if one else None for one in found] == ["failed", "ok", "failed"]
 
 
 async def test_a_doctest_runs_for_each_candidate() -> None:
@@ -278,8 +279,8 @@ async def test_a_doctest_runs_for_each_candidate() -> None:
     texts = [text, right, right.replace("max(", "min("), text, right]
     async with open_suite(files, project, (), open_sandbox()) as kept:
         number = kept.nodes.index("src/till/most.py::till.most.most")
-        found = await kept.screen("src/till/most.py", texts, [number], 1, "full", 0.3)
-    assert [one.ended if one else None for one in found] == [
+        found = await kept.precheck("src/till/most.py", texts, [number], 1, "full", 0.3)
+    assert [one.outcome if one else None for one in found] == [
         "failed", "ok", "failed", "failed", "ok",
     ]
 
@@ -287,7 +288,7 @@ async def test_a_doctest_runs_for_each_candidate() -> None:
 async def test_a_case_of_unittest_has_the_same_message_each_time(suite: CollectedSuite) -> None:
     shares = suite.nodes.index("tests/test_money.py::Cases::test_shares")
     worse = FILES[MONEY].replace("(people - 1)", "(people - 2)")
-    found = await suite.screen(MONEY, [worse, FILES[MONEY], worse], [shares], 1, "full", 0.3)
+    found = await suite.precheck(MONEY, [worse, FILES[MONEY], worse], [shares], 1, "full", 0.3)
     assert [one.message if one else "" for one in found] == ["3 != 9", "6 != 9", "3 != 9"]
 
 
