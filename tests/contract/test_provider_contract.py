@@ -190,9 +190,7 @@ def run_with(script: Script | None, server: FakeServer) -> None:
 
 
 @rows("hello")
-async def test_the_pieces_joined_are_the_reply_which_comes_last_and_once(
-    case: Case, server: FakeServer
-) -> None:
+async def test_the_streamed_pieces_join_to_the_reply(case: Case, server: FakeServer) -> None:
     run_with(case.hello, server)
     provider = case.opened(server.url, Secret(KEY))
 
@@ -238,9 +236,7 @@ async def test_a_count_of_tokens_grows_with_the_text(case: Case, server: FakeSer
 
 
 @rows("hello", "paid")
-async def test_the_models_can_be_listed_without_asking_one(
-    case: Case, server: FakeServer
-) -> None:
+async def test_models_are_listed_without_a_question(case: Case, server: FakeServer) -> None:
     run_with(case.hello, server)
     provider = case.opened(server.url, Secret(KEY))
 

@@ -146,9 +146,7 @@ async def test_a_visitor_may_leave_so_many_runs_waiting_and_answers_them_still()
 
 
 @pytest.mark.parametrize("pause_s", [0.0, 30.0])
-async def test_a_link_to_somebodys_run_leaves_whoever_follows_it_free_to_heal(
-    pause_s: float
-) -> None:
+async def test_a_link_to_a_strangers_run_leaves_its_reader_free_to_heal(pause_s: float) -> None:
     session = strangers(pause_s=pause_s) if pause_s else pausing("review", jail=STRONG)
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")
@@ -189,9 +187,7 @@ async def test_an_answer_that_is_refused_leaves_the_page_at_its_question() -> No
 @pytest.mark.parametrize(("tests", "grown"), [
     ("assert other", None), ("assert 1\n", "assert 1\nassert price(11) == -1\n"), ("", None),
 ])
-async def test_an_answer_joins_the_tests_of_its_run_while_they_stand_in_their_field(
-    tests: str, grown: str | None
-) -> None:
+async def test_an_answer_joins_the_typed_tests_of_its_run(tests: str, grown: str | None) -> None:
     async with serving(strangers(), PUBLIC) as page:
         kept = {**await ran(page, "rivals", MINE), "tests": "assert 1\n"}
         told = await page.write_behaviour(kept, "-1", MINE, tests)
@@ -277,9 +273,7 @@ async def test_whoever_looks_at_a_shared_run_is_told_so_and_offered_no_decision(
         assert "" != other["asked"] != mine["asked"]
 
 
-async def test_how_a_green_project_stands_is_left_on_the_page(
-    monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_green_project_stays_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     async def green(*_: object) -> Prepared:
         return Prepared()
 
@@ -323,9 +317,7 @@ async def test_a_visitor_follows_so_many_runs_and_leaves_the_others_their_places
         assert "bench" in await anext(page.watch(kept, MINE))
 
 
-async def test_what_is_asked_of_a_program_changes_no_run_that_was_begun_since(
-    host: SessionHost,
-) -> None:
+async def test_questions_about_a_program_change_no_newer_run(host: SessionHost) -> None:
     ui = build(host)
     names = {part._id: getattr(part, "elem_id", "") for part in ui.blocks.values()}
     asked = [act for act in ui.fns.values() if act.fn is not None and any(

@@ -133,9 +133,7 @@ async def test_testing_a_key_lists_models_and_spends_nothing() -> None:
     ("use", "anthropic", ""), ("use", "anthropic", "a key"), ("use", "ollama", KEY),
     ("use", "", KEY), ("test", "groq", ""),
 ])
-async def test_what_is_no_key_is_said_kept_nowhere_and_not_tested(
-    action: KeyAction, whose: str, key: str
-) -> None:
+async def test_an_invalid_key_is_refused_untested(action: KeyAction, whose: str, key: str) -> None:
     async with opened() as page:
         assert (await act(page, action, key, whose=whose))["key-message"]
         assert page.session.models.available_keys(OWNER) == ()
@@ -165,9 +163,7 @@ async def test_visitors_of_a_public_page_have_keys_of_their_own() -> None:
 @pytest.mark.parametrize(("public", "allow", "serves"), [
     (False, False, True), (True, False, False), (True, True, True),
 ])
-async def test_the_hosts_keys_serve_strangers_only_where_the_host_says_so(
-    public: bool, allow: bool, serves: bool
-) -> None:
+async def test_strangers_use_host_keys_if_allowed(public: bool, allow: bool, serves: bool) -> None:
     async with opened(public=public, allow=allow, host_key=True) as page:
         visit = page.panel.known(NEW_VISIT)
         assert ("anthropic" in (await page.panel.shown(visit))["plan"]) == serves
@@ -198,9 +194,7 @@ async def test_a_wish_changes_the_plan_at_once_and_stays_in_the_visit() -> None:
     (wanting("groq"), "groq"), (wanting(roles="<critic>"), "&lt;critic&gt;"),
     (wanting(roles="nobody=mock"), "LLM_ROLES"),
 ])
-async def test_a_wish_that_cannot_be_met_is_said_beside_the_fields_and_as_the_plan(
-    wish: Visit, fact: str
-) -> None:
+async def test_an_unavailable_choice_is_shown_as_plan_and_message(wish: Visit, fact: str) -> None:
     async with opened() as page:
         told = await page.panel.choose_models(wish)
         assert fact in told["plan"] and fact in told["key-message"] and told["spending"] == ""
@@ -231,9 +225,7 @@ def test_roles_are_read_as_the_settings_read_them() -> None:
     wanting(roles="generator=huggingface/some/weights"), wanting(roles="critic=lmstudio"),
     wanting("http://10.0.0.1/v1"),
 ])
-def test_a_stranger_makes_the_host_ask_nothing_of_its_own_network_and_load_nothing(
-    wanted: Visit,
-) -> None:
+def test_a_strangers_choice_asks_no_local_server_and_loads_nothing(wanted: Visit) -> None:
     with pytest.raises(BadModelChoice):
         chosen_roles(wanted, public=True)
 

@@ -63,9 +63,7 @@ async def healed(session: Session, panel: Panel, title: str = "area") -> str:
     return log[0].run
 
 
-async def test_a_visitor_finds_renames_and_deletes_their_runs_and_nobody_elses(
-    tmp_path: Path
-) -> None:
+async def test_a_visitor_manages_only_their_own_runs(tmp_path: Path) -> None:
     async with opened(tmp_path) as (panels, panel, session):
         run = await healed(session, panel)
         assert run in (await panels.runs(ONE, "AREA healed"))["runs-list"]
@@ -125,9 +123,7 @@ async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) ->
         assert none["runs-message"] and "replayed" not in none
 
 
-async def test_what_is_remembered_is_found_with_its_proof_and_forgotten_for_good(
-    tmp_path: Path
-) -> None:
+async def test_memory_is_shown_with_proof_and_forgotten_for_good(tmp_path: Path) -> None:
     async with opened(tmp_path) as (panels, panel, session):
         await healed(session, panel)
         memory = session.memory(panel.visitor(ONE))

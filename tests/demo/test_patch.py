@@ -14,9 +14,7 @@ LINES = st.lists(st.sampled_from(["a = 1", "b", "", "-- a", "++ b", "@@ -1 +1 @@
 
 
 @given(LINES, LINES)
-def test_a_diff_read_holds_both_sides_with_their_numbers(
-    before: list[str], after: list[str]
-) -> None:
+def test_a_diff_holds_both_sides_with_their_numbers(before: list[str], after: list[str]) -> None:
     diff = unified("x.py", "".join(f"{line}\n" for line in before),
                    "".join(f"{line}\n" for line in after))
     read = diff_lines(diff)

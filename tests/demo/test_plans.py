@@ -67,9 +67,7 @@ def test_a_longer_program_may_cost_more_and_a_role_without_a_model_nothing() -> 
 
 
 @pytest.mark.parametrize(("provider", "usd"), [("ollama", 0.0), ("custom", None)])
-def test_a_local_model_costs_nothing_and_an_unknown_one_nobody_knows_what(
-    provider: str, usd: float | None
-) -> None:
+def test_local_models_are_free_and_unknown_prices_unknown(provider: str, usd: float | None) -> None:
     found = plan(provider=provider, given=
         {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_MODEL": "m"})
     predicted = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1", DAY)

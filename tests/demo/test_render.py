@@ -266,9 +266,7 @@ def test_the_legend_explains_only_what_is_used() -> None:
 @pytest.mark.parametrize(("level", "badge"), [
     ("L4", "level fit"), ("L2", "level fit"), ("R", "level fit"), ("L1", "level weak"),
 ])
-def test_the_level_seen_to_hold_is_a_badge_with_its_layers_behind_it(
-    level: str, badge: str
-) -> None:
+def test_the_sandbox_level_is_a_badge_with_its_layers(level: str, badge: str) -> None:
     layers = (
         JailLayer(name="seccomp", holds=True, seen="open a socket: EACCES"),
         JailLayer(name="namespaces", holds=False, seen='see "the" parent: possible'),

@@ -97,9 +97,7 @@ async def test_a_large_run_is_drawn_while_the_others_go_on(monkeypatch: pytest.M
     assert drew == [True, False]
 
 
-async def test_the_clock_of_a_run_stands_where_it_is_and_of_one_that_nobody_drives_at_its_end(
-    monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_abandoned_runs_clock_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
     going = fold(recorded("healed")[:6])
     assert going.start is not None
     limited = replace(going, start=going.start.model_copy(update={"limit_s": 60.0}), told_at=100.0)

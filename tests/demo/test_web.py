@@ -147,9 +147,7 @@ async def test_a_run_that_could_be_guessed_never_begins(
     assert session.recorded == {}
 
 
-async def test_a_heal_that_nobody_heard_of_is_said_to_be_lost_and_is_not_begun(
-    page: Page, session: RecordedSession
-) -> None:
+async def test_an_unknown_heal_is_lost_and_not_begun(page: Page, session: RecordedSession) -> None:
     kept = await begun(page, words="healed")
     update = await arrived(page, kept["run"], kept)
     assert refused(update) and can_heal(update)
@@ -157,9 +155,7 @@ async def test_a_heal_that_nobody_heard_of_is_said_to_be_lost_and_is_not_begun(
     assert not session.recorded
 
 
-async def test_stop_stays_enabled_while_the_server_shuts_down(
-    host: SessionHost, page: Page
-) -> None:
+async def test_stop_stays_enabled_during_a_shutdown(host: SessionHost, page: Page) -> None:
     kept = await begun(page, words="healed")
     await healed(page, kept)
     await host.close()
@@ -179,9 +175,7 @@ async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page)
     assert "is-healed" in (await last(page.watch(by_address["kept"], NEW_VISIT)))["bench"]
 
 
-async def test_a_page_that_follows_no_run_undoes_nothing_that_was_begun_meanwhile(
-    page: Page
-) -> None:
+async def test_a_page_without_a_run_undoes_nothing(page: Page) -> None:
     kept = (await arrived(page))["kept"]
     assert await last(page.watch(kept, NEW_VISIT)) == await page.settle(kept, NEW_VISIT) == {}
     assert refused(await page.stop(kept, NEW_VISIT))
@@ -373,9 +367,7 @@ async def test_every_page_of_a_weak_public_server_carries_the_warning() -> None:
         assert "is-healed" in (await healed(page, await begun(page, words="healed")))["bench"]
 
 
-async def test_an_open_question_is_asked_with_a_button_for_each_answer(
-    page: Page, session: RecordedSession
-) -> None:
+async def test_a_question_has_a_button_per_answer(page: Page, session: RecordedSession) -> None:
     kept = await ran(page, "rivals")
     settled = await page.settle(kept, NEW_VISIT)
     assert seen(settled) == {"question", "choice-0", "choice-1"}
@@ -393,9 +385,7 @@ async def test_an_open_question_is_asked_with_a_button_for_each_answer(
     assert (settled["kept"]["asked"], seen(settled)) == ("", set())
 
 
-async def test_a_question_that_is_closed_starts_nothing(
-    page: Page, session: RecordedSession
-) -> None:
+async def test_a_closed_question_starts_nothing(page: Page, session: RecordedSession) -> None:
     kept = await ran(page)
     for closed in (
         await page.choose_behaviour(kept, place=0), await page.write_behaviour(kept, "1")
@@ -405,9 +395,7 @@ async def test_a_question_that_is_closed_starts_nothing(
 
 
 @pytest.mark.parametrize("written", ["44", " raises ValueError "])
-async def test_the_right_value_can_be_written_where_no_button_has_it(
-    page: Page, written: str
-) -> None:
+async def test_another_right_value_can_be_written(page: Page, written: str) -> None:
     kept = await ran(page, "rivals")
     picked = (await page.write_behaviour(kept, written))["kept"]
     assert (picked["asked"], picked["answer"]) == (kept["run"], written)
@@ -515,9 +503,7 @@ async def test_an_answer_to_a_strangers_run_is_paid_for_by_who_gives_it() -> Non
         assert session.visitor(picked["run"]) == page.panel.visitor(other)
 
 
-async def test_a_run_is_started_with_the_plan_that_the_fields_say(
-    page: Page, session: RecordedSession
-) -> None:
+async def test_a_run_has_the_plan_of_the_fields(page: Page, session: RecordedSession) -> None:
     session.models.add_key(OWNER, *OWN_KEY)
     kept = await begun(page, words="healed")
     await healed(page, kept, roles="critic=mock")

@@ -365,9 +365,7 @@ async def test_the_program_looked_at_is_put_into_the_editor() -> None:
 
 
 @pytest.mark.nightly
-async def test_whoever_comes_to_a_run_of_theirs_by_its_link_has_its_program_and_tests_in_hand(
-    tmp_path: Path
-) -> None:
+async def test_a_link_to_an_own_run_fills_in_its_program_and_tests(tmp_path: Path) -> None:
     asserts, pytests = TESTS.partition("\n")[0], "def test_one():\n    assert area(1, 1) == 1\n"
     for tests in (TESTS, f"{pytests}\n{asserts}"):
         host = SessionHost(lambda: open_session(settings(tmp_path, proof_s=0.0)))
@@ -384,9 +382,7 @@ async def test_whoever_comes_to_a_run_of_theirs_by_its_link_has_its_program_and_
         assert stranger["code"] == CODE
 
 
-async def test_a_fork_starts_from_the_program_looked_at_and_for_its_owner_only(
-    tmp_path: Path
-) -> None:
+async def test_a_fork_starts_from_the_shown_program_for_its_owner(tmp_path: Path) -> None:
     host = SessionHost(lambda: open_session(settings(tmp_path, proof_s=0.0)), Access(public=True))
     async with host.serving():
         session = await host.session()

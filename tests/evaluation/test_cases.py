@@ -99,9 +99,7 @@ def by_example(fixed: str, *inputs: list[object]) -> Case:
     (by_example("def f(n):\n    return [n, 0.1 + 0.2]\n", [float("nan")]),
      "def f(n):\n    return [n, 0.3]\n", "def f(n):\n    return (n, 0.3)\n"),
 ], ids=["held out", "fixed program", "exceptions", "arguments", "iterators", "floats"])
-async def test_the_truth_tells_right_programs_from_wrong_ones(
-    case: Case, right: str, wrong: str
-) -> None:
+async def test_the_truth_rejects_wrong_programs(case: Case, right: str, wrong: str) -> None:
     sandbox = open_sandbox()
     assert await is_right(case, {"program.py": right}, sandbox)
     assert not await is_right(case, {"program.py": wrong}, sandbox)

@@ -47,9 +47,7 @@ def test_a_truth_of_bare_asserts_speaks_of_the_programs_names(tmp_path: Path) ->
 
 
 @pytest.mark.nightly
-def test_the_reference_program_is_right_though_its_truth_never_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_reference_program_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "TRUTH_S", 5.0)
     case = of_a_suite(tmp_path, {
         "mode": "asserts", "program": "def area(w, h):\n    return w + h\n",
@@ -79,9 +77,7 @@ def test_a_proposal_is_no_claim() -> None:
     assert lines[1].startswith("proposed: 1 of 2, right 1, wrong 0")
 
 
-def test_a_task_in_words_is_judged_by_its_own_examples_and_then_by_the_truth(
-    tmp_path: Path,
-) -> None:
+def test_a_task_in_words_is_judged_by_its_examples_and_the_truth(tmp_path: Path) -> None:
     case = of_a_suite(tmp_path, {
         "task": "Write f(x), which adds two. f(0) returns 2.", "tests": [],
         "entry_point": "f", "fixed": "def f(x):\n    return x + 2\n",
@@ -94,9 +90,7 @@ def test_a_task_in_words_is_judged_by_its_own_examples_and_then_by_the_truth(
     assert "adds two" in question(case)
 
 
-def test_a_bug_is_asked_about_with_its_program_its_tests_and_the_last_line_of_its_failure(
-    tmp_path: Path,
-) -> None:
+def test_a_bug_is_asked_about_with_its_tests_and_failure(tmp_path: Path) -> None:
     case = of_a_suite(tmp_path, {
         "mode": "crash", "program": "print(nme)\n", "truth": "print('TRUTH OK')",
     })

@@ -183,9 +183,7 @@ def unpacked(folder: Path, right: int) -> list[str]:
 
 
 @pytest.mark.nightly
-def test_packages_elsewhere_are_healed_and_asked_what_no_tree_has(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_packages_are_healed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(unpacked(tmp_path, -3)) == 0
     assert "tally-rise: right in" in capsys.readouterr().err
     # No repair of this bug passes a wrong unseen test.
@@ -194,9 +192,7 @@ def test_packages_elsewhere_are_healed_and_asked_what_no_tree_has(
 
 
 @pytest.mark.nightly
-def test_a_package_is_compared_with_plain_pytest(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_package_matches_pytest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wanted = [*unpacked(tmp_path, 30), "--check"]
     assert main(wanted) == 1
     assert capsys.readouterr().out == (

@@ -47,9 +47,7 @@ def _without_a_dotenv(monkeypatch: pytest.MonkeyPatch) -> None:
 # The command.
 
 
-def test_rows_in_lines_and_figures_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_give_lines_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = suite(
         tmp_path, ROW, {**ROW, "id": "wrong", "held_out": ["assert area(7, 8) == 1"]},
         {**ROW, "id": "odd", "tests": ["assert ("]},
@@ -80,9 +78,7 @@ def test_rows_in_lines_and_figures_out(
     assert log[-1].event.kind == "run_finished"
 
 
-def test_tasks_in_words_are_the_suite_where_none_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_word_tasks_are_the_default(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--provider", "mock", "--validate-reference", "--max-iterations", "2", "--task-ids"]
     out = ["--out", str(tmp_path)]
 

@@ -110,9 +110,7 @@ async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened
     assert reply.usage == Usage(input=70, output=9)
 
 
-async def test_its_health_is_looked_at_once_and_again_after_a_fault(
-    server: FakeServer, opened: Opened
-) -> None:
+async def test_health_is_checked_again_after_a_fault(server: FakeServer, opened: Opened) -> None:
     healthy(server, answers(), answers(), fails(500, "llama runner is gone"), answers())
     provider = opened()
 

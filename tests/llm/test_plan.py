@@ -271,9 +271,7 @@ def test_a_servers_key_never_goes_to_another_address() -> None:
     ("vllm", "gpt-5.4-mini", False), ("custom", "gpt-5.4-mini", False),
     ("ollama", "qwen3", False), (MOCK, "", False),
 ])
-def test_whether_a_model_thinks_is_known_by_its_name(
-    provider: str, model: str, thinks: bool
-) -> None:
+def test_reasoning_models_are_known_by_name(provider: str, model: str, thinks: bool) -> None:
     assert Choice("critic", provider, model, "why").thinks is thinks
 
 

@@ -28,9 +28,7 @@ def test_each_kind_of_token_has_its_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("provider", "model"), [("p", "other"), ("other", "m")])
-def test_what_is_not_listed_is_unknown_and_not_free(
-    tmp_path: Path, provider: str, model: str
-) -> None:
+def test_an_unlisted_price_is_unknown(tmp_path: Path, provider: str, model: str) -> None:
     prices = read_prices(table(tmp_path, f"models: {{p: {{m: [{ROW}]}}}}"))
     assert prices.cost(provider, model, Usage(1, 1), TODAY) is None
     assert prices.most(provider, model, 1, 1, TODAY) is None

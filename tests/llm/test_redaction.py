@@ -112,9 +112,7 @@ def test_a_secret_too_short_to_be_one_is_not_looked_for() -> None:
 
 
 @given(secrets, values, texts, texts)
-def test_no_known_secret_survives_in_any_nesting(
-    secret: str, value: object, before: str, after: str
-) -> None:
+def test_no_nested_secret_survives(secret: str, value: object, before: str, after: str) -> None:
     redactor = Redactor([secret])
     held = before + secret.strip() + after
     clean = redactor.value({"a": [value, {held: held, "b": ((held,),)}], held: value})
@@ -167,9 +165,7 @@ def logger(kept: Kept) -> logging.Logger:
     return one
 
 
-def test_a_log_record_loses_secrets_wherever_it_holds_them(
-    logger: logging.Logger, kept: Kept
-) -> None:
+def test_a_log_record_never_holds_secrets(logger: logging.Logger, kept: Kept) -> None:
     logger.warning("sent %s and %r", "canary-key", {"k": ["canary-key"]})
     logger.warning("extra", extra={"headers": {"Authorization": "Bearer canary-key"}})
     try:
@@ -182,9 +178,7 @@ def test_a_log_record_loses_secrets_wherever_it_holds_them(
     assert "ValueError: *** is wrong" in kept.lines[2]
 
 
-def test_a_log_call_with_wrong_arguments_shows_no_secret_either(
-    logger: logging.Logger, kept: Kept
-) -> None:
+def test_a_malformed_log_call_shows_no_secret(logger: logging.Logger, kept: Kept) -> None:
     words = "%d and %d"
     logger.warning(words, "canary-key")
     assert "canary-key" not in written(kept)

@@ -95,8 +95,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(PROVIDERS, name, ProviderRow("", "json", ""))
 
 
-async def test_what_is_said_so_far_is_known_by_whole_words_without_keys_until_the_call_is_over(
-) -> None:
+async def test_partial_text_is_shown_by_whole_words_without_keys_until_the_end() -> None:
     house = House(steps=(Answer(pieces=("mind sk-canary", "-1 well", " done")),))
     house.router.clean = lambda text: text.replace("sk-canary-1", "***")
     seen = []
@@ -151,9 +150,7 @@ class Coming(Scripted):
         return self.states[min(self.looked, len(self.states)) - 1]
 
 
-async def test_how_a_model_on_this_machine_is_loaded_is_reported_until_it_answers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_loading_a_local_model_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llm.router.LOADING_INTERVAL_S", 0.01)
     house = House()
     coming = Coming((Answer(("a",), every_s=0.3),))
@@ -189,9 +186,7 @@ async def test_what_never_began_costs_nothing_though_its_price_is_unknown() -> N
 
 
 @pytest.mark.parametrize("error", [Overloaded("full"), ProviderDown("down"), RateLimited("slow")])
-async def test_what_was_turned_away_is_asked_again_a_few_times_and_each_request_is_a_call(
-    error: CallFailed
-) -> None:
+async def test_a_refused_request_is_repeated_and_each_counts(error: CallFailed) -> None:
     house = House((error, error, Answer()))
     _, reply = await house.ask()
     assert (reply.text, reply.attempts, len(house.first.asked)) == ("hello world", 3, 3)
@@ -307,9 +302,7 @@ async def test_a_fallback_that_was_allowed_stands_in_and_is_told(error: CallFail
     WrongKey("k"), Rejected("r"), ContextOverflow("c"),
     Answer(("half",), fault=ProviderDown("gone", started=True)),
 ])
-async def test_a_fallback_hides_nothing_that_the_user_must_mend_and_completes_no_half_answer(
-    said: Step
-) -> None:
+async def test_a_fallback_hides_no_user_error_and_completes_no_half_answer(said: Step) -> None:
     second = Scripted(model="n")
     with pytest.raises(CallFailed):
         await House((said,), (second,)).ask()
@@ -372,9 +365,7 @@ async def test_a_call_that_would_pass_a_cap_is_not_made(caps: Caps, cap: str) ->
 
 @pytest.mark.parametrize("error", [Overloaded("full"), OptionRefused("no schema")])
 @pytest.mark.parametrize("whose", ["run", "critic"])
-async def test_no_request_is_made_again_past_the_cap_of_calls(
-    error: CallFailed, whose: str
-) -> None:
+async def test_no_request_is_repeated_past_the_call_cap(error: CallFailed, whose: str) -> None:
     caps = {"run": {"caps": Caps(calls=2)}, "critic": {"roles": {"critic": Caps(calls=2)}}}
     house = House((error,), **caps[whose])  # type: ignore[arg-type]  # each is one of its fields
     with pytest.raises(OverBudget, match=f" 2 .*{error}") as caught:

@@ -79,9 +79,7 @@ def opened(name: str, key: str = "k", url: str = "") -> Provider:
 
 
 @pytest.mark.parametrize("name", KEYED)
-def test_a_provider_that_needs_a_key_is_not_opened_without(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_provider_without_its_key_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PROVIDERS[name].key, "stray-key")
     with pytest.raises(NeedsKey, match=PROVIDERS[name].key) as caught:
         opened(name, key=" ")
@@ -112,9 +110,7 @@ def test_what_has_no_address_or_no_row_is_not_opened() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in SERVERS if name != "custom"])
-async def test_the_usual_address_is_the_rows_whatever_the_environment_says(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_usual_address_is_fixed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_HOST"):
         monkeypatch.setenv(variable, "http://192.0.2.1:9")
     provider = opened(name)
@@ -171,9 +167,7 @@ async def test_nothing_of_the_environment_is_sent(
 
 
 @pytest.mark.parametrize("name", ["anthropic", "openai", "ollama"])
-async def test_a_server_on_loopback_is_reached_without_a_proxy_and_no_redirect_is_followed(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_loopback_uses_no_proxy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with FakeServer() as server, FakeServer() as elsewhere:
         away = says(b"", 307, {"Location": f"{elsewhere.url}/there"})
         for path in (anthropic.MESSAGES, openai.CHAT, ollama.CHAT):

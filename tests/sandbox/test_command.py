@@ -13,9 +13,7 @@ from sandbox.attacks import ATTACKS, gauntlet
 from sandbox.contract import ContractCheck, findings
 
 
-def test_a_file_runs_with_its_input_and_arguments(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_runs_with_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "program.py"
     program.write_text("import sys\nprint(input(), sys.argv[1:])\nsys.exit(7)\n")
     (tmp_path / "input").write_text("from a file\n")

@@ -55,9 +55,7 @@ async def test_a_server_killed_before_the_job_comes_is_not_noticed(jail: JailSan
     assert outcome.messages == (3,)
 
 
-def test_a_server_that_ended_between_two_event_loops_is_not_taken_up(
-    strongest: JailSandbox,
-) -> None:
+def test_a_server_of_an_ended_event_loop_is_not_reused(strongest: JailSandbox) -> None:
     async def server() -> ForkServer:
         return await server_of(strongest)
 

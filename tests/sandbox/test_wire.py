@@ -34,9 +34,7 @@ def said(value: object, count: int = 0) -> bytes:
 
 
 @given(st.lists(values, max_size=5), st.lists(st.integers(1, 40), min_size=1, max_size=10))
-def test_messages_do_not_depend_on_how_their_bytes_are_cut(
-    sent: list[object], sizes: list[int]
-) -> None:
+def test_messages_survive_any_cut_of_their_bytes(sent: list[object], sizes: list[int]) -> None:
     inbox = Inbox(1_000_000)
     stream = packed(READY, b"") + b"".join(map(said, sent, range(9))) + packed(END, b"")
 
@@ -83,9 +81,7 @@ def test_any_bytes_are_messages_or_garbled(noise: bytes) -> None:
     ],
     ids=range(14),
 )
-def test_what_is_no_message_within_the_limit_is_refused(
-    most_bytes: int, stream: bytes, why: str
-) -> None:
+def test_an_invalid_message_is_refused(most_bytes: int, stream: bytes, why: str) -> None:
     with pytest.raises(InvalidMessage, match=why):
         Inbox(most_bytes).feed(stream)
 

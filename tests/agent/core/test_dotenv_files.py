@@ -54,9 +54,7 @@ def test_a_repositorys_file_chooses_neither_jail_nor_address_nor_money(folder: P
     assert "DATABASE_URL" not in said and "DATABASE_URL" not in os.environ
 
 
-def test_what_is_named_or_lies_beside_the_page_may_set_all(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_file_may_set_everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lay(folder / "mine", HOSTILE)
     monkeypatch.setenv("HEAL_ENV_FILE", "mine")
     assert read_dotenv() == ""

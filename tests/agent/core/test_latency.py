@@ -20,9 +20,7 @@ def manners() -> tuple[float, int]:
     return round(sys.getswitchinterval(), 9), gc.get_threshold()[2]
 
 
-async def test_an_open_session_keeps_its_process_prompt_and_leaves_it_as_it_was(
-    tmp_path: Path,
-) -> None:
+async def test_an_open_session_reuses_its_process_and_leaves_no_state(tmp_path: Path) -> None:
     before = manners()
     async with open_session(Settings.from_env({}, provider="mock", data_dir=tmp_path)):
         assert manners() == (SWITCH_INTERVAL_S, YOUNG_BETWEEN_FULL)

@@ -147,9 +147,7 @@ def test_a_run_pauses_at_a_cap_and_asks_where_a_person_sits(
 @pytest.mark.parametrize("interface", [
     from_python(), over_mcp("sum.py", TEST), over_mcp("suite"),
 ], ids=["library", "mcp-file", "mcp-project"])
-def test_a_run_that_a_program_asked_for_ends_at_a_cap(
-    interface: Interface, healing: ReplayedSession
-) -> None:
+def test_a_run_of_a_program_ends_at_a_cap(interface: Interface, healing: ReplayedSession) -> None:
     assert options(interface, healing).pauses is False
 
 
@@ -157,9 +155,7 @@ def test_a_run_that_a_program_asked_for_ends_at_a_cap(
     *(typed(*command, "--timeout", "30") for command in (FILE, PROJECT)),
     from_python(budget_s=30), on_the_page(seconds=30),
 ], ids=["file", "project", "library", "page"])
-def test_seconds_that_are_named_are_all_and_a_search_gets_its_usual_share(
-    interface: Interface, healing: ReplayedSession
-) -> None:
+def test_given_seconds_are_the_total(interface: Interface, healing: ReplayedSession) -> None:
     found = options(interface, healing)
     assert (found.budget_s, found.search_s) == (30.0, 3.0)
 
@@ -210,9 +206,7 @@ def test_the_same_failure_is_the_smallest_for_all() -> None:
 
 @pytest.mark.slow
 @pytest.mark.nightly
-async def test_a_project_whose_failure_is_gone_is_flaky_and_not_healthy(
-    folder: Path, tmp_path: Path
-) -> None:
+async def test_a_project_whose_failure_vanished_is_flaky(folder: Path, tmp_path: Path) -> None:
     """The run's own log says so, which every interface reads."""
     prepared = await prepare(HealRequest("suite"), settings(tmp_path), silent)
     task = prepared.task
@@ -256,9 +250,7 @@ def test_every_level_has_a_next_step_where_more_is_required(words: Words) -> Non
 
 
 @pytest.mark.slow
-def test_a_test_that_no_edit_could_mend_is_excluded_by_every_check(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_every_check_excludes_a_test_that_no_edit_can_fix(folder: Path, tmp_path: Path) -> None:
     """A fixture that is missing says nothing against the program."""
     tests = "from sum import add\ndef test_add(nowhere):\n    assert add(2, 3) == 5\n"
     (folder / "test_lone.py").write_text(tests)

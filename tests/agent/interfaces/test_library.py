@@ -186,9 +186,7 @@ def test_a_fault_of_ours_raises() -> None:
         )
 
 
-def test_a_model_that_cannot_be_asked_is_refused_not_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_model_replaces_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path))
     session = healed()
 
@@ -199,9 +197,7 @@ def test_a_model_that_cannot_be_asked_is_refused_not_replaced(
     assert session.started == []
 
 
-def test_a_provider_and_its_model_are_had_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_is_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ANTHROPIC", "OPENAI", "QWEN"):
         monkeypatch.setenv(f"{name}_API_KEY", "a-key-that-nobody-is-sent")
     agent = SelfHealingAgent("qwen", model_name="m", max_iterations=2, data_dir=tmp_path)
@@ -213,9 +209,7 @@ def test_a_provider_and_its_model_are_had_by_name(
     assert {(one.provider, one.model) for one in result.start.roles} == {("qwen", "m")}
 
 
-def test_a_dotenv_file_is_read_and_the_real_environment_wins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_wins_over_dotenv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HEAL_TEST_S", "7")
     # Set and deleted, so that what the file adds is taken away again after the test.

@@ -143,9 +143,7 @@ def test_a_crash_that_stops_needs_a_test_to_be_healed(folder: Path) -> None:
     ("y", 0), pytest.param("n", 1, marks=pytest.mark.nightly),
 ])
 @pytest.mark.nightly
-def test_a_person_at_the_terminal_is_asked_where_repairs_are_reviewed(
-    folder: Path, answer: str, code: int
-) -> None:
+def test_a_person_at_the_terminal_reviews_the_repair(folder: Path, answer: str, code: int) -> None:
     write(folder, WRONG)
     typing, terminal = pty.openpty()
     try:
@@ -165,9 +163,7 @@ def test_a_person_at_the_terminal_is_asked_where_repairs_are_reviewed(
     assert ("-    return" in done.stdout) == (answer == "y")
 
 
-def test_a_healthy_program_needs_nothing_and_a_home_that_cannot_be_written_is_a_warning(
-    folder: Path,
-) -> None:
+def test_a_healthy_program_passes_and_an_unwritable_home_is_a_warning(folder: Path) -> None:
     path = write(folder, "def double(x):\n    return 2 * x\n")
 
     done = heal(folder, "run", path.name, "--tests", "assert double(4) == 8", "--json", "--apply",
@@ -200,9 +196,7 @@ def test_raises():
 @pytest.mark.parametrize(("asked", "code"), [
     ((), 0), (("--require-integrity", "in-process"), 0), (("--require-integrity", "isolated"), 6),
 ])
-def test_check_says_how_far_its_passes_are_believed_and_which_show_nothing(
-    folder: Path, asked: tuple[str, ...], code: int
-) -> None:
+def test_check_rates_each_pass(folder: Path, asked: tuple[str, ...], code: int) -> None:
     path = write(folder, WRONG.replace(" + 1", ""))
     tests = write(folder, CHECKED, "test_program.py")
 

@@ -60,9 +60,7 @@ def test_the_guides_example_prints_what_it_says(project: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.nightly
-async def test_a_healed_project_is_told_whole_and_what_is_open_again_from_memory(
-    project: Path
-) -> None:
+async def test_a_healed_project_is_complete_and_healed_again_from_memory(project: Path) -> None:
     before = {one: one.read_bytes() for one in project.iterdir()}
     # Inside a running loop, as in a notebook.
     result = heal_project(project / "test_tally.py")
@@ -157,9 +155,7 @@ READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && cd "$0" 
 
 
 @pytest.mark.nightly
-def test_on_a_disk_that_cannot_be_written_the_patch_is_shown_and_nothing_is_lost(
-    project: Path,
-) -> None:
+def test_the_patch_is_shown_where_the_disk_cannot_be_written(project: Path) -> None:
     as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     namespace = ["unshare", *as_root, "--mount"]
     if shutil.which("unshare") is None or subprocess.run([*namespace, "true"]).returncode:

@@ -62,9 +62,7 @@ def test_tests_stand_before_the_first_dash_and_pytests_arguments_from_there(root
     assert inputs.nodes == ["tests/test_money.py", "a.py::b"]
 
 
-def test_tests_are_named_from_where_the_command_is_started(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_test_names_are_relative_to_the_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root / "tests")
     layout = find_layout(Path("."))
     assert node_at("test_money.py::Cases", layout) == "tests/test_money.py::Cases"

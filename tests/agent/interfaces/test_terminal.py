@@ -152,17 +152,13 @@ BLAMED = SuspiciousLine(line=3, suspicion=1, text="return a - b", values=(("a", 
     )), [], ["proof E1; w", "  no test detects: a became b",
              "  patch variants tried: 3", "  mutations without effect, left out: 1"]),
 ])
-def test_details_are_for_those_who_want_them(
-    event: Event, usual: list[str], details: list[str]
-) -> None:
+def test_details_are_shown_on_request(event: Event, usual: list[str], details: list[str]) -> None:
     assert [line.text for line in shown_lines(event)] == usual
     assert [line.text for line in shown_lines(event, verbose=True)] == [*usual, *details]
 
 
 @pytest.mark.parametrize("remembers", [True, False])
-def test_without_a_spinner_only_the_long_steps_have_a_line(
-    remembers: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_long_steps_print_a_line(remembers: bool, capsys: pytest.CaptureFixture[str]) -> None:
     steps: tuple[Step, ...] = ("recall", "specify", "repair", "select", "prove", "learn")
     with Terminal().progress(calm=True) as progress:
         progress.show(started().model_copy(update={"level": "L4", "remembers": remembers}))
@@ -185,9 +181,7 @@ SEVERAL = CompetingPatches(call="add(1, 1)", behaviours=tuple(
      "unresolved"),
     (Result(outcome="healed", proof="E1", rivals=SEVERAL), "E2", "apart"),
 ])
-def test_the_next_step_follows_from_what_was_seen(
-    result: Result, proof: ProofLevel, step: str
-) -> None:
+def test_the_next_step_follows_the_outcome(result: Result, proof: ProofLevel, step: str) -> None:
     assert step_of(result, Requirements(proof)) == step
     assert step_of(replace(result, rivals=None, report=None), Requirements(proof)) != "apart"
 

@@ -132,9 +132,7 @@ def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
     ([verdict("a"), *(verdict(one, one, integrity=None) for one in d.EXCLUDED)], None),
     ([verdict("a"), verdict("b", "failed", call="x()", origin="adversarial")], None),
 ], ids=["the shortest call", "the quickest", "not believed", "excluded", "only adversarial"])
-def test_the_smallest_failure_of_the_tests_that_decide(
-    verdicts: list[Verdict], smallest: str | None
-) -> None:
+def test_the_smallest_failure_decides(verdicts: list[Verdict], smallest: str | None) -> None:
     report = Report(solution="s", verdicts=tuple(verdicts))
     failure = Result(report=report).smallest_failure
     assert (failure and failure.name, report.passed) == (smallest, smallest is None)
@@ -175,9 +173,7 @@ def test_proof_and_integrity_are_claimed_together(
       verdict("e", "failed", integrity="in-process"),
       verdict("f", integrity="in-process", origin="adversarial")], "isolated", ""),
 ])
-def test_the_integrity_of_a_report_and_the_shortest_reason(
-    verdicts: list[Verdict], integrity: str, why: str
-) -> None:
+def test_integrity_and_its_reason(verdicts: list[Verdict], integrity: str, why: str) -> None:
     report = Report(solution="s", verdicts=tuple(verdicts))
     assert (report.integrity, report.integrity_reason) == (integrity, why)
 
@@ -208,9 +204,7 @@ WRITTEN, SUBMITTED = (STARTED.model_copy(update={"code": code}) for code in ("",
     *((Result(outcome="healthy", proof="E0", report=believed("isolated", vacuous=True)),
        Requirements(integrity=asked), code) for asked, code in ((None, 0), ("in-process", 6))),
 ])
-def test_exit_codes_follow_the_outcome_the_proof_and_the_integrity_asked_for(
-    result: Result, required: Requirements, code: int
-) -> None:
+def test_exit_codes_follow_the_outcome(result: Result, required: Requirements, code: int) -> None:
     assert exit_code(result, required) == code
     assert exit_code(replace(result, error="KeyError"), required) == 3
     assert (code != 6) or shortfall(result, required)
@@ -275,9 +269,7 @@ def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
 @settings(max_examples=20)
 @given(st.data())
 @pytest.mark.nightly
-def test_a_fold_that_goes_on_gives_at_each_event_what_a_fold_of_all_gives(
-    data: st.DataObject
-) -> None:
+def test_an_incremental_fold_equals_a_whole_fold_at_each_event(data: st.DataObject) -> None:
     names = ("healed", "unresolved", "crash_stopped", "waiting", "rounds", "rivals")
     log = list(recorded(data.draw(st.sampled_from(names))))
     for place in data.draw(st.lists(st.integers(0, len(log) - 1), max_size=3)):

@@ -135,9 +135,7 @@ def test_after_whatever_happens_the_log_gives_the_ledger_and_no_cap_is_passed(
 
 
 @given(ORDERS)
-def test_what_was_cut_off_by_a_kill_is_lost_in_full_and_once(
-    orders: list[tuple[str, str, int, int, bool, int]]
-) -> None:
+def test_a_killed_call_is_counted_once(orders: list[tuple[str, str, int, int, bool, int]]) -> None:
     one = played(Caps(), {}, orders)
     ends = lost_calls(stamped(one.log))
     assert [end.call for end in ends] == sorted(charge.id for charge, *_ in one.open)

@@ -187,9 +187,7 @@ def test_where_others_fit_too_that_is_what_is_said_first() -> None:
     (Result(tokens=1_500, cost_usd=None), ("1,500",), False),
     (Result(tokens=10, cost_usd=0.0004), ("10", "$0.0004"), False),
 ])
-def test_a_price_that_is_unknown_is_not_called_free(
-    result: Result, facts: tuple[str, ...], free: bool
-) -> None:
+def test_an_unknown_price_is_not_free(result: Result, facts: tuple[str, ...], free: bool) -> None:
     said = w.cost_words(result)
     assert [fact for fact in facts if fact not in said] == []
     assert ("$0.00" in said and "$0.000" not in said) == free

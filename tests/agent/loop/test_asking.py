@@ -46,9 +46,7 @@ async def asked(session: Session, *answers: str, tests: str = TESTS) -> Result:
 
 @pytest.mark.proven
 @pytest.mark.nightly
-async def test_unattended_the_likeliest_is_taken_and_the_others_are_told_and_can_be_settled(
-    session: Session,
-) -> None:
+async def test_unattended_runs_take_the_likeliest_and_can_be_settled(session: Session) -> None:
     result = await followed(session, await session.start(task(FOUR_TESTS), ask=False))
     assert (result.outcome, result.strategy, result.proof) == ("healed", "search", "E1")
     assert "n >= 10" in result.code and result.evidence is not None
@@ -72,9 +70,7 @@ async def test_a_run_waits_with_the_question_and_the_answer_decides(session: Ses
 
 
 @pytest.mark.parametrize("answer", ["a", "skip", "Q"])
-async def test_an_answer_keeps_the_likeliest_and_closes_the_question_where_it_makes_sense(
-    session: Session, answer: str
-) -> None:
+async def test_an_answer_that_fits_closes_the_question(session: Session, answer: str) -> None:
     result = await asked(session, answer)
     assert (result.outcome, "n >= 10" in result.code) == ("healed", True)
     assert (result.rivals is None) == (answer == "a")
@@ -164,9 +160,7 @@ def test_the_library_asks_a_function(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", ["Q", "", 33])
-def test_an_answer_of_the_function_that_answers_nothing_is_raised_and_loses_nothing(
-    tmp_path: Path, answer: str
-) -> None:
+def test_an_answer_that_raises_loses_nothing(tmp_path: Path, answer: str) -> None:
     agent = SelfHealingAgent("mock", data_dir=tmp_path)
     with pytest.raises(UnusableAnswer, match=f"'{answer}'") as raised:
         agent.run(code=PRICE, tests=TESTS, ask=lambda rivals: answer)

@@ -129,9 +129,7 @@ async def test_a_run_that_waits_can_be_cancelled(tmp_path: Path) -> None:
         assert await session.answer(run, question, {}) is False
 
 
-async def test_what_is_no_extension_is_refused_and_a_person_may_end_it_there(
-    tmp_path: Path,
-) -> None:
+async def test_an_invalid_extension_is_refused_and_a_person_may_end(tmp_path: Path) -> None:
     async with limited(tmp_path, budget_calls=0) as (model, session):
         run = await begun(session)
         question = await waits(session, run)

@@ -31,9 +31,7 @@ def on_disk(folder: Path, words: str) -> list[str]:
     )
 
 
-async def test_nothing_of_a_deleted_run_is_left_on_the_disk_but_what_was_learned(
-    tmp_path: Path,
-) -> None:
+async def test_a_deleted_run_leaves_only_what_was_learned(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, proof_s=0.0)) as session:
         run = (await finished(session, from_page(CODE, TESTS).task))[0].run
         assert on_disk(tmp_path, SECRET) != []
@@ -109,9 +107,7 @@ async def test_a_run_that_its_visitor_deletes_meanwhile_keeps_no_other(tmp_path:
         assert [one.id for one in session.history("a" * 32).runs()] == runs[3:]
 
 
-def test_visitors_runs_of_days_ago_are_outlived_and_the_owners_never(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_runs_of_visitors_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path / "runs.db")
     for at, run, options, final in (
         (10.0, "old", '{"visitor": "v"}', True), (10.0, "waits", '{"visitor": "v"}', False),

@@ -34,9 +34,7 @@ async def stuck(model: Claude, session: Any, **given: Any) -> str:
     return run
 
 
-async def test_a_fork_goes_on_from_a_program_of_its_parent_which_stays_as_it_is(
-    tmp_path: Path,
-) -> None:
+async def test_a_fork_continues_from_a_program_of_its_unchanged_parent(tmp_path: Path) -> None:
     async with claude() as model, open_session(
         model.settings(tmp_path, max_iterations=3)
     ) as session:
@@ -128,9 +126,7 @@ async def test_a_fork_asks_whom_the_agents_settings_name(tmp_path: Path) -> None
     assert (result.provider, len(model.asked)) == ("mock", count)
 
 
-async def test_a_fork_keeps_to_its_parents_bounds_or_to_others_that_are_named(
-    tmp_path: Path,
-) -> None:
+async def test_a_fork_keeps_its_parents_limits_or_named_ones(tmp_path: Path) -> None:
     async with claude(generator=fenced(WRONG)) as model, open_session(
         model.settings(tmp_path, max_iterations=2)
     ) as session:
@@ -219,9 +215,7 @@ async def test_the_answer_to_a_question_of_a_fork_joins_its_own_suite(tmp_path: 
     assert len({one.name for event in frozen for one in event.tests if one.origin == "user"}) == 2
 
 
-async def test_a_fork_that_lacks_its_parents_key_says_who_may_answer_instead(
-    tmp_path: Path,
-) -> None:
+async def test_a_fork_without_its_parents_key_says_who_may_answer(tmp_path: Path) -> None:
     async with claude() as model, open_session(
         model.settings(tmp_path, max_iterations=3)
     ) as session:

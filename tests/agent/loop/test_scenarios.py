@@ -306,9 +306,7 @@ async def ends_as(scene: Scene, folder: Path) -> tuple[Result, list[Any]]:
     return result, events
 
 
-async def test_tests_of_the_user_that_contradict_each_other_are_refused_before_any_call(
-    tmp_path: Path,
-) -> None:
+async def test_contradicting_tests_are_refused_before_any_call(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED)) as model:
         with pytest.raises(NotFixable, match="contradict"):
             from_page(HARD, "assert shout('x') == 'X!'\nassert shout('x') == 'X'\n", WORDS)

@@ -64,9 +64,7 @@ def test_two_changes_of_equal_lines_are_not_made_in_a_single_one() -> None:
 
 
 @given(PROGRAMS, PROGRAMS, PROGRAMS)
-def test_an_edit_made_elsewhere_keeps_valid_syntax_and_every_other_line(
-    before: str, after: str, other: str
-) -> None:
+def test_an_edit_keeps_syntax_and_all_other_lines(before: str, after: str, other: str) -> None:
     made = remade(before, after, f"z = 1\n{other}z = 2\n", anywhere=True)
     if made is not None:
         ast.parse(made)

@@ -56,9 +56,7 @@ BAD: dict[str, Callable[[Path, Making], object]] = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_bad_file_is_renamed_unchanged_and_a_new_memory_begins(
-    tmp_path: Path, fix: Making, kind: str
-) -> None:
+def test_a_bad_file_is_renamed_and_replaced(tmp_path: Path, fix: Making, kind: str) -> None:
     path = tmp_path / "memory.db"
     BAD[kind](path, fix)
     was = path.read_bytes()
@@ -127,9 +125,7 @@ def no_lock(*_: object) -> None:
     raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 
-def test_where_nothing_can_be_locked_a_bad_file_stays_and_it_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_locks_a_bad_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "memory.db"
     path.write_bytes(b"no database " * 99)
     # As on a network that keeps no locks.

@@ -47,9 +47,7 @@ async def test_a_draft_that_none_agrees_with_is_unlikely_to_be_right() -> None:
     assert estimate is not None and estimate.probability < 0.5
 
 
-async def test_a_draft_that_a_search_mends_needs_another_that_agrees(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_mended_draft_needs_a_second_that_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     async def around(_: object, __: object, draft: Solution, ___: object) -> tuple[Solution, int]:
         return draft.with_text(PASSES, origin="search"), 7
 

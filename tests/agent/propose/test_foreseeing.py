@@ -48,17 +48,13 @@ def test_a_call_that_nobody_could_answer_in_words_is_not_asked() -> None:
     ({"f(2)": "5"}, ["0", "1", "2"]),
     ({}, ["0", "1", "2"]),
 ])
-def test_the_behaviour_with_most_predictions_leads(
-    predicted: dict[str, str], order: list[str]
-) -> None:
+def test_the_most_predicted_one_leads(predicted: dict[str, str], order: list[str]) -> None:
     others = alternatives(("0", "1", "7"), ("0", "2", "8"), ("0", "3", "!KeyError"))
     assert texts(by_predictions(others, predicted)) == order
 
 
 @pytest.mark.parametrize(("expected", "kept"), [("33", "n == 10"), ("22", "n >= 10")])
-async def test_a_prediction_chooses_among_repairs_and_the_question_stays_open(
-    tmp_path: Path, expected: str, kept: str
-) -> None:
+async def test_a_prediction_only_orders_repairs(tmp_path: Path, expected: str, kept: str) -> None:
     result, _, asked = await told(
         tmp_path, WORDS, PRICE, TESTS, {"proof_s": 60.0}, arbiter=specs(("price(11)", expected)),
     )
@@ -70,9 +66,7 @@ async def test_a_prediction_chooses_among_repairs_and_the_question_stays_open(
 
 
 @pytest.mark.parametrize("given", [{}, {"enable_arbitration": False}])
-async def test_without_words_or_leave_nobody_is_asked(
-    tmp_path: Path, given: dict[str, Any]
-) -> None:
+async def test_without_words_no_model_is_asked(tmp_path: Path, given: dict[str, Any]) -> None:
     result, _, asked = await told(tmp_path, WORDS if given else "", PRICE, TESTS, given=given)
     assert (result.outcome, "n >= 10" in result.code, asked) == ("healed", True, [])
 

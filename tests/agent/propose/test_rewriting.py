@@ -134,9 +134,7 @@ def repaired(text: str) -> str:
     ("ollama", ROOM // 2 + 1, False),
     ("ollama", int(ROOM * 0.9), False),
 ])
-async def test_a_program_is_asked_for_whole_where_an_answer_has_room_and_else_its_edits(
-    provider: str, characters: int, edits: bool
-) -> None:
+async def test_a_small_program_is_asked_for(provider: str, characters: int, edits: bool) -> None:
     text = program(characters)
     answer = EDIT if edits else whole(repaired(text))
     proposal, (question,), _ = await proposed(provider, text, answer)

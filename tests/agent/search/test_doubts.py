@@ -28,9 +28,7 @@ SAVE = "def save(user, store):\n    check(user)\n    store[user] = 1\n    return
     ("open_all()" + ".next()" * 390 + "\n", "pass\n", ("open_all" + ".next" * 390, "open_all")),
     ("broken(:\n", "fixed()\n", ()),
 ])
-def test_a_call_that_no_answer_shows_is_missed(
-    before: str, after: str, dropped: tuple[str, ...]
-) -> None:
+def test_an_unused_call_is_missed(before: str, after: str, dropped: tuple[str, ...]) -> None:
     assert dropped_calls(before, after) == dropped
 
 

@@ -18,9 +18,7 @@ def test_a_word_of_a_test_never_becomes_a_value_of_a_table() -> None:
 @pytest.mark.parametrize(("body", "first"), [
     ("METHODS[name]", "KeyError"), ("METHODS[name].run()", "(AttributeError, KeyError)"),
 ])
-def test_an_exception_that_cannot_come_was_mistaken_for_the_one_that_does(
-    body: str, first: str
-) -> None:
+def test_an_impossible_exception_is_replaced_by_the_real_one(body: str, first: str) -> None:
     head = f"def f(name):\n    try:\n        return {body}\n"
     text = f"{head}    except AttributeError:\n        pass\n"
     program = Program(text, crash=Crash("KeyError", "'x'", 3))

@@ -34,9 +34,7 @@ def lines(before: str, after: str) -> set[str]:
      {"return a > b or b % 12 == 0", "return a > b or b % 3 == 0"}),
     ("return [*range(a)]", "return [*range(a, b)]", {"return [*range(1, b)]"}),
 ])
-def test_what_might_as_well_have_been_written_is_a_sibling(
-    before: str, after: str, found: set[str]
-) -> None:
+def test_likely_alternatives_are_variants(before: str, after: str, found: set[str]) -> None:
     assert found <= lines(before, after)
 
 

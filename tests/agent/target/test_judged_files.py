@@ -148,9 +148,7 @@ ASTRAY = {
 
 
 @pytest.mark.parametrize(("support", "line", "named"), ASTRAY.values(), ids=ASTRAY)
-def test_tests_of_another_file_are_refused_by_its_name(
-    support: dict[str, str], line: str, named: str
-) -> None:
+def test_tests_of_another_file_are_refused(support: dict[str, str], line: str, named: str) -> None:
     report = judged(f"{line}def test_a(): assert add(1, 1) == 2\n", support=support)
 
     assert f"Your tests import {named}, not calc.py" in report.wrong_file

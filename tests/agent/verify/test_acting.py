@@ -88,9 +88,7 @@ async def test_an_assert_that_is_swallowed_is_no_pass(name: str, judge: Any) -> 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SWALLOWING)
-async def test_a_program_in_the_same_place_that_swallows_none_is_believed(
-    name: str, judge: Any
-) -> None:
+async def test_a_program_that_swallows_no_exception_is_believed(name: str, judge: Any) -> None:
     case = SWALLOWING[name]
     right = {"answer": None, "react": "raise", "error": "KeyError", "value": 8}
 

@@ -111,9 +111,7 @@ HEAD = "from unittest.mock import Mock\nfrom program import *\n\ndef test_it():\
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", LYING)
-async def test_a_check_that_holds_whatever_it_expects_is_not_believed(
-    name: str, judge: Any
-) -> None:
+async def test_a_check_that_holds_for_any_value_is_not_believed(name: str, judge: Any) -> None:
     program, test = LYING[name]
 
     report = await judge(program, f"{HEAD}{test}\n", ("test_it",))

@@ -79,9 +79,7 @@ async def test_a_forger_is_not_believed(forged: Row, jail: Sandbox) -> None:
 
 
 @pytest.mark.nightly
-async def test_each_other_forgery_that_is_believed_is_named_in_the_threat_model(
-    jail: Sandbox,
-) -> None:
+async def test_each_believed_forgery_is_in_the_threat_model(jail: Sandbox) -> None:
     others = [row for row in _rows(FORGED) if row not in _promised()]
 
     seen = [await _seen(row, {"": row["plain"]}, jail) for row in others]

@@ -47,9 +47,7 @@ async def _judged(
     ("f(2)", "4"), ("f([1, -2], k={'a': (None, 1.5)})", "[]"), ("Box(3).value()", "3"),
     ("f(g(1), h)", "0"), ("tools.f(1)", "0"),
 ])
-def test_calls_of_the_program_with_literals_are_compared_by_the_host(
-    call: str, expected: str
-) -> None:
+def test_literal_calls_are_compared_by_the_host(call: str, expected: str) -> None:
     assert example_call(Example(name="n", origin="user", call=call, expected=expected)) is not None
 
 
@@ -197,9 +195,7 @@ sys.modules['_judge.programs.answer_calls'].encode = lambda v: [
     "print('x' * 5_000_000)\ndef f(n):\n    return n\n",
     "def f(n):\n    print('x' * 1_100_000)\n    return n\n",
 ])
-async def test_a_program_that_prints_more_than_is_kept_answers_as_before(
-    jail: Any, text: str
-) -> None:
+async def test_a_program_that_prints_a_lot_answers_as_before(jail: Any, text: str) -> None:
     found = await _judged(jail, text, {"f(1)": "1", "f(2)": "2", "f(3)": "4"})
 
     assert [one.status for one in found] == ["passed", "passed", "failed"]

@@ -59,9 +59,7 @@ class NoRoom:
         raise SandboxError("the disk is full")
 
 
-async def test_a_broken_jail_is_named_also_where_the_program_runs_beside_its_tests(
-    jail: Sandbox,
-) -> None:
+async def test_a_broken_jail_is_named_in_a_shared_process(jail: Sandbox) -> None:
     solution = Solution(files=(File(path="p.py", text="x = 1\n"),), entry="p.py")
     test = Script(name="it", origin="user", code="assert x == 1")
     broken: Any = NoRoom(jail)

@@ -47,9 +47,7 @@ async def test_the_message_of_an_assert_is_kept(judge: Any) -> None:
     assert verdict.message == "too small: add(1, 1) gave 2, expected > 2"
 
 
-async def test_long_texts_are_read_beside_the_loop(
-    judge: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_long_texts_are_read_in_a_thread(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     read: dict[str, int] = {}
     for name in ("mask", "written_for", "reaching"):
         reads = getattr(judging, name)
@@ -163,9 +161,7 @@ async def test_what_a_snippet_meets(what: str, judge: Any) -> None:
 
 
 @pytest.mark.parametrize("end", ["sys.exit(main())", "raise SystemExit", "exit(0)"])
-async def test_a_program_that_ends_itself_well_is_tested_by_what_it_defined(
-    end: str, judge: Any, jail: Any
-) -> None:
+async def test_a_program_that_exits_well_is_tested(end: str, judge: Any, jail: Any) -> None:
     text = f"import sys\n\ndef add(a, b):\n    return a + b\n\ndef main():\n    pass\n\n{end}\n"
     example = Example(name="e", origin="user", call="add(1, 2)", expected="3")
     reports = [
@@ -315,9 +311,7 @@ async def test_changes_of_shared_lists_are_seen_from_both_sides(judge: Any) -> N
     assert (verdict.status, verdict.message) == ("passed", "")
 
 
-async def test_a_builtin_is_pythons_unless_the_test_takes_all_names_of_the_program(
-    judge: Any
-) -> None:
+async def test_builtins_are_pythons_unless_the_test_imports_all_names(judge: Any) -> None:
     report = await judge("def f(n): return 0\ndef abs(x): return 0\n", {
         "one name": "from program import f as g\nassert abs(g(5) - 8) < 1e-9",
         "the module": "import program as p\nassert abs(p.f(5) - 8) < 1e-9",
@@ -373,9 +367,7 @@ def test_names_are_keys_also_where_one_looks_like_a_number() -> None:
         ("script", "read()", "files"),
     ],
 )
-async def test_a_failure_for_want_of_permission_names_the_rule(
-    kind: str, call: str, rule: str
-) -> None:
+async def test_a_permission_failure_names_the_rule(kind: str, call: str, rule: str) -> None:
     sandbox = JailSandbox()
     try:
         await sandbox.isolation()

@@ -26,9 +26,7 @@ OUT_OF_REACH = "from program import f\n\ndef test_it():\n    assert eval('f(5)')
 @pytest.mark.parametrize(
     "name", ["collections", "dataclasses", "linecache", "random", "signal", "traceback", "typing"]
 )
-async def test_a_file_that_nothing_of_the_program_imports_is_not_run_in_our_place(
-    name: str, judge: Any
-) -> None:
+async def test_a_file_of_the_same_name_is_not_run_for_our_module(name: str, judge: Any) -> None:
     own = File(path=f"{name}.py", text=CHANGES_THE_RUNNER)
 
     report = await judge("def f(x):\n    return 0\n", OUT_OF_REACH, ("test_it",), files=(own,))

@@ -113,9 +113,7 @@ async def test_an_import_that_never_ends_is_a_timeout(judge: Any) -> None:
 
 
 @pytest.mark.parametrize("way", COLLECTED)
-async def test_a_file_that_cannot_be_collected_is_an_error_that_says_why(
-    way: str, judge: Any
-) -> None:
+async def test_a_file_that_cannot_be_collected_is_an_error(way: str, judge: Any) -> None:
     code, said = COLLECTED[way]
 
     (verdict,) = (await judge(PROGRAM, code, ("test_a",), entry="calc.py")).verdicts
@@ -135,9 +133,7 @@ async def test_a_program_that_cannot_be_imported_fails_each_test(judge: Any) -> 
     assert all("ZeroDivisionError: division by zero" in v.message for v in report.verdicts)
 
 
-async def test_collecting_that_hangs_ends_at_the_deadline(
-    judge: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_hanging_collection_is_ended(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain_run, "START_S", 1.5)
     code = "import calc\ncalc.endless()\ndef test_a(): assert calc.add(1, 1) == 2\n"
 
@@ -163,9 +159,7 @@ def f(n):
 
 
 @pytest.mark.parametrize("way", OTHERWISE)
-async def test_a_program_that_is_right_only_when_tested_is_not_believed(
-    way: str, judge: Any
-) -> None:
+async def test_a_program_right_only_under_test_is_not_believed(way: str, judge: Any) -> None:
     text = f"import os, sys\ndef f(n):\n    return n + 3 if {OTHERWISE[way]} else 0\n"
     code = "from calc import f\n\ndef test_it():\n    assert f(5) == 8\n"
 
@@ -176,9 +170,7 @@ async def test_a_program_that_is_right_only_when_tested_is_not_believed(
 
 
 @pytest.mark.parametrize("way", BEYOND_CALLS)
-async def test_a_program_whose_tests_do_more_than_call_it_is_believed(
-    way: str, judge: Any
-) -> None:
+async def test_a_program_whose_tests_do_more_is_believed(way: str, judge: Any) -> None:
     code = "import calc\n" + BEYOND_CALLS[way]
 
     (verdict,) = (await judge(USED, code, ("test_it",), entry="calc.py")).verdicts
@@ -305,9 +297,7 @@ async def test_the_place_of_a_failure_is_in_the_users_files(judge: Any) -> None:
     ("subprocess.run(['echo', 'hi'])", "the jail can run only Python"),
     ("os.system('exit 0'); assert calc.add(1, 1) == 3", ""),
 ])
-async def test_a_test_that_lacks_another_program_is_set_aside_and_a_wrong_answer_is_not(
-    judge: Any, started: str, aside: str
-) -> None:
+async def test_a_test_that_lacks_a_tool_is_excluded(judge: Any, started: str, aside: str) -> None:
     tests = (
         "import os, subprocess\nimport calc\n"
         f"def test_it():\n    calc.add(1, 1)\n    {started}\n"

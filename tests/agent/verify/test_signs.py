@@ -57,9 +57,7 @@ def test_code_that_only_reads_where_it_is_from_is_none(text: str) -> None:
     ("abs = round\n\ndef f(n):\n    return n\n", STAR, False, "abs"),
     (OWN_APPROX, APPROX, False, "approx"),
 ])
-def test_a_name_in_the_place_of_pythons_is_a_sign(
-    text: str, test: str, beside: bool, name: str
-) -> None:
+def test_a_shadowed_builtin_is_an_indicator(text: str, test: str, beside: bool, name: str) -> None:
     assert written_for(text, test, beside) == f"{WRITTEN['shadowed-name']} ({name})"
 
 
@@ -70,9 +68,7 @@ def test_a_name_in_the_place_of_pythons_is_a_sign(
     ("def f(", STAR, False),
     (OWN_ABS, "assert (", True),
 ])
-def test_no_name_is_one_where_the_test_cannot_mean_another(
-    text: str, test: str, beside: bool
-) -> None:
+def test_a_name_that_the_test_imports_is_no_indicator(text: str, test: str, beside: bool) -> None:
     assert written_for(text, test, beside) == ""
 
 
@@ -95,9 +91,7 @@ def test_a_repair_that_brings_what_only_a_forger_needs_is_told() -> None:
     ("def on(f):\n    f.__self__.count = 2\n", True),
     ("import weakref\ndef on(f):\n    return weakref.ref(f.__self__)\n", False),
 ])
-def test_what_leads_to_a_callers_line_or_object_reaches_into_tests(
-    text: str, reaches: bool
-) -> None:
+def test_a_callers_line_or_object_reaches_into_tests(text: str, reaches: bool) -> None:
     assert bool(reaching(text)) is reaches
 
 

@@ -71,9 +71,7 @@ async def test_a_hook_that_leaves_a_test_out_is_seen(judge: Any) -> None:
     assert not report.passed
 
 
-async def test_a_file_that_skips_since_the_program_cannot_be_imported_is_an_error(
-    judge: Any,
-) -> None:
+async def test_a_file_skipped_for_a_failed_import_is_an_error(judge: Any) -> None:
     tests = (
         "import pytest\nprogram = pytest.importorskip('program', exc_type=ImportError)\n\n"
         "def test_half():\n    assert program.half(8) == 4\n"

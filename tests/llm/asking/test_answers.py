@@ -130,9 +130,7 @@ def test_lines_that_stand_there_twice_are_refused_with_their_places() -> None:
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30, unique=True), st.data())
-def test_the_edits_between_two_programs_make_the_one_of_the_other(
-    numbers: list[int], data: st.DataObject
-) -> None:
+def test_edits_between_two_programs_reproduce_it(numbers: list[int], data: st.DataObject) -> None:
     lines = [f"x = {number}" for number in numbers]
     places = data.draw(st.sets(st.sampled_from(range(len(lines)))))
     edits = [TextEdit((lines[place],), ("y", f"z = {place}")) for place in sorted(places)]

@@ -163,7 +163,7 @@ def test_the_result_fits_or_says_that_it_cannot(parts, room, count) -> None:  # 
 
 
 @given(questions(), st.integers(0, 2_000), st.sampled_from(COUNTS))
-def test_a_part_is_touched_only_once_all_less_useful_ones_can_give_no_more(
+def test_a_part_is_cut_only_after_all_less_useful_ones(
     parts, room, count,  # type: ignore[no-untyped-def]
 ) -> None:
     try:

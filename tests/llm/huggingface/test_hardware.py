@@ -21,9 +21,7 @@ NEW_CPU = Hardware("cpu", flags=frozenset({"avx2", "amx_bf16"}))
     (Hardware("cpu", flags=frozenset({"avx512_bf16"})), "bfloat16", 10),
     (Hardware("cpu"), "float32", 5),
 ])
-def test_the_format_is_what_the_hardware_computes_itself(
-    hardware: Hardware, dtype: str, lookup: int
-) -> None:
+def test_the_format_follows_the_hardware(hardware: Hardware, dtype: str, lookup: int) -> None:
     assert (hardware.dtype, hardware.lookup(four_bit=False)) == (dtype, lookup)
 
 

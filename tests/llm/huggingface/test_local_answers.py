@@ -95,9 +95,7 @@ def test_only_with_a_temperature_is_an_answer_drawn(model: LocalModel) -> None:
     assert len({*texts[1:]}) == 3
 
 
-def test_a_question_beyond_the_window_is_refused_and_a_long_answer_ends_at_it(
-    model: LocalModel,
-) -> None:
+def test_a_question_beyond_the_window_is_refused_and_an_answer_cut(model: LocalModel) -> None:
     small = replace(model, window=100)
 
     with pytest.raises(ContextOverflow, match="100"):

@@ -292,9 +292,7 @@ async def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
         open_provider(Connection("huggingface", "m"))
 
 
-async def test_a_folder_without_a_model_is_an_unknown_model(
-    folder: Path, tmp_path: Path, host: ModelHost
-) -> None:
+async def test_an_empty_folder_is_no_model(folder: Path, tmp_path: Path, host: ModelHost) -> None:
     provider = HuggingFaceProvider(Connection("huggingface", str(tmp_path)), host)
 
     for asking in (provider.models(), all_of(provider, HELLO)):
@@ -303,9 +301,7 @@ async def test_a_folder_without_a_model_is_an_unknown_model(
     assert ": failed (" in provider.describe()
 
 
-async def test_a_model_that_was_never_downloaded_and_cannot_be_now(
-    folder: Path, host: ModelHost
-) -> None:
+async def test_a_model_that_cannot_be_downloaded_is_refused(folder: Path, host: ModelHost) -> None:
     provider = HuggingFaceProvider(Connection("huggingface", "nobody/nothing"), host)
 
     with pytest.raises(ProviderDown, match="HF_MODEL"):

@@ -12,9 +12,7 @@ TEXTS = st.lists(st.text(st.characters(min_codepoint=32, max_codepoint=126), max
 
 
 @given(TEXTS, st.integers(1, 50))
-def test_messages_come_out_as_they_went_in_however_they_are_cut(
-    messages: list[str], size: int
-) -> None:
+def test_messages_do_not_depend_on_how_they_are_cut(messages: list[str], size: int) -> None:
     whole = "".join(line for message in messages for line in lines(message)).encode()
     assembler = Assembler(len(whole))
 

@@ -118,9 +118,7 @@ async def test_a_flood_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
         await run("message " + "A" * 100_000)
 
 
-async def test_silence_past_the_deadline_is_no_word_about_the_job(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_silence_past_the_deadline_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "_SILENCE_S", 0.2)
     host = Script(HELLO)
     job = Job("", limits=dataclasses.replace(ROOMY, wall_s=0.1))
@@ -180,9 +178,7 @@ async def test_a_bug_of_a_host_crashes_what_waits_for_it() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), {"a": object()}])
-async def test_what_is_no_json_value_is_refused_before_anything_is_asked_for(
-    value: object,
-) -> None:
+async def test_a_value_that_is_no_json_is_refused_beforehand(value: object) -> None:
     host = Script()
 
     with pytest.raises(SandboxError, match="JSON"):

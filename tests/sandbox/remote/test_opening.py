@@ -22,17 +22,13 @@ VARIABLES = {"e2b": "E2B_API_KEY", "daytona": "DAYTONA_API_KEY"}
 
 @pytest.mark.parametrize("name", VARIABLES)
 @pytest.mark.parametrize("environment", [{}, {"E2B_API_KEY": " ", "DAYTONA_API_KEY": ""}])
-def test_without_a_key_the_variable_is_named_and_nothing_runs(
-    name: str, environment: dict[str, str]
-) -> None:
+def test_a_missing_key_is_named_and_nothing_runs(name: str, environment: dict[str, str]) -> None:
     with pytest.raises(SandboxUnavailable, match=rf"set {VARIABLES[name]}.*Nothing was run"):
         open_sandbox(name, environment)
 
 
 @pytest.mark.parametrize("name", VARIABLES)
-def test_without_the_library_its_package_is_named(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_library_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (required,) = extras["optional-dependencies"][name]

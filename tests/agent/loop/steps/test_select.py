@@ -27,9 +27,7 @@ def test_what_was_tried_twice_is_told_once() -> None:
     assert iterations.feedback == ("a", "b")
 
 
-def test_a_programs_fingerprint_parses_no_text_that_others_have_parsed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fingerprint_reuses_parsed_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "TABLE = [1, 2, 3]  # all there is\n"
     tree_of(text)
     monkeypatch.setattr("agent.core.trees.undisturbed", None)

@@ -44,9 +44,7 @@ def test_a_computing_run_is_not_ended_by_the_wall_clock(shown: Any) -> None:
 @pytest.mark.parametrize(
     ("number", "cpu_s"), [(signal.SIGALRM, 0.1), (signal.SIGPROF, 0.1), (signal.SIGPROF, 2.0)]
 )
-def test_a_run_that_sleeps_or_has_had_its_processor_time_is_ended(
-    shown: Any, number: int, cpu_s: float
-) -> None:
+def test_a_sleeping_or_slow_run_is_ended(shown: Any, number: int, cpu_s: float) -> None:
     clock = started()
     try:
         shown.wall_s, shown.cpu_s = 60.0, cpu_s

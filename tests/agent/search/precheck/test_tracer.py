@@ -117,9 +117,7 @@ def left(name: str) -> Any:
     ("<module>", {"a": {"int"}}),
     ("f", {"a": {"int"}, "other": {"str"}}),
 ])
-def test_a_part_of_a_module_tells_only_of_the_names_it_touches(
-    name: str, types: dict[str, set[str]]
-) -> None:
+def test_a_part_of_a_module_has_its_own_names(name: str, types: dict[str, set[str]]) -> None:
     seen = Watcher("main.py")
 
     seen._returned(left(name), None)

@@ -195,9 +195,7 @@ async def test_what_is_nearly_right_is_searched_around(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-async def test_no_model_is_asked_where_search_heals_and_none_beyond_the_budget(
-    tmp_path: Path,
-) -> None:
+async def test_models_are_asked_only_after_search_and_within_budget(tmp_path: Path) -> None:
     async with claude(generator=[RIGHT], debugger=found()) as model:
         easy = task()
         assert easy.solution is not None
