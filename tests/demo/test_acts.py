@@ -326,13 +326,6 @@ async def test_questions_about_a_program_change_no_newer_run(host: SessionHost) 
     assert [[names[part._id] for part in act.outputs] for act in asked] == [[ANSWERED]] * 2
 
 
-@pytest.mark.nightly
-async def test_a_tab_of_benchmarks_is_there_where_it_is_of_use(host: SessionHost) -> None:
-    for benchmarks in (True, False):
-        parts = build(host, benchmarks=benchmarks).blocks.values()
-        assert [one.visible for one in parts if one.elem_id == "benchmarks-panel"] == [benchmarks]
-
-
 async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -> None:
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:

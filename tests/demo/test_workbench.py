@@ -37,7 +37,7 @@ from demo.views.trace import writing
 from tests.agent.log.test_result import log_of
 from tests.agent.model_runs import followed
 from tests.agent.runs import finished, settings
-from tests.agent.values import program, verdict
+from tests.agent.values import program
 from tests.demo.recorded import RecordedSession, recorded
 from tests.demo.test_render import Reader
 from tests.demo.test_verbs import CODE, TESTS
@@ -110,13 +110,6 @@ def test_of_a_program_that_the_log_does_not_hold_no_text_is_claimed() -> None:
     same = replace(lost.columns[1], solution=first.solution)
     notes = [changes(one).count('class="note"') for one in (lost, Result(columns=(first, same)))]
     assert notes == [1, 2]
-
-
-def test_the_smallest_failing_test_of_several_programs_says_of_which() -> None:
-    failing = Report(solution="s", verdicts=(verdict(),))
-    one = Result(outcome="unresolved", columns=(Column("before", 0, failing),), report=failing)
-    two = replace(one, columns=(*one.columns, Column("iteration 1", 1, Report(solution="t"))))
-    assert ["“before”" in smallest(result) for result in (one, two)] == [False, True]
 
 
 def test_a_run_that_was_not_begun_shows_no_figures_and_no_steps() -> None:
@@ -335,23 +328,6 @@ def test_a_regression_is_ringed_and_tabs_name_their_panels() -> None:
 @pytest.mark.parametrize("own", [True, False])
 def test_only_whoever_started_a_run_is_offered_a_fork(own: bool) -> None:
     assert ('data-act="fork"' in workbench(fold(recorded("rounds")), own=own)) == own
-
-
-def test_a_question_above_its_buttons_is_not_told_again() -> None:
-    asked = next(one for one in recorded("waiting") if one.event.kind == "waiting")
-    waits = fold(recorded("waiting")[: asked.seq])
-    assert waits.waiting is not None
-    question = waits.waiting.question
-    assert question not in Reader(workbench(waits)).text.partition("Timeline")[0]
-    assert question in Reader(workbench(waits, own=False)).text
-
-
-def test_a_run_that_goes_on_says_how_long_it_may_take() -> None:
-    going = fold(recorded("healed")[:6])
-    assert going.start is not None
-    limited = replace(going, start=going.start.model_copy(update={"limit_s": 60.0}))
-    late = replace(limited, seconds=61.0)
-    assert [" 60 s" in workbench(one) for one in (limited, going, late)] == [True, False, False]
 
 
 async def test_the_program_looked_at_is_put_into_the_editor() -> None:

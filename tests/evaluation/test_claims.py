@@ -13,7 +13,6 @@ from evaluation.calibration import reliability
 from evaluation.cases import Case, read_cases
 from evaluation.claims import heal_case, table
 from evaluation.with_model import question
-from evaluation.with_model import table as compared
 
 
 def of_a_suite(folder: Path, row: dict[str, object]) -> Case:
@@ -96,23 +95,6 @@ def test_a_bug_is_asked_about_with_its_tests_and_failure(tmp_path: Path) -> None
     })
     assert "print(nme)" in question(case)
     assert "The error is:\nNameError: name 'nme' is not defined" in question(case)
-
-
-def test_the_table_counts_what_each_way_showed_right_and_wrong() -> None:
-    def way(right: bool | None, calls: int) -> dict[str, object]:
-        return {"right": right, "calls": calls, "tokens": 100 * calls, "seconds": 1.0}
-
-    found = [
-        {"id": name, "claim": {"outcome": outcome, "right": True}, "ways": {
-            "one_shot": way(None, 1), "best_of_n": way(False, 3), "heal": way(True, 2),
-        }}
-        for name, outcome in (("a", "healed"), ("b", "proposed"))
-    ]
-    lines = [*compared(found)]  # type: ignore[arg-type]
-    assert [line.split()[:3] for line in lines[2:5]] == [
-        ["one_shot", "0", "0"], ["best_of_n", "0", "2"], ["heal", "2", "0"],
-    ]
-    assert lines[-1] == "called HEALED: 1, right 1; right by either: 2"
 
 
 def test_an_interval_holds_its_share_and_narrows_with_more_rows() -> None:

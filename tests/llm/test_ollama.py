@@ -14,13 +14,7 @@ import pytest
 
 from llm import Connection, Json, Message, Request, Secret
 from llm.asking.ask import whole as reply_of
-from llm.errors import (
-    CallFailed,
-    ContextOverflow,
-    ProviderDown,
-    TimedOut,
-    UnknownModel,
-)
+from llm.errors import CallFailed, ContextOverflow, ProviderDown, TimedOut, UnknownModel
 from llm.providers.ollama import OllamaProvider
 from llm.types import Usage
 from tests.llm.fakes.ollama import (
@@ -37,15 +31,7 @@ from tests.llm.fakes.ollama import (
     tags,
     thought,
 )
-from tests.llm.fakes.server import (
-    FakeServer,
-    Handler,
-    Seen,
-    collected,
-    drips,
-    resets,
-    says,
-)
+from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, drips, resets, says
 
 KEY = "canary-0a1b2c3d4e5f"
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}

@@ -14,11 +14,7 @@ import pytest
 
 from llm import Connection, Json, Message, Request, Secret
 from llm.asking.ask import whole as reply_of
-from llm.errors import (
-    CallFailed,
-    ProviderDown,
-    UnknownModel,
-)
+from llm.errors import CallFailed, ProviderDown, UnknownModel
 from llm.provider import PROVIDERS
 from llm.providers.openai import OpenAiProvider
 from llm.types import Frame, Usage
@@ -34,12 +30,7 @@ from tests.llm.fakes.openai import (
     sse,
     whole,
 )
-from tests.llm.fakes.server import (
-    FakeServer,
-    collected,
-    says,
-    streams,
-)
+from tests.llm.fakes.server import FakeServer, collected, says, streams
 
 KEY = "sk-canary-0a1b2c3d4e5f"
 SCHEMA = {

@@ -283,11 +283,6 @@ async def test_a_reader_that_leaves_ends_the_call_and_closing_the_router_what_it
     assert house.first.closed
 
 
-async def test_no_model_stands_in_unasked() -> None:
-    with pytest.raises(ProviderDown):
-        await House((ProviderDown("down"),)).ask()
-
-
 @pytest.mark.parametrize("error", [Overloaded("f"), ProviderDown("d"), RateLimited("s"),
                                    TimedOut("t")])
 async def test_a_fallback_that_was_allowed_stands_in_and_is_told(error: CallFailed) -> None:
@@ -373,14 +368,6 @@ async def test_no_request_is_repeated_past_the_call_cap(error: CallFailed, whose
     assert caught.value.cap == f"{whose} calls"
     assert (len(house.first.asked), house.spent.calls, house.spent.tokens) == (2, 2, 0)
     assert [type(one) for one in house.told] == [CallStarted, CallRetried, CallBroke]
-
-
-async def test_a_role_has_caps_of_its_own() -> None:
-    house = House(roles={"critic": Caps(calls=1)})
-    await house.ask()
-    with pytest.raises(OverBudget) as caught:
-        await house.ask()
-    assert caught.value.cap == "critic calls"
 
 
 async def test_a_provider_that_counts_too_much_passes_a_cap_by_one_call_only() -> None:

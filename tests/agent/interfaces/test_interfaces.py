@@ -12,22 +12,19 @@ import pytest
 from typer.testing import CliRunner
 
 from agent import SelfHealingAgent
-from agent.core.domain import Report, Verdict
 from agent.core.settings import Settings
-from agent.interfaces.exits import USUAL, Requirements
+from agent.interfaces.exits import USUAL
 from agent.interfaces.mcp_server import FolderTools
-from agent.interfaces.next_step import PAGE, TERMINAL, Words, next_step, step_of
+from agent.interfaces.next_step import PAGE, TERMINAL, next_step, step_of
 from agent.interfaces.preparation import judged, prepare, silent
 from agent.interfaces.project.upload import UploadedFile, read_upload
 from agent.interfaces.request import HealRequest
 from agent.interfaces.terminal.cli import app
-from agent.interfaces.terminal.display import Terminal
 from agent.loop.run import Options
 from agent.loop.session import open_session
 from agent.report.result import Result, fold
 from agent.target.task import TestText, make_task
 from demo.options import chosen
-from demo.views.findings import smallest
 from llm import ModelPlan
 from tests.agent.interfaces.conftest import BROKEN, ReplayedSession
 from tests.agent.runs import finished, settings
@@ -191,19 +188,6 @@ def test_file_or_project_is_decided_alike(
     assert [*found, sent.program is None] == [is_project] * 3
 
 
-def test_the_same_failure_is_the_smallest_for_all() -> None:
-    failing = [
-        Verdict(name=name, test=name, origin="user", status="failed", message="no", wall_s=wall_s)
-        for name, wall_s in (("test_a.py::test_b", 2.0), ("test_a.py::test_quick", 0.1))
-    ]
-    result = Result(outcome="unresolved", report=Report(solution="", verdicts=tuple(failing)))
-    terminal = Terminal()
-    with terminal.talk.capture() as talk:
-        terminal.result(result)
-    for shown in (talk.get().partition("Smallest")[2], smallest(result)):
-        assert "test_quick" in shown and "test_b" not in shown
-
-
 @pytest.mark.slow
 @pytest.mark.nightly
 async def test_a_project_whose_failure_vanished_is_flaky(folder: Path, tmp_path: Path) -> None:
@@ -241,12 +225,6 @@ def test_terminal_and_page_name_a_next_step_for_the_same_results(told: dict[str,
     for words in (TERMINAL, PAGE):
         said = next_step(result, words)
         assert bool(said) == (step in words) and "{" not in said
-
-
-@pytest.mark.parametrize("words", [TERMINAL, PAGE], ids=["terminal", "page"])
-def test_every_level_has_a_next_step_where_more_is_required(words: Words) -> None:
-    for level in ("E0", "E1", "E2", "E3"):
-        assert next_step(Result(outcome="healed", proof=level), words, Requirements("E4"))
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from agent.interfaces.project.selection import (
     project_around,
 )
 from agent.interfaces.request import HealRequest
-from agent.interfaces.terminal.display import Terminal, edits, evidence_words
+from agent.interfaces.terminal.display import Terminal, evidence_words
 from agent.report.result import Result
 from agent.target.errors import BadInput
 from agent.target.repository.layout import find_layout
@@ -120,12 +120,6 @@ def test_a_test_that_was_there_before_must_be_there_again() -> None:
 
 
 # What is said.
-
-
-def test_edits_are_told_by_file_and_first_line() -> None:
-    before = {"a.py": "1\n2\n", "b.py": "1\n", "c.py": "1\n2\n3\n"}
-    after = Result(files=(("c.py", "1\n2\n"), ("a.py", "1\n3\n"), ("b.py", "1\n")))
-    assert edits(before, after) == [("a.py", 2), ("c.py", 3)]
 
 
 def test_only_what_changed_or_fails_is_listed() -> None:

@@ -20,7 +20,6 @@ from agent.core.domain import (
     Report,
     RunOutcome,
     Verdict,
-    VerdictStatus,
 )
 from agent.report import words as w
 from agent.report.result import Result, fold
@@ -47,14 +46,6 @@ def fitting(*gives: str) -> CompetingPatches:
 ])
 def test_there_are_words_for_everything(table: dict[str, str], keys: object) -> None:
     assert table.keys() == set(get_args(keys))
-
-
-@pytest.mark.parametrize("kind", [0, 1])
-def test_no_two_standings_share_a_sign_but_in_colour(kind: int) -> None:
-    assert w.STATUS_SYMBOLS.keys() == set(get_args(VerdictStatus))
-    indicators = [sign[kind] for sign in w.STATUS_SYMBOLS.values() if sign[kind] != "!"]
-    assert len(indicators) == len(set(indicators))
-    assert all(sign.plain.isascii() for sign in w.STATUS_SYMBOLS.values())
 
 
 CALLED = e.ModelCalled(call=0, role="critic", provider="anthropic", model="m", tokens=300,
@@ -130,14 +121,6 @@ def test_the_headline_of_an_end_names_outcome_proof_means_cost_and_time() -> Non
         "proof E1", "your tests pass", "by search, no model, $0.00", "1 iteration",
         "9 candidates", "1.2 s",
     ))
-
-
-def test_a_proof_stands_beside_how_far_it_is_believed() -> None:
-    report = Report(solution="s", verdicts=(
-        verdict("passed"), verdict("passed", integrity="in-process", reason="uses caplog"),
-    ))
-    claim, *_ = w.headline(Result(outcome="healed", proof="E2", report=report))[1]
-    assert [one for one in ("E2", "in-process", "uses caplog") if one not in claim] == []
 
 
 def test_a_headline_says_whether_time_or_the_budget_ended_a_run() -> None:
@@ -228,15 +211,6 @@ def test_what_limits_the_worth_of_a_verdict_is_said(found: Verdict, facts: list[
     said = w.verdict_words(found)
     assert len(said) == len(facts)
     assert all(fact in one for fact, one in zip(facts, said, strict=True))
-
-
-def test_added_calls_change_no_count_of_the_tests_that_decide() -> None:
-    mine = [Verdict(test=name, name=name, origin="user", status="passed") for name in "ab"]
-    added = [
-        Verdict(test=str(n), name=str(n), origin="adversarial", status="error") for n in range(12)
-    ]
-    (line,) = w.event_lines(judged(*mine, *added))
-    assert "2 of 2" in line.text and "0 of 12" in line.text and line.tone == "good"
 
 
 def test_what_passes_is_told_without_asking_of_each_test_which_decide() -> None:

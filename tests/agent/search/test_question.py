@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.domain import (
-    Alternative,
-    Alternatives,
-    CompetingPatches,
-    Estimate,
-    Example,
-    Raises,
-)
+from agent.core.domain import Alternative, Alternatives, CompetingPatches, Estimate, Example, Raises
 from agent.search.ranking.question import (
     BadAnswer,
     answered_test,

@@ -7,14 +7,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import Example, Verdict
-from agent.verify.belief import (
-    CONTRADICTS,
-    WITHIN,
-    RunEvidence,
-    compared,
-    keeps_to_calls,
-    verdict,
-)
+from agent.verify.belief import CONTRADICTS, WITHIN, RunEvidence, compared, keeps_to_calls, verdict
 from agent.verify.tamper_indicators import ACTING, WRITTEN
 
 TEST = Example(name="two", origin="user", call="f(1)", expected="2")

@@ -81,18 +81,6 @@ def test_a_long_line_is_cut_rather_than_left_out() -> None:
     assert cut_to(Part("output", "x" * 1_000, 1, floor=0, keep="tail"), 200) > 100
 
 
-def test_nothing_of_the_floor_is_given_up_for_whole_lines() -> None:
-    text = f"{'x' * 50}\n{'y' * 500}\n{'z' * 50}"
-    for keep in KEEPS:
-        part = Part("output", text, 1, floor=160, keep=keep)
-        assert 160 <= cut_to(part, 160 + 60) <= 162
-
-
-def test_of_two_parts_alike_the_later_one_is_cut_first() -> None:
-    parts = (Part("one", "x" * 500, 1, floor=0), Part("two", "y" * 500, 1, floor=0))
-    assert [cut.name for cut in fit(parts, 800, characters).cuts] == ["two"]
-
-
 def test_a_part_of_which_little_would_be_left_is_left_out() -> None:
     assert cut_to(Part("output", "x" * 1_000, 1, floor=0), 100) == 0
 

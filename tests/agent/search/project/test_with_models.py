@@ -9,15 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from agent.core.domain import (
-    File,
-    Project,
-    Script,
-    Solution,
-    SuspectFile,
-    SuspectFunction,
-    Task,
-)
+from agent.core.domain import File, Project, Script, Solution, SuspectFile, SuspectFunction, Task
 from agent.core.events import Event, Looked
 from agent.core.settings import Settings
 from agent.iteration.context import PROMPTS, Context
