@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 
 import pytest
@@ -210,16 +209,6 @@ def test_exit_codes_follow_the_outcome(result: Result, required: Requirements, c
     assert (code != 6) or shortfall(result, required)
 
 
-def test_the_document_names_the_run_the_fault_and_what_is_no_fix() -> None:
-    healed = document(fold(log_of(STARTED, FINISHED)))
-    refused = document(Result(outcome="not_fixable", reason="no", error="no"))
-    partial = document(fold(log_of(e.PartialFound(
-        diff="d", passed=1, total=2, note="n", code="c",
-    ))))
-    assert (healed["run_id"], healed["error"], refused["error"]) == ("r1", None, "no")
-    assert partial["not_a_fix"] == {"diff": "d", "passed": 1, "total": 2, "code": "c"}
-
-
 def test_the_document_lists_each_verdict() -> None:
     report = Report(solution="s", verdicts=(
         verdict("a", "failed", integrity=None, expected="3", got="'\ud800'", message="m"),
@@ -230,16 +219,6 @@ def test_the_document_lists_each_verdict() -> None:
         "doubt": "", "vacuous": False, "excluded": "", "aside": "",
         "expected": "3", "got": "'\ud800'", "message": "m",
     }]
-
-
-@pytest.mark.parametrize(("outcome", "are_shown"), [("healed", True), ("unresolved", False)])
-def test_what_else_would_do_is_told_of_a_repair_that_stood(outcome: str, are_shown: bool) -> None:
-    rivals = d.CompetingPatches(call="add(1, 1)", behaviours=(
-        d.Behaviour(label="A", gives="2", solution=solution(REPAIRED), note="n", diff="d"),
-    ))
-    end = FINISHED.model_copy(update={"outcome": outcome})
-    result = fold(log_of(STARTED, e.Ambiguous(iteration=1, rivals=rivals), end))
-    assert (result.rivals is not None) is are_shown
 
 
 @given(st.data())
@@ -351,15 +330,6 @@ def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
     }
 
 
-def test_a_program_is_called_by_its_iteration_and_told_from_others_of_the_same() -> None:
-    view = fold(log_of(*(judged(at, name) for at, name in (
-        (0, "a"), (0, "b"), (2, "c"), (2, "d"), (12, "e"), (1, "f"),
-    ))))
-    labels = [column.label for column in view.columns]
-    assert len({*labels}) == 6
-    assert [re.sub(r"\D", "", label) for label in labels] == ["", "", "2", "2", "12", "1"]
-
-
 def test_frozen_tests_are_rows_grouped_by_origin_with_the_users_own_first() -> None:
     log = log_of(
         e.TestsFrozen(tests=(
@@ -380,16 +350,6 @@ def test_a_test_that_passed_and_fails_again_is_a_regression_but_not_if_it_is_ski
     assert [view.rows[0].regressed_at(index) for index in range(3)] == [False, False, True]
     view = fold(log_of(judged(0, "a", verdict("t")), judged(1, "b", verdict("t", "failed"))))
     assert [view.rows[0].regressed_at(index) for index in (0, 1)] == [False, True]
-
-
-def test_of_a_searchs_progress_the_last_is_kept() -> None:
-    first, last = (
-        e.Searched(candidates=n, plausible=0, best_passed=0, total=1, wall_s=0.1) for n in (3, 700)
-    )
-    view = fold(log_of(StepStarted(step="repair", iteration=1), first, last))
-    assert (view.timeline[0].events, view.current) == ((last,), view.timeline[0])
-    assert fold(log_of(STARTED, last, FINISHED)).candidates == last.candidates
-    assert view.current is not None and view.current.search == last
 
 
 def test_a_run_waits_until_it_is_answered_or_ends() -> None:

@@ -90,16 +90,6 @@ def test_places_count_up_for_all_writers(bus: EventBus, store: Store) -> None:
     assert [(e.seq, e.task, e.ordinal) for e in log] == [(1, "a", 0), (2, "b", 0), (3, "a", 1)]
 
 
-def test_a_repeated_step_replaces_its_first_attempt(bus: EventBus, store: Store) -> None:
-    bus.writer("r", "a")(notice("lost"))
-    again = bus.writer("r", "a")
-    again(notice("kept"))
-    again(notice("kept too"))
-    bus.writer("r", "b")(notice("other"))
-    texts = [e.event.text for e in e.fold_attempts(store.log("r")) if e.event.kind == "notice"]
-    assert texts == ["kept", "kept too", "other"]
-
-
 def test_a_log_survives_json_and_names_a_broken_line(bus: EventBus, store: Store) -> None:
     write = bus.writer("r", "a")
     write(notice("one\ntwo \ud800 \u2028"))
