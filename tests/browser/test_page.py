@@ -239,6 +239,7 @@ WRONG = """def postage(grams):
 """
 
 
+@pytest.mark.nightly
 def test_a_wrong_function_is_healed_with_proof_and_a_crash_only_stopped(page: Any) -> None:
     badge, layers = (page.page.locator(f"#plan {one}") for one in (".badge.level", ".jail li"))
     expect(badge).to_have_text(re.compile(r"L[1-4]"))

@@ -214,10 +214,18 @@ async def test_fields_that_are_left_while_their_page_is_loaded_want_nothing() ->
         assert told["plan"] == (await page.panel.shown(NEW_VISIT))["plan"]
 
 
-def test_roles_are_read_as_the_settings_read_them() -> None:
+def test_choices_of_models_are_read_and_offered() -> None:
     assert chosen_roles(NEW_VISIT, public=True) == {}
     wanted = wanting("anthropic", "claude-x", "debugger=groq/a/b, critic = mock")
     assert chosen_roles(wanted, public=True) == {"debugger": "groq/a/b", "critic": "mock"}
+
+    assert chosen_roles(wanting("ollama", "qwen3:4b", "critic=lmstudio/m"), public=False)
+    assert {"ollama", "huggingface", "custom"} <= set(offered(public=False))
+
+    needing = {name: row.key for name, row in PROVIDERS.items() if row.needs_key}
+    assert keyed(public=True) == needing
+    assert keyed(public=False).items() >= {**needing, "custom": "LLM_API_KEY"}.items()
+    assert not keyed(public=False).keys() & {"ollama", "huggingface", "vllm"}
 
 
 @pytest.mark.parametrize("wanted", [
@@ -230,11 +238,6 @@ def test_a_strangers_choice_asks_no_local_server_and_loads_nothing(wanted: Visit
         chosen_roles(wanted, public=True)
 
 
-def test_on_ones_own_machine_local_models_can_be_chosen() -> None:
-    assert chosen_roles(wanting("ollama", "qwen3:4b", "critic=lmstudio/m"), public=False)
-    assert {"ollama", "huggingface", "custom"} <= set(offered(public=False))
-
-
 @pytest.mark.parametrize(("wanted", "fact"), [
     (wanting(roles="planner"), "planner"), (wanting(model="m"), ""), (wanting("mock", "m"), ""),
     (wanting("anthropic", "m" * 201), ""), (wanting("anthropic", "m\nn"), ""),
@@ -243,10 +246,3 @@ def test_on_ones_own_machine_local_models_can_be_chosen() -> None:
 def test_a_choice_that_cannot_be_read_is_refused(wanted: Visit, fact: str) -> None:
     with pytest.raises(BadModelChoice, match=fact or None):
         chosen_roles(wanted, public=False)
-
-
-def test_every_provider_that_takes_a_key_is_offered_with_its_variable() -> None:
-    needing = {name: row.key for name, row in PROVIDERS.items() if row.needs_key}
-    assert keyed(public=True) == needing
-    assert keyed(public=False).items() >= {**needing, "custom": "LLM_API_KEY"}.items()
-    assert not keyed(public=False).keys() & {"ollama", "huggingface", "vllm"}

@@ -78,6 +78,7 @@ def test_rows_give_lines_and_figures(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert log[-1].event.kind == "run_finished"
 
 
+@pytest.mark.nightly
 def test_word_tasks_are_the_default(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--provider", "mock", "--validate-reference", "--max-iterations", "2", "--task-ids"]
     out = ["--out", str(tmp_path)]

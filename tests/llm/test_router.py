@@ -169,14 +169,12 @@ async def test_a_role_without_a_model_is_not_answered() -> None:
         await House().ask(role="debugger")
 
 
-async def test_an_unknown_price_is_not_nothing() -> None:
+async def test_an_unknown_price_is_not_zero() -> None:
     house = House(label="other")
     _, reply = await house.ask()
     assert reply.cost_usd is None
     assert House(label="free").router.prices.cost("free", "m", Usage(9, 9), date.max) == 0.0
 
-
-async def test_what_never_began_costs_nothing_though_its_price_is_unknown() -> None:
     house = House((ProviderDown("refused"),) * 3, label="custom")
     with pytest.raises(ProviderDown):
         await house.ask()
@@ -325,7 +323,7 @@ async def test_a_model_that_fails_three_times_is_left_alone_then_probed_once() -
     assert house.breakers["m"].failures == 0
 
 
-async def test_connections_that_are_cut_open_the_breaker_too() -> None:
+async def test_only_faults_of_a_server_open_the_breaker() -> None:
     house = House((Answer(finish="cut"),))
     for _ in range(3):
         await house.ask()
@@ -333,8 +331,6 @@ async def test_connections_that_are_cut_open_the_breaker_too() -> None:
         await house.ask()
     assert len(house.first.asked) == 3
 
-
-async def test_a_wrong_key_does_not_open_the_breaker() -> None:
     house = House((WrongKey("key"),))
     for _ in range(5):
         with pytest.raises(WrongKey):

@@ -46,7 +46,7 @@ def test_when_to_come_again(headers: dict[str, str], seconds: float | None) -> N
     assert retry_after_s(headers, NOON) == seconds
 
 
-def test_a_providers_words_are_one_short_line_without_the_key() -> None:
+def test_words_and_addresses_hold_no_secret() -> None:
     key = Secret("sk-1")
 
     assert scrubbed("key\n  sk-1 is\tnot ours: sk-1.", key) == "key *** is not ours: ***."
@@ -56,8 +56,6 @@ def test_a_providers_words_are_one_short_line_without_the_key() -> None:
     assert scrubbed(f"use {other} or c2stMQ==", key) == "use *** or c2stMQ=="
     assert scrubbed("all is said", Secret("")) == "all is said"
 
-
-def test_an_address_is_told_without_its_secrets() -> None:
     assert place("https://me:pw@api.x.com:8443/v1/?token=t#f") == "https://api.x.com:8443/v1"
     assert place("http://127.0.0.1") == "http://127.0.0.1"
 

@@ -56,6 +56,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 async def test_a_client_heals_and_checks_without_writing(folder: Path, tmp_path: Path) -> None:
     mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")

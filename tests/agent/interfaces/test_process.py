@@ -306,6 +306,7 @@ def test_a_killed_run_is_taken_up_again_once(folder: Path) -> None:
 GRAPH = ("langgraph", "langchain_core", "langsmith")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("command", "unused"), [
     (["run", "--help"], (
         *GRAPH, "gradio", "anthropic", "torch", "transformers", "httpx", "ray",

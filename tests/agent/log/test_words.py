@@ -123,9 +123,16 @@ def test_the_headline_of_an_end_names_outcome_proof_means_cost_and_time() -> Non
     ))
 
 
-def test_a_headline_says_whether_time_or_the_budget_ended_a_run() -> None:
+def test_a_headline_claims_no_more_than_was_shown() -> None:
     ended = Result(outcome="budget")
     assert w.headline(replace(ended, stopped="time"))[0] != w.headline(ended)[0]
+
+    facts = w.headline(Result(outcome="unresolved", proof="E1"))[1]
+    assert not any("E1" in fact for fact in facts)
+
+    several = Result(outcome="healed", rivals=fitting("1", "1"))
+    word = w.headline(several)[0]
+    assert "2" in word and "healed" not in word.lower()
 
 
 @pytest.mark.parametrize("outcome", get_args(RunOutcome))
@@ -152,17 +159,6 @@ def test_of_a_crash_that_is_gone_no_more_is_said_and_the_other_repairs_are_count
 def test_what_would_prove_more_is_said_where_it_is_known(result: Result, advised: bool) -> None:
     report = Report(solution="s", verdicts=(verdict("passed"), verdict("passed")))
     assert bool(w.advice_words(replace(result, report=report))) == advised
-
-
-def test_no_proof_is_claimed_of_what_is_not_healed() -> None:
-    facts = w.headline(Result(outcome="unresolved", proof="E1"))[1]
-    assert not any("E1" in fact for fact in facts)
-
-
-def test_where_others_fit_too_that_is_what_is_said_first() -> None:
-    several = Result(outcome="healed", rivals=fitting("1", "1"))
-    word = w.headline(several)[0]
-    assert "2" in word and "healed" not in word.lower()
 
 
 @pytest.mark.parametrize(("result", "facts", "free"), [

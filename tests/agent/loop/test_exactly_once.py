@@ -270,6 +270,7 @@ async def test_a_reader_sees_each_event_once_after_a_kill(tmp_path: Path, whole:
             assert lost(log) <= MAX_UNDER_WAY * killed, place
 
 
+@pytest.mark.nightly
 async def test_what_a_person_changed_is_told_once_wherever_that_is_killed(tmp_path: Path) -> None:
     def told(log: Sequence[Stamped]) -> list[str]:
         kinds = [one.event.kind for one in fold_attempts(log)]

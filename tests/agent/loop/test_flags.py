@@ -45,6 +45,7 @@ UNFLAGGED: dict[int, tuple[Result, list[Any], list[str]]] = {}
 """How each of these runs ends without a flag: it is made once."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("run", "flag", "seen", "before", "after"), [
     (DRAFTED, {"enable_spec_tests": False}, origins, {"spec", "adversarial"}, {"adversarial"}),
     (DRAFTED, {"enable_adversarial_tests": False}, origins, {"spec", "adversarial"}, {"spec"}),

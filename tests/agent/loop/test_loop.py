@@ -250,6 +250,7 @@ SCENES: dict[str, Scene] = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", SCENES)
 async def test_derived_tests_objections_and_iterations_end_a_run_as_they_must(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -268,7 +268,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(router, "FIRST_WAIT_S", 0.01)
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", SCENES)
 async def test_a_scripted_run_ends_as_it_must(
     tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture

@@ -85,10 +85,6 @@ def test_usual_code_is_more_likely_than_unusual_code() -> None:
     assert min(usual) > min(unusual)
 
 
-def test_unchanged_code_has_no_productions() -> None:
-    assert naturalness.added(BASE, BASE) == naturalness.added(BASE, "def f(:\n") == ()
-
-
 @pytest.mark.parametrize("strategy", ["search", "model"])
 def test_a_repair_of_a_models_draft_is_less_likely_right(strategy: Strategy) -> None:
     base = Solution(files=(File(path="a.py", text="x = 1\n"),), entry="a.py")

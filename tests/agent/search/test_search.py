@@ -92,20 +92,12 @@ def test_the_text_that_passes_is_found_and_described() -> None:
     assert best.note == "`>` → `<` in line 2"
 
 
-def test_no_text_is_checked_twice() -> None:
+def test_a_search_repeats_no_text_and_is_deterministic() -> None:
     _, asked = drive(SOURCE, passing(), budget=Budget(candidates=3000))
 
     assert len(set(asked)) == len(asked)
     assert asked[0] == SOURCE  # for comparison
 
-
-def test_the_budget_of_candidates_is_kept() -> None:
-    findings, asked = drive(SOURCE, passing(), budget=Budget(candidates=130))
-
-    assert findings.tried == len(asked) == 130
-
-
-def test_the_search_is_deterministic() -> None:
     first = drive(SOURCE, passing(), budget=Budget(candidates=500))
 
     assert drive(SOURCE, passing(), budget=Budget(candidates=500)) == first

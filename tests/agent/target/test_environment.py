@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from agent.core.domain import File, Task
 from agent.target import task
 from agent.target.environment import (
     absent_package,
-    distance,
     modules_in,
-    nearest_module,
     standard_modules,
 )
 from agent.target.interpreter import Interpreter
-
-
-def test_a_package_that_is_not_there_is_named_with_its_pip_name():
-    assert "pip install opencv-python" in absent_package("cv2", Task())
 
 
 def test_what_is_installed_or_beside_is_not_absent(tmp_path):
@@ -30,12 +22,6 @@ def test_what_is_installed_or_beside_is_not_absent(tmp_path):
     names = ("polars", "orjson", "six", "beside", "json", "scipy")
 
     assert [name for name in names if absent_package(name, task)] == ["scipy"]
-
-
-def test_a_slip_for_a_module_of_the_program_itself_is_no_absent_package():
-    files = [File(path=path, text="") for path in ("src/tills/__init__.py", "src/tills/money.py")]
-    task = Task(support=tuple(files))
-    assert not any(absent_package(name, task) for name in ("tills", "tils", "money", "monye"))
 
 
 def test_a_slip_for_a_package_that_is_not_installed_names_the_package():
@@ -67,19 +53,6 @@ def test_a_name_near_a_module_s_is_a_slip_unless_a_package_has_it(name, absent):
 def test_a_module_that_left_the_standard_library_is_standard_until_then():
     assert {"cgi", "asyncore"} <= standard_modules((3, 11))
     assert "cgi" not in standard_modules((3, 13))
-
-
-@pytest.mark.parametrize("first, second, edits", [
-    ("math", "math", 0), ("maht", "math", 1), ("maths", "math", 1), ("jsn", "json", 1),
-    ("random", "rendum", 2), ("abc", "xyz", 3),
-])
-def test_distance_counts_edits_and_swaps(first, second, edits):
-    assert distance(first, second, 5) == edits == distance(second, first, 5)
-
-
-def test_the_nearest_module_is_found():
-    assert nearest_module("colection", ["collections", "colorsys"]) == "collections"
-    assert nearest_module("flask", sys.stdlib_module_names) is None
 
 
 def test_packages_of_another_version_are_noted(tmp_path, monkeypatch):

@@ -109,7 +109,7 @@ HONEST["a variable that the test sets"] = (
 HEAD = "from unittest.mock import Mock\nfrom program import *\n\ndef test_it():\n    "
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LYING)
 async def test_a_check_that_holds_for_any_value_is_not_believed(name: str, judge: Any) -> None:
     program, test = LYING[name]
@@ -121,7 +121,7 @@ async def test_a_check_that_holds_for_any_value_is_not_believed(name: str, judge
     assert "it passes with any expected value at test_" in verdict.doubt
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", HONEST)
 async def test_an_honest_class_of_that_kind_is(name: str, judge: Any) -> None:
     program, test = HONEST[name]

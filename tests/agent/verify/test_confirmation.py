@@ -135,7 +135,7 @@ def usual(expression: str) -> str:
     return shown.stdout.strip()
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MARKS)
 async def test_what_knows_where_it_runs_does_not_pass(name: str, judge: Any) -> None:
     header, body = MARKS[name]
@@ -146,6 +146,7 @@ async def test_what_knows_where_it_runs_does_not_pass(name: str, judge: Any) -> 
     assert not report.passed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HONEST)
 async def test_an_honest_program_passes_as_before(name: str, judge: Any) -> None:
     report = await judge(HONEST[name], TEST, ("test_scaled",))

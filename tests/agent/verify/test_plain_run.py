@@ -112,6 +112,7 @@ async def test_an_import_that_never_ends_is_a_timeout(judge: Any) -> None:
     assert [v.status for v in report.verdicts] == ["timeout", "timeout"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", COLLECTED)
 async def test_a_file_that_cannot_be_collected_is_an_error(way: str, judge: Any) -> None:
     code, said = COLLECTED[way]
@@ -158,6 +159,7 @@ def f(n):
     assert verdict.fails
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", OTHERWISE)
 async def test_a_program_right_only_under_test_is_not_believed(way: str, judge: Any) -> None:
     text = f"import os, sys\ndef f(n):\n    return n + 3 if {OTHERWISE[way]} else 0\n"
@@ -169,6 +171,7 @@ async def test_a_program_right_only_under_test_is_not_believed(way: str, judge: 
     assert "it behaves differently under test" in verdict.doubt
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", BEYOND_CALLS)
 async def test_a_program_whose_tests_do_more_is_believed(way: str, judge: Any) -> None:
     code = "import calc\n" + BEYOND_CALLS[way]
@@ -255,6 +258,7 @@ async def test_a_check_that_a_test_leaves_out_by_itself_is_no_evidence(judge: An
     assert (verdict.status, verdict.doubt, verdict.vacuous) == ("passed", "", True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", CHECKED_BY_HAND)
 async def test_a_check_by_hand_is_a_check(way: str, judge: Any) -> None:
     code = "from calc import add, boom\n" + CHECKED_BY_HAND[way]

@@ -17,7 +17,7 @@ from evaluation.verdicts import PROJECTS, VerdictCase, judged_as_project, read_c
 from sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.slow
-FEW = 3
+FEW = 2
 NAMED = frozenset(re.findall(
     r"`([\w-]+)`", (Path(__file__).parents[3] / "docs" / "threat-model.md").read_text("utf-8")
 ))

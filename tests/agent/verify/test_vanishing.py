@@ -43,6 +43,7 @@ HIDING = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HIDING)
 async def test_what_hides_a_test_is_not_believed(name: str, judge: Any) -> None:
     report = await judge(HIDING[name] + REST, TESTS, ("test_whole", "TestHalf"))

@@ -30,23 +30,19 @@ STEPS = {
 }
 
 
-def test_a_schema_is_one_piece_without_what_is_for_its_readers() -> None:
+def test_a_schema_is_inlined_and_shown_in_words() -> None:
     found = inlined(STEPS)
     assert "$ref" not in str(found) and "title" not in str(found) and "readers" not in str(found)
     assert found["properties"]["steps"]["items"]["properties"]["kind"] == {  # type: ignore[index]
         "enum": ["a", "b"], "type": "string",
     }
 
-
-def test_a_property_may_be_called_like_a_word_of_the_schema() -> None:
     schema = {
         "type": "object", "properties": {"title": {"type": "boolean"}}, "required": ["title"],
         "additionalProperties": False,
     }
     assert inlined(schema) == schema
 
-
-def test_a_prompt_shows_the_form_in_one_line() -> None:
     assert in_words(inlined(STEPS)) == (
         '{"steps": [1 to 3 of: {"what": string of at most 20 characters, "kind": "a" or "b", '
         '"sure": whole number from 0 to 100, "last": true or false}]}'

@@ -67,21 +67,17 @@ def cut_to(part: Part, room: int) -> int:
     return cut.kept
 
 
-def test_all_the_room_is_used_where_no_line_ends() -> None:
+def test_the_room_is_used_whatever_the_lines() -> None:
     mark = len("\n[... a part of these 1,000 characters is left out here ...]\n")
     for keep in KEEPS:
         line = "" if keep != "tail" else "\n"  # nothing stands before the mark there
         part = Part("output", "x" * 1_000, 1, floor=0, keep=keep)
         assert cut_to(part, 501) == 501 - mark + len(line)
 
-
-def test_a_long_line_is_cut_rather_than_left_out() -> None:
     assert cut_to(Part("output", "short\n" + "x" * 1_000, 1, floor=0, keep="head"), 500) > 400
     assert cut_to(Part("output", "x" * 1_000 + "\nshort", 1, floor=0, keep="tail"), 500) > 400
     assert cut_to(Part("output", "x" * 1_000, 1, floor=0, keep="tail"), 200) > 100
 
-
-def test_a_part_of_which_little_would_be_left_is_left_out() -> None:
     assert cut_to(Part("output", "x" * 1_000, 1, floor=0), 100) == 0
 
 

@@ -36,17 +36,9 @@ async def heard(
     return [reply async for _, reply in batch.replies([None] * len(replies), 9)], spent.spent_s
 
 
-async def test_seconds_in_replies_are_removed_and_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert await heard(monkeypatch, [0.25, "a"], [0.5, ["b"]]) == (["a", ["b"]], 0.75)
-
-
 @pytest.mark.parametrize("claim", [-5.0, 1e9, float("nan"), float("inf")])
 async def test_process_times_are_bounded(monkeypatch: pytest.MonkeyPatch, claim: float) -> None:
     assert await heard(monkeypatch, [claim, "a"]) == (["a"], 1.0)
-
-
-async def test_a_reply_without_seconds_becomes_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert await heard(monkeypatch, "a", ["x", "b"], {"runs": []}) == ([None] * 3, 3.0)
 
 
 async def test_a_lost_process_counts_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,12 +25,10 @@ def suspicions(failing: list[SeenTest], passing: list[SeenTest]) -> dict[str, fl
     return {one.file: round(one.suspicion, 2) for one in found}
 
 
-def test_module_level_code_is_as_suspicious_as_its_readers() -> None:
+def test_code_that_others_read_is_suspicious_with_its_readers() -> None:
     assert suspicions([seen(1)], [seen(5)] * 3) == {"readers.py": 1.0, "tables.py": 0.9}
     assert suspicions([seen(1)], [seen(1)] * 3) == {"readers.py": 0.5, "tables.py": 0.45}
 
-
-def test_a_name_that_every_test_reads_is_less_suspicious() -> None:
     named = suspicions([seen(1, "Rate")], [seen(1, "Rate")] * 8)
     assert named == {"readers.py": 0.33, "tables.py": 0.3}
     assert suspicions([seen(1, "Rate")], [seen(1)] * 8) == {"tables.py": 0.9, "readers.py": 0.33}

@@ -52,12 +52,6 @@ def test_the_project_is_found_from_anywhere_within_it(tmp_path: Path) -> None:
         assert find_layout(tmp_path / start).root == tmp_path
 
 
-def test_its_name_is_its_own_or_that_of_the_folder(tmp_path: Path) -> None:
-    assert find_layout(lay(tmp_path, "a.py", setup__py="")).name == tmp_path.name
-    lay(tmp_path, pyproject__toml='[project]\nname = "jam"\n')
-    assert find_layout(tmp_path).name == "jam"
-
-
 def test_what_cannot_be_read_is_said_with_its_path(tmp_path: Path) -> None:
     lay(tmp_path, pyproject__toml="[broken")
     with pytest.raises(BadInput, match=r"pyproject\.toml"):

@@ -177,6 +177,7 @@ async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -
     assert kept.startswith("# names\n") and "short(first).upper()" in kept
 
 
+@pytest.mark.nightly
 async def test_what_is_nearly_right_is_searched_around(tmp_path: Path) -> None:
     async with claude(generator=[NEARLY], debugger=found()) as model:
         result, _ = await healed(model.settings(tmp_path, max_candidates=200))
