@@ -30,7 +30,7 @@ from demo.views.bench import NOTHING, SHARED
 from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.agent.runs import settings
-from tests.demo.recorded import RecordedSession, chosen, hosting, recorded
+from tests.demo.recorded import RecordedSession, hosting, recorded
 from tests.demo.test_web import (
     PUBLIC,
     STRONG,
@@ -195,15 +195,6 @@ async def test_an_answer_joins_the_typed_tests_of_its_run(tests: str, grown: str
         again = await page.write_behaviour({**kept, **told["kept"]}, "-1", MINE, grown or tests)
         assert "tests" not in again
         assert "tests" not in await page.write_behaviour(kept, "-1", NEW_VISIT, "assert 1\n")
-
-
-async def test_a_question_says_whether_the_run_waits_for_it() -> None:
-    wait = Waiting(interrupt="ask-9", question="Which?", rivals=fold(recorded("rivals")).rivals)
-    asked = set()
-    for choose in (chosen, replaced("rivals", "proved", wait)):
-        async with serving(RecordedSession(choose)) as page:
-            asked.add((await page.settle(await ran(page, "rivals"), NEW_VISIT))["asked"])
-    assert len(asked) == 2 and all("price(11)" in one for one in asked)
 
 
 async def test_an_answer_and_a_fork_that_are_given_twice_begin_one_run() -> None:

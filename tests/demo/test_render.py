@@ -17,8 +17,7 @@ from agent.core.events import Event, Judged, RunFinished, RunStarted, Stamped, f
 from agent.report.result import fold
 from agent.report.words import INTEGRITY_MEANING, STATUS_SYMBOLS
 from agent.search.ranking.question import Answer
-from demo.layout.inputs import examples
-from demo.layout.output import CHIP, EXAMPLE, FIRST_SCREEN
+from demo.layout.output import EXAMPLE
 from demo.models.plans import banner, plan_html
 from demo.views.bench import workbench
 from demo.views.cards import choice, question
@@ -305,21 +304,6 @@ def test_a_question_is_open_only_where_a_run_has_healed() -> None:
         update={"outcome": "cancelled"}
     )})
     assert fold((*log[:-1], cancelled)).question is None
-
-
-def test_the_first_screen_shows_a_recorded_run_whole_and_nothing_to_take_along() -> None:
-    shown = Reader(FIRST_SCREEN).text
-    assert re.findall(r"<b>(E\d)</b>", FIRST_SCREEN) == ["E0", "E1", "E2", "E3", "E4"]
-    title, _, typed = examples()[CHIP]
-    assert f'data-example="{CHIP}"' in FIRST_SCREEN and title in shown
-    started = from_jsonl(EXAMPLE.read_text(encoding="utf-8"))[0].event
-    assert isinstance(started, RunStarted) and started.code == typed["code"]
-    assert "days_kept <= free_days" in shown
-    panes = re.findall(r'<section class="pane (\w+)"', FIRST_SCREEN)
-    assert panes == ["patch", "matrix", "proof"]
-    assert 'class="download"' not in FIRST_SCREEN and 'data-phase="empty"' in FIRST_SCREEN
-    assert "is-healed" not in FIRST_SCREEN
-    assert "level-" not in FIRST_SCREEN.partition('class="pane patch"')[0]
 
 
 @pytest.mark.parametrize("level", ["E0", "E1", "E2", "E3", "E4"])

@@ -31,13 +31,12 @@ from demo.views.bench import workbench
 from demo.views.findings import behaviours, proof, smallest
 from demo.views.matrix import matrix
 from demo.views.panes import leading
-from demo.views.programs import CALLED, SILENT, changes, console
+from demo.views.programs import CALLED, SILENT, console
 from demo.views.required import next_words
 from demo.views.trace import writing
 from tests.agent.log.test_result import log_of
 from tests.agent.model_runs import followed
 from tests.agent.runs import finished, settings
-from tests.agent.values import program
 from tests.demo.recorded import RecordedSession, recorded
 from tests.demo.test_render import Reader
 from tests.demo.test_verbs import CODE, TESTS
@@ -104,14 +103,6 @@ async def test_a_program_without_a_test_is_healthy_as_far_as_that_goes(tmp_path:
     assert "42 is here" in page.partition('class="pane printed"')[2].partition("looked pane")[0]
 
 
-def test_of_a_program_that_the_log_does_not_hold_no_text_is_claimed() -> None:
-    first = Column("before", 0, Report(solution="s"), program("x = 1\n"))
-    lost = Result(columns=(first, Column("iteration 1", 1, Report(solution="t"), parent=0)))
-    same = replace(lost.columns[1], solution=first.solution)
-    notes = [changes(one).count('class="note"') for one in (lost, Result(columns=(first, same)))]
-    assert notes == [1, 2]
-
-
 def test_a_run_that_was_not_begun_shows_no_figures_and_no_steps() -> None:
     begin, step = (one.event for one in recorded("healed")[:2])
     end = recorded("unresolved")[-1].event
@@ -165,16 +156,6 @@ def test_the_best_program_of_a_run_that_keeps_none_leads_and_is_called_what_it_i
     assert (result.best.review, patch_of(result)) == ("none", result.best.diff)
 
 
-def test_a_healthy_draft_of_a_model_is_shown_whole() -> None:
-    log = recorded("rounds")
-    draft = fold(log).columns[-1].solution
-    assert draft is not None
-    column = replace(fold(log).columns[-1], label="draft", parent=None)
-    page = workbench(replace(fold(log), columns=(column,), diff="", patch=None))
-    assert draft.text in Reader(page).text
-    assert 'class="whole" data-final="yes" open' in page
-
-
 def test_a_test_is_told_by_its_name_and_opens_onto_its_own_lines() -> None:
     code = "import re\n\ndef test_a():\n    assert f() == 1\n\ndef test_b():\n    assert f() == 2\n"
     names = {"test_a": code, "test_b": code, "f(3) == 3.5": "assert f(3) == 3.5"}
@@ -219,17 +200,6 @@ def test_a_program_is_held_against_the_original_and_against_the_one_it_was_made_
     original, parent = shown.split('data-against="parent"')
     assert "return words<" in original
     assert "words.upper()" in text(parent)
-
-
-def test_each_program_can_be_compared_with_each_other_one_once_the_run_has_ended() -> None:
-    result = fold(recorded("rounds"))
-    against = re.findall(r'data-against="(\w+)"', at(changes(result), 3))
-    assert against == ["original", "1", "2"]
-    assert re.findall(r'<option value="(\w+)"', changes(result)) == [
-        "original", "parent", "1", "2", "3",
-    ]
-    going = changes(fold(recorded("rounds")[:-1]))
-    assert not re.findall(r'data-against="\d"', going)
 
 
 def test_each_diagnosis_stands_on_the_code_that_it_is_about() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.measures import interval
 from evaluation import cases
 from evaluation.calibration import reliability
 from evaluation.cases import Case, read_cases
@@ -95,10 +94,3 @@ def test_a_bug_is_asked_about_with_its_tests_and_failure(tmp_path: Path) -> None
     })
     assert "print(nme)" in question(case)
     assert "The error is:\nNameError: name 'nme' is not defined" in question(case)
-
-
-def test_an_interval_holds_its_share_and_narrows_with_more_rows() -> None:
-    assert interval(0, 5)[0] == 0
-    assert interval(5, 5)[1] == 1
-    few, many = interval(8, 10), interval(800, 1000)
-    assert few[0] < many[0] < 0.8 < many[1] < few[1]

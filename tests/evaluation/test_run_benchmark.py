@@ -132,16 +132,6 @@ def test_what_cannot_be_used_is_a_sentence(
     assert not (tmp_path / "out").exists()
 
 
-def test_budgets_become_settings_of_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
-    monkeypatch.delenv("HEAL_MAX_CANDIDATES", raising=False)
-    found = settings_for("mock", 4.0, 70)
-    assert (found.budget_s, found.search_s, found.max_candidates) == (64.0, 4.0, 70)
-    assert found.test_wall_s == 0.4
-    assert found.autonomy_level == "full_auto"
-    assert settings_for("mock", 4.0, None).max_candidates == 60_000
-
-
 # What a repair is brought.
 
 

@@ -117,17 +117,6 @@ async def test_thoughts_are_no_text_and_the_tokens_are_all_counted(
     assert reply.usage == Usage(input=12, output=34, read=200, written=30)
 
 
-async def test_time_to_the_first_piece_is_not_the_time_of_the_whole(
-    provider: AnthropicProvider, server: FakeServer
-) -> None:
-    server.on("POST", fake.MESSAGES, fake.answers(fake.whole(), pause_s=0.02))
-
-    reply = await reply_to(provider, question())
-
-    assert reply.first_s is not None
-    assert 0.08 <= reply.first_s < reply.wall_s  # four pauses before it, four after
-
-
 @pytest.mark.parametrize(("stop", "details", "finish", "note"), [
     ("end_turn", None, "stop", ""),
     ("stop_sequence", None, "stop", ""),

@@ -338,9 +338,7 @@ async def test_each_fault_allows_another_question(name: str, server: FakeServer)
 
 @pytest.mark.parametrize(("status", "header", "least_s", "most_s"), [
     (429, {"retry_after": "7"}, 7, 7),
-    (529, {"retry_after": "0.5"}, 0.5, 0.5),
     (503, {"retry_after": "9", "retry_after_ms": "250"}, 0.25, 0.25),
-    (429, {"retry_after": "Fri, 31 Dec 2199 23:59:59 GMT"}, 1e9, 1e10),
 ])
 @pytest.mark.parametrize("name", ["anthropic", "openai"])
 async def test_when_to_come_again_is_passed_on(

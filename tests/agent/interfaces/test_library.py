@@ -158,7 +158,7 @@ def test_what_the_jail_refused_stands_in_the_programs_error() -> None:
     assert result["execution_error"] == "Trace\nno network"
 
 
-def test_tests_that_test_nothing_are_a_result_not_a_run() -> None:
+def test_errors_raise_and_empty_tests_are_a_result() -> None:
     session = healed()
 
     result = agent(session).run(code=BROKEN, tests="assert True")
@@ -167,8 +167,6 @@ def test_tests_that_test_nothing_are_a_result_not_a_run() -> None:
     assert result.reason
     assert result.code == BROKEN
 
-
-def test_input_that_cannot_be_used_raises() -> None:
     session = healed()
 
     with pytest.raises(BadInput):
@@ -178,8 +176,6 @@ def test_input_that_cannot_be_used_raises() -> None:
     with pytest.raises(TypeError):
         agent(session).run("words", task="words")
 
-
-def test_a_fault_of_ours_raises() -> None:
     with pytest.raises(RunFault, match="KeyError"):
         agent(ReplayedSession([started(), RunFailed(error="KeyError: 'x'")])).run(
             code=BROKEN, tests=TEST

@@ -105,14 +105,12 @@ def test_of_the_failing_tests_those_are_taken_that_were_named(root: Path) -> Non
 # What the suite showed.
 
 
-def test_a_suite_that_ends_early_does_not_pass() -> None:
+def test_a_suite_that_lost_tests_does_not_pass() -> None:
     rest = scripts([])
     run = SuiteRun(rows={"a": {"status": "passed"}}, problems=["b ends its process"])
     found = {one.name: (one.status, one.message) for one in verdicts(run, rest, PROJECT)}
     assert found == {"a": ("passed", ""), "the rest of the suite": ("error", run.problems[0])}
 
-
-def test_a_test_that_was_there_before_must_be_there_again() -> None:
     project = PROJECT.model_copy(update={"tests": ("a", "b", "c")})
     run = SuiteRun(rows={"a": {"status": "passed"}})
     found = [(one.name, one.status) for one in verdicts(run, scripts(["b"]), project)]

@@ -91,12 +91,6 @@ async def proposed(
     return found, [request.messages[-1].text for request in model.asked], told_user
 
 
-async def asked_as(approach: Approach, place: int, text: str) -> tuple[Scripted, Try]:
-    model = Scripted([Answer((whole(repaired(text)),))])
-    found, _ = await _tried(model, "anthropic", text, approach, place, ())
-    return model, found
-
-
 async def sampled(
     text: str, *answers: str, is_second: bool = False, drafted: bool = False
 ) -> tuple[Try, list[Request]]:
@@ -171,19 +165,6 @@ async def test_a_repair_that_does_not_pass_says_how_and_the_next_question_shows_
     assert "# once" not in first
     _, (second,), _ = await proposed("anthropic", text, whole(repaired(text)), told=["+# once"])
     assert "+# once" in second
-
-
-async def test_each_approach_is_asked_for_in_its_own_words() -> None:
-    async def request(approach: Approach, place: int) -> Request:
-        model, found = await asked_as(approach, place, program(100))
-        assert found.solution is not None
-        return model.asked[0]
-
-    alone = [await request(one, 0) for one in ("minimal", "rewrite", "fresh")]
-    beside = [await request("tournament", place) for place in range(3)]
-    asked = [one.messages[-1].text for one in alone]
-    assert [one.messages[-1].text for one in beside] == asked and len({*asked}) == 3
-    assert [one.temperature for one in (*alone, *beside)] == [0.0, 0.0, 0.0, 0.0, 0.7, 0.7]
 
 
 async def test_an_answer_that_changes_nothing_is_told() -> None:

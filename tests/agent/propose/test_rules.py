@@ -81,14 +81,6 @@ def test_a_draft_is_found_by_its_tasks_words_whatever_their_spacing() -> None:
         draft({"Write f.": "x = 1\n"}, "Write g.")
 
 
-def test_examples_in_words_become_tests() -> None:
-    answer = json.loads(spec_tests({"task": "double(4) returns 8, double(0) == 0."}))
-    assert answer["examples"] == [
-        {"call": "double(4)", "expected": "8"},
-        {"call": "double(0)", "expected": "0"},
-    ]
-
-
 def test_a_lesson_names_cause_and_help_and_is_no_longer_than_one_may_be() -> None:
     answer = json.loads(lesson({"category": "crash", "cause": "Too far.", "note": "n - 1"}))
     assert answer["category"] == "crash"

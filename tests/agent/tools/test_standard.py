@@ -307,15 +307,13 @@ def sandbox_at(level: str) -> Sandbox:
         pytest.skip(str(refusal))
 
 
-async def test_an_endless_loop_is_ended(tools: ToolRegistry) -> None:
+async def test_endless_commands_are_ended(tools: ToolRegistry) -> None:
     seen = await done(tools, "shell", command="python -c 'while True: pass'", timeout=0.5)
     assert (seen["timed_out"], seen["exit_code"]) == (True, None)
     assert "wall time" in seen["error"]
     for wrong in (0, -1, 601, "5"):
         assert "timeout" in await refusal(tools, "shell", command="python x.py", timeout=wrong)
 
-
-async def test_a_fork_bomb_is_ended(tools: ToolRegistry) -> None:
     code = (
         "import os\n"
         "while True:\n"

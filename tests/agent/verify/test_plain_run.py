@@ -64,10 +64,21 @@ async def test_each_class_of_outcome_is_pytests(judge: Any) -> None:
     assert {v.integrity for v in report.verdicts if v.status != "passed"} == {None}
 
 
-async def test_a_failure_is_shown_in_call_expected_and_got(judge: Any) -> None:
+async def test_a_failure_is_shown_with_its_call_and_place(judge: Any) -> None:
     (verdict,) = (await judge(PROGRAM, OUTCOMES, ("test_fails",), entry="calc.py")).verdicts
 
     assert (verdict.call, verdict.expected, verdict.got) == ("add(1, 1)", "3", "2")
+
+    tests = (
+        "import unittest\nfrom calc import add\n"
+        "class T(unittest.TestCase):\n"
+        "    def test_it(self):\n"
+        "        self.assertEqual(add(1, 1), 3)\n"
+    )
+
+    (verdict,) = (await judge(PROGRAM, tests, ("T::test_it",), entry="calc.py")).verdicts
+
+    assert verdict.message == "AssertionError: 2 != 3 at line 5 (test_calc.py)"
 
 
 async def test_a_test_that_ends_or_hangs_its_process_costs_only_itself(judge: Any) -> None:
@@ -282,19 +293,6 @@ async def test_a_pass_that_asks_nothing_shows_nothing(judge: Any) -> None:
     (verdict,) = (await judge(PROGRAM, tests, ("test_it",), entry="calc.py")).verdicts
 
     assert (verdict.status, verdict.vacuous, verdict.shows) == ("passed", True, False)
-
-
-async def test_the_place_of_a_failure_is_in_the_users_files(judge: Any) -> None:
-    tests = (
-        "import unittest\nfrom calc import add\n"
-        "class T(unittest.TestCase):\n"
-        "    def test_it(self):\n"
-        "        self.assertEqual(add(1, 1), 3)\n"
-    )
-
-    (verdict,) = (await judge(PROGRAM, tests, ("T::test_it",), entry="calc.py")).verdicts
-
-    assert verdict.message == "AssertionError: 2 != 3 at line 5 (test_calc.py)"
 
 
 @pytest.mark.parametrize(("started", "aside"), [

@@ -73,13 +73,11 @@ def test_a_paragraph_without_a_value_is_left_out(tmp_path: Path) -> None:
     assert "Notes" not in told and "Is it right?" in told
 
 
-def test_the_system_prompt_shows_the_form_and_says_what_data_is(tmp_path: Path) -> None:
+def test_the_form_is_shown_in_the_system_prompt(tmp_path: Path) -> None:
     assert prompt(tmp_path).instructions('{"approve": true or false}') == (
         f'You review. Answer so: {{"approve": true or false}}\n\n{DATA_RULE}'
     )
 
-
-def test_a_form_that_is_not_shown_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadPrompt):
         prompt(tmp_path).instructions()
     plain = prompt(tmp_path, GOOD.replace(" {{schema}}", ""))

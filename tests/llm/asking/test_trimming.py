@@ -30,16 +30,6 @@ def test_the_least_useful_part_is_shortened_first_and_what_was_cut_is_said() -> 
     assert "1,000" in fitted.texts["lessons"]
 
 
-def test_a_part_that_may_go_goes_before_a_more_useful_one_is_touched() -> None:
-    parts = (
-        Part("code", text(10), 100), Part("failures", text(50), 50, floor=200),
-        Part("lessons", text(50), 10, floor=0),
-    )
-    fitted = fit(parts, 900, characters)
-    assert fitted.texts["lessons"] == ""
-    assert [cut.name for cut in fitted.cuts] == ["lessons", "failures"]
-
-
 def test_a_shortened_text_keeps_whole_lines_of_its_head_and_tail() -> None:
     part = Part("failures", text(50), 1, floor=100)
     shown = shortened(part, 215).split("\n")

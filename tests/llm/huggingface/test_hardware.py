@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("torch")
-from llm.providers.huggingface.loading import Hardware, needed_mib
+from llm.providers.huggingface.loading import Hardware
 
 T4 = Hardware("cuda", (7, 5))
 A100 = Hardware("cuda", (8, 0))
@@ -28,11 +28,3 @@ def test_the_format_follows_the_hardware(hardware: Hardware, dtype: str, lookup:
 def test_four_bits_on_a_processor_make_verifying_dear() -> None:
     assert NEW_CPU.lookup(four_bit=True) == 5
     assert T4.lookup(four_bit=True) == 10
-
-
-def test_the_memory_of_a_model_of_three_billion_parameters() -> None:
-    matrices, others = 2_818_572_288, 394_000_000
-
-    assert needed_mib(matrices, others, "float32", False) == 12_254
-    assert needed_mib(matrices, others, "float16", False) == 6_127
-    assert needed_mib(matrices, others, "float16", True) == 2_263

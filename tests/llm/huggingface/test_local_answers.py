@@ -33,12 +33,6 @@ def answered(model: LocalModel, request: Request) -> tuple[str, Ended]:
     return "".join(pieces), ended
 
 
-@pytest.mark.parametrize("text", [PROGRAM, PROGRAM * 4, "again " * 60])
-def test_a_greedy_answer_is_the_same_with_lookup(model: LocalModel, text: str) -> None:
-    plain, _ = answered(replace(model, lookup=0), question(text, Code()))
-    assert answered(model, question(text, Code()))[0] == plain
-
-
 def test_an_answer_goes_on_from_the_opening_of_its_frame(model: LocalModel) -> None:
     from llm.providers.huggingface.chat import tokens_of
 
