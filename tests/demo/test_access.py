@@ -139,7 +139,7 @@ async def test_a_space_trusts_its_nearest_proxy(client: str, forwarded: str, see
     assert told == [seen]
 
 
-def test_a_port_that_is_taken_is_told_with_what_to_do(
+def test_a_taken_port_gets_advice(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def taken(*_given: object, **_named: object) -> None:

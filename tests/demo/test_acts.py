@@ -252,7 +252,7 @@ async def test_what_was_shown_stays_beside_a_heal_or_a_link_of_which_nothing_com
         assert lost["kept"]["run"] == shown["run"]
 
 
-async def test_whoever_looks_at_a_shared_run_is_told_so_and_offered_no_decision() -> None:
+async def test_a_shared_run_offers_no_decision() -> None:
     async with serving(strangers(), PUBLIC) as page:
         for name in ("waiting", "rivals"):
             kept = await begun(page, words=name)
@@ -317,7 +317,7 @@ async def test_questions_about_a_program_change_no_newer_run(host: SessionHost) 
     assert [[names[part._id] for part in act.outputs] for act in asked] == [[ANSWERED]] * 2
 
 
-async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -> None:
+async def test_a_broken_engine_is_reported_by_each_act() -> None:
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:
         raise SandboxUnavailable("there is no jail; install one")

@@ -140,7 +140,7 @@ async def test_an_invalid_key_is_refused_untested(action: KeyAction, whose: str,
         assert page.connections == []
 
 
-async def test_a_wrong_key_is_told_in_the_providers_words_without_the_key() -> None:
+async def test_a_wrong_keys_error_hides_the_key() -> None:
     async with opened() as page:
         told = await act(page, "test", "sk-ant-wrong-0123456789")
         assert "anthropic does not take ***" in told["key-message"]

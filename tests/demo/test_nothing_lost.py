@@ -330,7 +330,7 @@ async def stopped_amid_a_beat(stage: Stage) -> None:
         assert 'data-phase="finished"' in tab.value("bench")
 
 
-def test_a_stream_that_ends_puts_nothing_back_that_another_has_told_since(stage: Stage) -> None:
+def test_an_ended_stream_undoes_nothing(stage: Stage) -> None:
     stage.runner.run(stopped_amid_a_beat(stage))
 
 

@@ -76,7 +76,7 @@ def test_what_cannot_be_used_is_refused(given: dict[str, Any], fact: str) -> Non
         asked(**given)
 
 
-async def test_a_host_that_tries_more_often_is_asked_for_as_much() -> None:
+async def test_a_host_may_allow_more_iterations() -> None:
     often = Settings.from_env({}, provider="mock", max_iterations=20)
     assert chosen({"iterations": 20}, often, public=True).max_iterations == 20
     with pytest.raises(BadInput, match="20"):

@@ -314,7 +314,7 @@ def test_each_level_of_proof_has_a_look_of_its_own(level: d.ProofLevel) -> None:
     assert re.search(rf'<b class="level-{level}" title="[^"]+">', shown)
 
 
-def test_suspicion_is_told_in_words_and_only_where_it_tells_lines_apart() -> None:
+def test_suspicion_is_shown_where_lines_differ() -> None:
     def marked(*suspicion: float) -> list[str]:
         lines = tuple(
             d.SuspiciousLine(line=n, suspicion=one) for n, one in enumerate(suspicion, 1)

@@ -396,7 +396,7 @@ async def test_another_right_value_can_be_written(page: Page, written: str) -> N
 
 
 @pytest.mark.parametrize("written", ["", "n * 4", "[1, 2", "raises Nothing", "skip"])
-async def test_what_is_written_and_answers_nothing_is_told_and_starts_nothing(
+async def test_an_invalid_answer_starts_nothing(
     page: Page, session: RecordedSession, written: str
 ) -> None:
     kept = await ran(page, "rivals")
@@ -531,7 +531,7 @@ async def test_what_was_wanted_stands_in_its_fields_after_a_reload(page: Page) -
     assert [update[name] for name in ("provider", "model", "roles")] == ["mock", "", "critic=mock"]
 
 
-async def test_a_run_that_nobody_looks_at_any_more_is_told_to_wait() -> None:
+async def test_an_abandoned_run_is_paused() -> None:
     session = RecordedSession(pause_s=60.0)
     session.settings = Settings(grace_s=1e-9)
     host = hosting(session)

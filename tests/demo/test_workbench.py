@@ -58,7 +58,7 @@ def at(panel: str, place: int) -> str:
     return panel.partition(f'data-at="{place}"')[2].partition("data-at=")[0]
 
 
-def test_a_patch_that_is_no_fix_says_so_where_it_is_had_and_git_takes_it(tmp_path: Path) -> None:
+def test_a_partial_patch_is_marked_and_applies(tmp_path: Path) -> None:
     result = fold(recorded("unresolved"))
     before = result.columns[0].report
     assert result.partial is not None and result.columns[0].solution is not None
@@ -156,7 +156,7 @@ def test_the_best_program_of_a_run_that_keeps_none_leads_and_is_called_what_it_i
     assert (result.best.review, patch_of(result)) == ("none", result.best.diff)
 
 
-def test_a_test_is_told_by_its_name_and_opens_onto_its_own_lines() -> None:
+def test_a_test_has_its_name_and_its_lines() -> None:
     code = "import re\n\ndef test_a():\n    assert f() == 1\n\ndef test_b():\n    assert f() == 2\n"
     names = {"test_a": code, "test_b": code, "f(3) == 3.5": "assert f(3) == 3.5"}
     report = Report(solution="s", verdicts=tuple(
@@ -226,7 +226,7 @@ def test_a_step_of_the_proof_says_what_is_lacking_for_it() -> None:
     assert lacking == [("E3", "<code>f(0)</code> gave a value before; and fails now")]
 
 
-def test_repairs_without_a_call_are_told_by_their_edits() -> None:
+def test_repairs_without_a_call_show_their_edits() -> None:
     rivals = fold(recorded("rivals")).rivals
     assert rivals is not None
     shown = behaviours(rivals.model_copy(update={"call": "", "behaviours": tuple(

@@ -43,7 +43,7 @@ def test_every_bug_stands_in_one_or_two_places_and_changes_few_lines() -> None:
         assert bug.failing and not any(map(bug.is_hidden, bug.failing)), bug.id
 
 
-def test_a_repair_is_brought_the_bug_and_not_the_hidden_tests() -> None:
+def test_hidden_tests_are_kept_from_the_repair() -> None:
     bug = BUGS[QUICK]
     one = plant(bug, read_project(ROWS[bug.project]))
     files = {file.path: file.text for file in one.task.support}
@@ -90,7 +90,7 @@ async def test_rows_are_what_they_say(whole: bool) -> None:
 
 
 @pytest.mark.nightly
-async def test_a_row_that_says_something_else_is_told() -> None:
+async def test_a_wrong_row_is_reported() -> None:
     right = BUGS[QUICK]
     bug = right.model_copy(update={
         "failing": ("tests/rota/test_rota.py::TestDays::test_a_month", "a.py::test_gone"),
@@ -169,7 +169,7 @@ def test_a_package_matches_pytest(tmp_path: Path, capsys: pytest.CaptureFixture[
     )
 
 
-def test_other_outcomes_than_plain_pytests_are_told() -> None:
+def test_outcomes_unlike_pytests_are_reported() -> None:
     run = SuiteRun({
         "a.py::test_a": {"status": "failed", "message": "no"},
         "a.py::test_b": {"status": "passed"}, "a.py::test_at[2]": {"status": "passed"},

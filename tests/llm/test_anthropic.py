@@ -87,7 +87,7 @@ async def test_what_was_not_asked_for_is_not_sent(
     assert server.seen[0].json["output_config"] == {"effort": "medium"}
 
 
-async def test_an_effort_is_not_told_to_a_model_that_would_refuse_it(server: FakeServer) -> None:
+async def test_an_effort_is_not_sent_where_refused(server: FakeServer) -> None:
     provider = AnthropicProvider(
         Connection("anthropic", "claude-opus-4-8", Secret(KEY), server.url)
     )

@@ -294,7 +294,7 @@ async def fault_of(provider: Provider, request: Request = QUESTION) -> CallFaile
 
 
 @pytest.mark.parametrize(("name", "day"), DAYS)
-async def test_a_bad_day_is_told_as_one_of_our_errors(
+async def test_each_server_fault_is_one_of_our_errors(
     name: str, day: Day, server: FakeServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -117,7 +117,7 @@ async def test_health_is_checked_again_after_a_fault(server: FakeServer, opened:
     ("coder", "coder:3b", False),
     ("coder:3b", "coder:latest", False),
 ])
-async def test_a_model_that_was_not_pulled_is_told_with_the_command(
+async def test_a_missing_model_names_the_pull_command(
     wanted: str, there: str, found: bool, server: FakeServer, opened: Opened
 ) -> None:
     healthy(server, answers())

@@ -197,7 +197,7 @@ async def test_a_refused_request_is_repeated_and_each_counts(error: CallFailed) 
     assert isinstance(house.told[-1], CallBroke)
 
 
-async def test_a_refused_form_is_asked_again_at_once_and_told() -> None:
+async def test_a_refused_form_is_asked_again_at_once() -> None:
     house = House((OptionRefused("no schema"), Answer()))
     _, reply = await house.ask(output=Json({"type": "object"}))
     assert (reply.attempts, house.spent.calls) == (2, 2)
@@ -259,7 +259,7 @@ async def test_a_cancelled_call_is_dropped_at_once_and_what_it_may_cost_is_charg
     assert QUESTION <= house.spent.tokens < QUESTION + 100
 
 
-async def test_what_is_asked_and_what_had_come_are_told_without_keys() -> None:
+async def test_questions_and_partial_answers_hold_no_keys() -> None:
     house = House((Answer(("hel", "KEY"), fault=ProviderDown("gone", started=True)),))
     house.router.clean = lambda text: text.replace("KEY", "***")
     with pytest.raises(ProviderDown):
@@ -283,7 +283,7 @@ async def test_a_reader_that_leaves_ends_the_call_and_closing_the_router_what_it
 
 @pytest.mark.parametrize("error", [Overloaded("f"), ProviderDown("d"), RateLimited("s"),
                                    TimedOut("t")])
-async def test_a_fallback_that_was_allowed_stands_in_and_is_told(error: CallFailed) -> None:
+async def test_an_allowed_fallback_is_used_and_reported(error: CallFailed) -> None:
     second = Scripted(model="n")
     house = House((error,), (second,))
     _, reply = await house.ask()

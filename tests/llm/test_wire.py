@@ -60,7 +60,7 @@ def test_words_and_addresses_hold_no_secret() -> None:
     assert place("http://127.0.0.1") == "http://127.0.0.1"
 
 
-def test_every_fault_that_can_be_told_has_a_next_step() -> None:
+def test_every_error_has_a_next_step() -> None:
     assert set(NEXT_STEP) == set(CallFailed.__subclasses__()) | {Overloaded}
     assert set(BY_STATUS.values()) <= set(NEXT_STEP)
 

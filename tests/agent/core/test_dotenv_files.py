@@ -64,7 +64,7 @@ def test_a_named_file_may_set_everything(folder: Path, monkeypatch: pytest.Monke
     assert seen(HARMLESS) == HARMLESS
 
 
-def test_what_changes_nothing_is_not_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_effect_is_silent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_DATA_DIR", "/mine")
     lay(folder / ".env", {
         "HEAL_SANDBOX": "auto", "SANDBOX_ALLOW_WEAK": "0", "HEAL_PROMPTS": "",
@@ -74,7 +74,7 @@ def test_what_changes_nothing_is_not_told(folder: Path, monkeypatch: pytest.Monk
     assert os.environ["HEAL_DATA_DIR"] == "/mine"
 
 
-def test_a_named_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_named_file_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_ENV_FILE", "nowhere")
     with pytest.raises(BadSettings, match="HEAL_ENV_FILE=nowhere"):
         read_dotenv()

@@ -429,7 +429,7 @@ def test_a_task_in_words_puts_the_program_on_stdout(program: Path, healing: Any)
     assert healing.started[0][0].solution is None
 
 
-def test_a_file_is_brought_with_words(program: Path, healing: Any) -> None:
+def test_a_file_is_submitted_with_words(program: Path, healing: Any) -> None:
     result = invoke(healing, "run", program, "--task", "add(2, 3) returns 5", "--apply")
 
     assert (result.exit_code, program.read_text()) == (0, REPAIRED), result.output

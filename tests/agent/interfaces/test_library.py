@@ -137,7 +137,7 @@ async def test_a_cancelled_caller_cancels_the_run() -> None:
     assert session.cancelled == ["r1"]
 
 
-async def test_what_is_brought_is_read_outside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_input_is_read_outside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading a long program takes a while, in which the caller's loop must go on."""
     readers: list[threading.Thread] = []
 

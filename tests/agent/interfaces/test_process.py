@@ -35,7 +35,6 @@ print(prices["tee"])
 """
 ENDLESS = "def spin(x):\n    while True:\n        pass\n    return x\n"
 MAX_S = 60
-HOPELESS = "def riddle(word):\n    return word\n"
 
 
 def jailed() -> bool:
@@ -231,7 +230,7 @@ def test_the_level_is_said_before_the_run_and_in_its_document(folder: Path) -> N
      ("PermissionError", "line 2")),
     ("print(open('/etc/passwd').read())\n", "files", ()),
 ])
-def test_a_program_that_needs_what_the_jail_forbids_is_told_so(
+def test_a_forbidden_need_is_reported(
     folder: Path, code: str, denial: str, facts: tuple[str, ...]
 ) -> None:
     done = heal(folder, "run", write(folder, code))

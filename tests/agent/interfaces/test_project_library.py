@@ -16,7 +16,6 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from agent import ProjectResult, SelfHealingAgent, aheal_project, heal_project
-from agent.interfaces.mcp_server import FolderTools
 from agent.interfaces.terminal.cli import app
 from agent.report.schema import document_schema
 from agent.target.errors import BadInput
@@ -26,7 +25,6 @@ from tests.agent.search.project.small_project import pyproject
 
 ROOT = Path(__file__).parents[3]
 PYTHON = (ROOT / "docs/use-it-from-python.md").read_text("utf-8")
-AGENTS = (ROOT / "docs/use-it-from-an-agent.md").read_text("utf-8")
 FAILS = "test_tally.py::test_total"
 
 
@@ -126,19 +124,6 @@ def test_a_project_is_judged_and_left_as_it_is(project: Path) -> None:
     refused = CliRunner().invoke(app, ["check", str(project), "--tests", "assert 1"])
     assert (refused.exit_code, "--tests" in refused.stderr) == (2, True)
     assert {one: one.read_bytes() for one in project.iterdir()} == before
-
-
-def test_the_guides_table_has_the_servers_own_tools(project: Path) -> None:
-    told = dict(re.findall(r"^\| `(\w+)\((.*?)\)` \|", AGENTS, re.MULTILINE))
-    schemas = FolderTools(project, ReplayedSession().open).registry.get_schemas()
-    own = {"heal", "check", "read_report", "copy_diff", "fresh_copy"}
-    assert told == {
-        one["name"]: ", ".join(
-            f"{key}={json.dumps(value['default'])}" if "default" in value else key
-            for key, value in one["parameters"].get("properties", {}).items()
-        )
-        for one in schemas if one["name"] in own
-    }
 
 
 def test_a_test_command_judges_a_project_that_is_only_checked(project: Path) -> None:

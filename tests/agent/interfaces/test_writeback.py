@@ -113,7 +113,7 @@ class Full:
     # What would be given back has no place: it is told where it is.
     (1, [AFTER, BEFORE, BEFORE], r"b\.py.*a\.py.*a\.py\.heal-backup"),
 ])
-def test_on_a_full_disk_all_is_as_it_was_or_told(
+def test_a_full_disk_loses_nothing(
     writes: int, texts: list[bytes], facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = changed(tmp_path, "a.py", "b.py", "c.py")

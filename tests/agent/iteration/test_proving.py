@@ -16,9 +16,8 @@ from agent.core.domain import (
     Solution,
     Task,
     TestCase,
-    Verdict,
 )
-from agent.proof.proving import gather_evidence, reaches_e3, time_limit_s
+from agent.proof.proving import gather_evidence, reaches_e3
 from agent.proof.uniqueness import ProofCase
 from agent.verify.confirmation import OTHER_HASHES
 from agent.verify.judge import FIRST_SEEDS, Seeds, check
@@ -261,17 +260,3 @@ async def test_a_new_failure_with_another_state_of_an_object_is_found() -> None:
     assert seen.new_failures
     assert seen.new_failures[0].startswith("(lambda till: (till.take(")
     assert not reaches_e3(seen)
-
-
-def test_the_time_limit_of_an_input_follows_the_slowest_test() -> None:
-    def case(wall_s: float) -> ProofCase:
-        verdict = Verdict(
-            name="t", test="t", origin="user", status="passed", integrity="isolated", wall_s=wall_s,
-        )
-        return ProofCase(
-            base=solution(BASE), repaired=solution(REPAIRED),
-            report=Report(solution="s", verdicts=(verdict,)), tests=(), others=None, task=Task(),
-            sandbox=open_sandbox(), test_s=5.0,
-        )
-
-    assert [time_limit_s(case(wall_s), 0.25) for wall_s in (0.001, 0.1, 1.0)] == [0.25, 2.0, 5.0]

@@ -209,7 +209,7 @@ def test_what_limits_the_worth_of_a_verdict_is_said(found: Verdict, facts: list[
     assert all(fact in one for fact, one in zip(facts, said, strict=True))
 
 
-def test_what_passes_is_told_without_asking_of_each_test_which_decide() -> None:
+def test_passing_tests_are_counted_in_linear_time() -> None:
     class Asked(Report):
         @property
         def trusted(self) -> tuple[Verdict, ...]:

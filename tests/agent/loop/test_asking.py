@@ -120,7 +120,7 @@ async def test_a_held_out_test_that_was_consulted_proves_no_more(session: Sessio
 
 
 @pytest.mark.parametrize("proof_s", [0.0, 0.05])
-async def test_where_no_time_is_left_for_proof_rivals_hold_a_repair_at_e1(
+async def test_without_time_competing_patches_keep_e1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proof_s: float
 ) -> None:
     async def endless(*_: object) -> Evidence:

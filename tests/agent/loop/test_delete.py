@@ -127,7 +127,7 @@ def test_old_runs_of_visitors_are_deleted(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("most, gone", [
     (10, ""), (8, "fg"), (6, "fghi"), (4, "bfghij"), (2, "bcfghijk"), (1, "bcfghijkl"),
 ])
-def test_whoever_has_the_most_runs_makes_room_however_many_they_come_as(
+def test_the_visitor_with_most_runs_makes_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, gone: str
 ) -> None:
     store, crowds = Store(tmp_path / "runs.db"), Crowds()

@@ -271,7 +271,7 @@ async def test_a_reader_sees_each_event_once_after_a_kill(tmp_path: Path, whole:
 
 
 @pytest.mark.nightly
-async def test_what_a_person_changed_is_told_once_wherever_that_is_killed(tmp_path: Path) -> None:
+async def test_a_persons_change_is_logged_once(tmp_path: Path) -> None:
     def told(log: Sequence[Stamped]) -> list[str]:
         kinds = [one.event.kind for one in fold_attempts(log)]
         return [one for one in kinds if one in ("code_written", "patch_proposed")]

@@ -33,7 +33,7 @@ async def test_a_task_that_no_model_writes_ends_with_its_error(tmp_path: Path) -
     assert [one.kind for one in told][-2:] == ["model_failed", "run_finished"]
 
 
-async def test_a_fallback_that_was_allowed_heals_the_run_and_is_told(tmp_path: Path) -> None:
+async def test_an_allowed_fallback_heals_the_run(tmp_path: Path) -> None:
     with refusing() as nowhere:
         async with an_ollama() as local:
             env = {

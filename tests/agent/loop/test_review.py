@@ -127,7 +127,7 @@ async def test_an_invalid_review_is_refused_and_asked_again(tmp_path: Path, code
     assert (result.phase, result.outcome == "healed") == ("finished", code == BUG)
 
 
-async def test_a_hint_is_told_to_the_model_that_tries_next(tmp_path: Path) -> None:
+async def test_a_hint_reaches_the_next_model(tmp_path: Path) -> None:
     async with written(tmp_path, SOLVED, SHOUTED) as (model, session, run):
         first = await answered(session, run, hint="do not add strings")
         assert (first.outcome, first.code) == ("awaiting_review", SHOUTED)
@@ -161,7 +161,7 @@ async def test_a_hint_is_read_by_a_model_where_a_search_would_come_next(tmp_path
     assert (last.outcome, last.code) == ("awaiting_review", drafts[-1]), last.reason
 
 
-async def test_after_a_hint_nobody_is_told_of_a_test_that_was_set_aside(tmp_path: Path) -> None:
+async def test_a_hint_reveals_no_excluded_test(tmp_path: Path) -> None:
     async with claude(
         generator=[*map(fenced, (WRONG, SOLVED, SHOUTED))], spec_tester=ONE_WRONG,
         arbiter=specs(("shout('x')", "'X!'"), ("shout('a b')", "'A! B!'")),
@@ -268,7 +268,7 @@ async def test_a_run_without_a_model_goes_on_though_nobody_looks(tmp_path: Path)
         assert (await followed(session, run)).outcome == "healed"
 
 
-def test_the_library_asks_whoever_it_is_given(tmp_path: Path) -> None:
+def test_the_library_calls_its_approver(tmp_path: Path) -> None:
     shown: list[Waiting] = []
 
     def approve(waiting: Waiting) -> Review | bool:
@@ -281,7 +281,7 @@ def test_the_library_asks_whoever_it_is_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_whoever_gives_the_same_failing_program_for_ever_comes_to_an_end(tmp_path: Path) -> None:
+def test_repeated_failing_answers_end(tmp_path: Path) -> None:
     asked_: list[str] = []
 
     def approve(waiting: Waiting) -> Review:
@@ -306,7 +306,7 @@ def test_the_library_resumes_later(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         later.decide(first.run_id, approve=True)
 
 
-async def test_of_two_who_decide_at_once_one_is_told_that_it_came_too_late(
+async def test_the_second_of_two_decisions_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")

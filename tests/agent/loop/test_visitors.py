@@ -37,7 +37,7 @@ async def test_a_visitors_fixes_and_lessons_are_their_own(tmp_path: Path) -> Non
     assert last(again).strategy == "memory"
 
 
-async def test_where_the_host_keeps_its_files_is_told_to_its_owner_alone(tmp_path: Path) -> None:
+async def test_only_the_owner_learns_the_folder(tmp_path: Path) -> None:
     place = tmp_path / "data"
     place.mkdir()
     (place / "memory.db").write_bytes(b"no database" * 100)

@@ -91,7 +91,7 @@ AREA = "def area(width, height):\n"
     ("def area(w, h):\n    return 10\n", False), ("print('hello')\n", False), ("", False),
     (f"{AREA}    return {{(2, 5): 10, (1, 1): 1}}[width, height]\n", False),
 ])
-def test_a_small_edit_is_told_from_another_program(after: str, local: bool) -> None:
+def test_a_small_edit_is_no_other_program(after: str, local: bool) -> None:
     assert is_local(f"{AREA}    return width + height\n", after) is local
 
 

@@ -96,7 +96,7 @@ def test_a_file_of_a_newer_version_stays_for_that_version(tmp_path: Path, fix: M
         Memory(path)
 
 
-def test_what_another_process_has_begun_anew_is_not_set_aside(
+def test_a_file_replaced_by_another_process_is_kept(
     tmp_path: Path, fix: Making, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "memory.db"

@@ -267,7 +267,7 @@ def test_at_most_five_lessons_come_back_and_none_that_shares_no_word(memory: Mem
     assert memory.lessons_for(FailureDescription()) == ()
 
 
-def test_what_one_project_taught_is_told_in_no_other(memory: Memory) -> None:
+def test_a_projects_lessons_stay_in_it(memory: Memory) -> None:
     shown = FailureDescription(exception="IndexError")
     memory.learn(Lesson(text="of till"), shown, origin=of_project("/till"))
     memory.learn(Lesson(text="of a file"), shown)

@@ -123,7 +123,7 @@ async def test_lessons_of_earlier_failures_are_shown_with_the_diagnosis(session:
     assert reminder.lessons[0].replace("`", "") in Reader(workbench(fold(log))).text
 
 
-async def test_a_broken_file_is_told_once_and_the_run_goes_on(tmp_path: Path) -> None:
+async def test_a_broken_file_does_not_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "memory.db").write_bytes(b"no database" * 999)
     async with open_session(settings(tmp_path)) as session:
         first = await healed(session, BROKEN, TESTS)

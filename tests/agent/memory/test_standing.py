@@ -144,7 +144,7 @@ async def test_the_others_are_edits_of_the_program_as_it_is_now(remembering: Ses
     ("update fixes set rivals = replace(rivals, 'n == 10', 'n == 99')", 1),
     ("update fixes set rivals = ''", 2),
 ])
-async def test_what_does_not_pass_now_is_not_told_as_another_repair(
+async def test_a_failing_patch_is_no_competing_one(
     remembering: Session, change: Change, statement: str, fitting: int
 ) -> None:
     change(statement)

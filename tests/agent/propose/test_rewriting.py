@@ -167,7 +167,7 @@ async def test_a_repair_that_does_not_pass_says_how_and_the_next_question_shows_
     assert "+# once" in second
 
 
-async def test_an_answer_that_changes_nothing_is_told() -> None:
+async def test_an_answer_without_a_change_is_reported() -> None:
     text = program(100)
     found, _, _ = await proposed("ollama", text, whole(text))
     assert (found.solution, bool(found.fault), found.is_models_fault) == (None, True, False)
@@ -187,7 +187,7 @@ async def test_a_small_model_is_asked_plainly_then_for_samples_until_one_passes(
     assert [one.frame is None for one in asked] == [False, False, True]
 
 
-async def test_samples_that_say_the_same_count_once_and_the_best_is_told() -> None:
+async def test_equal_samples_count_once() -> None:
     text = program(100)
     wrong = text.replace("return 1\n", "x = 2\n    return 1\n")
     found, asked = await sampled(text, *[whole(wrong)] * 4)

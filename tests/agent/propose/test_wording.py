@@ -35,7 +35,7 @@ def test_the_numbers_of_lines_are_those_of_the_suspicious_lines() -> None:
     assert told[line.line - 1] == f"{line.line} | {line.text}"
 
 
-def test_a_failure_is_told_by_its_values_or_else_by_its_message() -> None:
+def test_a_failure_has_values_or_its_message() -> None:
     report = Report(
         solution="s",
         verdicts=(

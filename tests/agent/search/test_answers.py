@@ -80,7 +80,7 @@ def test_blind_answers_and_operations_without_effect_are_ranked_last() -> None:
     ("words = ['hi', 'yo']\ntry:\n    print(words[2])\nexcept IndexError:\n    print('yo')\n", ""),
     ("words = ['hi', 'yo']\ntry:\n    print(words[2])\nexcept:\n    print('yo')\n", "refused"),
 ])
-def test_a_constant_that_is_printed_besides_is_no_repair(after: str, found: str) -> None:
+def test_printing_the_expected_text_is_no_repair(after: str, found: str) -> None:
     before = "words = ['hi', 'yo']\nprint(words[2])\n"
     assert blindness(before, after, ("assert 'yo' in output",)) == found
     assert blindness("print('helo')\n", "print('hello')\n", ("assert 'hello' in output",)) == ""

@@ -53,6 +53,6 @@ def f(a, b):
         "def f():\n    a = 1\n    try:\n        yield\n    finally:\n        done(a)\n",
     ),
 ])
-def test_what_is_kept_is_begun_anew(source: str, repaired: str) -> None:
+def test_shared_state_is_created_for_each_test(source: str, repaired: str) -> None:
     together = texts(source)
     assert repaired in together and together >= texts(source, together=False)

@@ -50,7 +50,7 @@ UNFINISHED = 'def f(x)\n    """Doubles.\n\n    >>> f(2)\n    4\n    """\n    ret
     (RAISING, [Raises(name="f(1)", origin="doctest", call="f(1)", exception="KeyError")]),
     ('def f():\n    """\n    >>> f()  # doctest: +SKIP\n    3\n    >>> x = 2\n    """\n', []),
 ])
-def test_a_call_with_a_literal_answer_or_an_exception_is_told_as_such(program, found):
+def test_literal_answers_and_exceptions_are_examples(program, found):
     assert list(doctests.tests_from_doctests(program)) == found
 
 

@@ -46,7 +46,7 @@ def test_files_are_imported_by_their_paths_from_whichever_folder():
     ("urllib2", False), ("ConfigParser", False), ("ujson", True), ("pathlib2", True),
     ("regex", True),
 ])
-def test_a_name_near_a_module_s_is_a_slip_unless_a_package_has_it(name, absent):
+def test_a_misspelt_module_is_recognised(name, absent):
     assert bool(absent_package(name, Task())) is absent
 
 

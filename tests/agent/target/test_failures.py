@@ -242,7 +242,7 @@ FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
 @pytest.mark.parametrize(("fixable", "row"), [
     *((False, row) for row in NOT_FIXABLE.values()), *((True, row) for row in FIXABLE.values()),
 ], ids=[*NOT_FIXABLE, *FIXABLE])
-def test_a_failure_is_told_by_its_kind(fixable, row):
+def test_a_failure_is_classified(fixable, row):
     submitted, report, category, words = row
     found = classify(report, submitted)
 
@@ -250,7 +250,7 @@ def test_a_failure_is_told_by_its_kind(fixable, row):
     assert all(word in found.cause for word in words)
 
 
-def test_a_diagnosis_is_told_with_what_was_seen():
+def test_a_diagnosis_has_its_evidence():
     report = ended("IndexError", "list index out of range", 2)
 
     assert classify(report, task("import sys\nprint(sys.argv[1])\n")) == Diagnosis(

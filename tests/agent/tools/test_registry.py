@@ -90,7 +90,7 @@ async def test_arguments_arrive_as_the_signature_has_them(registry: ToolRegistry
     ([1], "[1]"),
     ("x", "'x'"),
 ])
-async def test_wrong_arguments_are_told_with_what_is_taken(
+async def test_wrong_arguments_name_the_right_ones(
     registry: ToolRegistry, arguments: Any, fact: str
 ) -> None:
     result = await registry.call("move", arguments)

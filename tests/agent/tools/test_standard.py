@@ -171,9 +171,7 @@ async def test_a_pattern_that_takes_for_ever_is_ended(
     *({"pattern": one} for one in ("(", "[", "(?P<a", "a{99999999999}", "*")),
     *({"pattern": "x", "max_results": one} for one in (0, -1, 10**9, 2.5)),
 ])
-async def test_what_is_no_pattern_or_number_of_results_is_told(
-    tools: ToolRegistry, arguments: dict[str, Any]
-) -> None:
+async def test_invalid_patterns_are_refused(tools: ToolRegistry, arguments: dict[str, Any]) -> None:
     said = await refusal(tools, "search", **arguments)
     assert said and ("max_results" in said or len(arguments) == 1)
 

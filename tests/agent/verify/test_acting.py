@@ -98,7 +98,7 @@ async def test_a_program_that_swallows_no_exception_is_believed(name: str, judge
     assert (verdict.status, verdict.doubt, verdict.message) == ("passed", "", "")
 
 
-def test_every_sign_is_shown() -> None:
+def test_every_indicator_is_shown() -> None:
     elsewhere = {"tolerance", "vanished"}
     assert {case["sign"] for case in CASES.values()} - {"asked"} | elsewhere == ACTING.keys()
 

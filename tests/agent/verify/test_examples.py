@@ -139,7 +139,7 @@ async def test_the_host_and_the_tests_process_say_the_same(jail: Sandbox) -> Non
     ]
 
 
-async def test_a_raised_exception_is_told_with_its_place(jail: Sandbox) -> None:
+async def test_a_raised_exception_has_its_place(jail: Sandbox) -> None:
     text = "def f(n):\n    if n:\n        raise KeyError(n)\n    return n\n"
     verdicts = await _judged(jail, text, {
         "f(1)": "!KeyError", "f(2)": "!LookupError", "f(3)": "!ValueError", "f(0)": "!KeyError",

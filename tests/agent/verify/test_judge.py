@@ -267,7 +267,7 @@ USAGE = "import argparse\np = argparse.ArgumentParser('sum')\np.add_argument('n'
     (USAGE, "exited", "", None, 2,
      "sum: error: the following arguments are required: n"),
 ])
-async def test_a_program_without_tests_is_run_and_its_ending_told(
+async def test_a_program_without_tests_has_an_ending(
     text: str, kind: str, exception: str, line: int | None, code: int, message: str, jail: Any
 ) -> None:
     ending = (await check(_one(text), [], Task(), jail)).ending
@@ -277,7 +277,7 @@ async def test_a_program_without_tests_is_run_and_its_ending_told(
     )
 
 
-async def test_a_program_that_never_ends_is_told_so(jail: Any) -> None:
+async def test_an_endless_program_is_a_timeout(jail: Any) -> None:
     report = await check(_one("while True: pass\n"), [], Task(), jail, wall_s=0.3)
     assert report.ending is not None
     assert report.ending.kind == "timeout"

@@ -48,7 +48,7 @@ async def test_what_a_program_imports_by_such_a_name_is_its_own(judge: Any) -> N
     assert (verdict.status, verdict.integrity) == ("passed", "isolated")
 
 
-async def test_what_the_program_does_is_told_of_each_test_that_sees_it(judge: Any) -> None:
+async def test_each_affected_test_is_doubted(judge: Any) -> None:
     program = "import gc\n\n\ndef f(x):\n    gc.get_objects()\n    return x + 3\n"
     tests = (
         "from program import f\n\ndef test_a():\n    assert f(5) == 8\n\n"

@@ -126,12 +126,12 @@ class Day(date):
     Decimal("1" * 4000), OrderedDict(), range(3), [Int(3)], {1: object()}, int, len,
     "x" * 300_000, [0] * 30_000, 1 << 3_000_000,
 ], ids=lambda value: type(value).__name__)
-def test_what_is_not_plain_is_not_told(value: Any) -> None:
+def test_only_plain_values_are_encoded(value: Any) -> None:
     with pytest.raises(Unplain):
         encode(value)
 
 
-def test_only_bounded_nesting_is_told() -> None:
+def test_only_bounded_nesting_is_encoded() -> None:
     cycle: list[Any] = []
     cycle.append(cycle)
     deep: Any = 0

@@ -219,7 +219,7 @@ async def test_conftest_and_helpers_lie_beside_the_tests(judge: Any) -> None:
 
 
 @pytest.mark.parametrize("jail", ["L2"], indirect=True)
-async def test_where_no_file_can_be_opened_a_test_file_is_told_what_to_do(judge: Any) -> None:
+async def test_without_files_a_test_file_gets_advice(judge: Any) -> None:
     file = "from program import f\ndef test_it():\n    assert f(1) == 2\n"
     snippet = "made = f(2)\nassert made == 3"
 

@@ -22,7 +22,7 @@ OWN_ABS = "def f(n):\n    return 2\n\ndef abs(n):\n    return 2\n"
 OWN_APPROX = "def f(n):\n    return 2\n\nclass approx:\n    pass\n"
 
 
-def test_every_sign_has_words_of_its_own() -> None:
+def test_every_indicator_has_its_own_words() -> None:
     said = {**ACTING, **WRITTEN}
 
     assert len({*said.values()}) == len(ACTING) + len(WRITTEN)
@@ -76,7 +76,7 @@ PLAIN = "def f(n):\n    return n + 1\n"
 READS_FRAMES = "import sys\ndef f(n):\n    return sys._getframe(1).f_locals['want']\n"
 
 
-def test_a_repair_that_brings_what_only_a_forger_needs_is_told() -> None:
+def test_a_repair_that_adds_an_indicator_is_reported() -> None:
     assert introduced(PLAIN, READS_FRAMES, [IMPORTS]) == reaching(READS_FRAMES) != ""
     assert introduced(PLAIN, OWN_ABS, ["assert abs(f(1)) == 2"]).startswith(
         WRITTEN["shadowed-name"]

@@ -163,6 +163,6 @@ def test_without_network_the_next_step_is_a_file(hub: Hub, tmp_path: Path) -> No
     assert (found["kind"], "GGUF_MODEL" in found["error"]) == ("ProviderDown", True)
 
 
-def test_a_disk_without_room_is_told_before_anything_is_downloaded(tmp_path: Path) -> None:
+def test_a_full_disk_stops_before_the_download(tmp_path: Path) -> None:
     with pytest.raises(NoProvider, match=r"[\d,]+ MiB.*[\d,]+ MiB"):
         files._has_room(2**60, tmp_path / "not" / "made", NAME)

@@ -193,7 +193,7 @@ async def test_it_leaves_memory_without_calls_and_comes_back(model: Path, host: 
     await provider.close()
 
 
-async def test_its_port_is_closed_to_whoever_has_no_key(tiny: LlamaCppProvider) -> None:
+async def test_its_port_needs_a_key(tiny: LlamaCppProvider) -> None:
     import httpx2
 
     await asked(tiny)
@@ -280,7 +280,7 @@ async def test_a_call_waits_for_the_model_no_longer_than_it_may(
     await provider.close()
 
 
-def test_a_lack_of_the_package_is_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llm.providers.llamacpp.provider.find_spec", lambda name: None)
     with pytest.raises(NoProvider, match=r"\.\[gguf\]"):
         open_provider(Connection("llamacpp", "a.gguf"))

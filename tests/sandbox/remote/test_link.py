@@ -67,7 +67,7 @@ async def run(*said: str, goes_on: bool = True) -> Outcome:
     return await RemoteSandbox(Script(HELLO, *said, goes_on=goes_on)).run(Job("", limits=ROOMY))
 
 
-async def test_an_outcome_is_told_with_the_messages_before_it() -> None:
+async def test_an_outcome_has_the_messages_before_it() -> None:
     ended = await run(f"message {packed([1])}", outcome(stdout="out", denied=["files"]))
 
     assert ended == Outcome(
@@ -101,12 +101,12 @@ async def test_what_is_no_message_is_an_error_and_no_outcome(said: str) -> None:
         await run(said)
 
 
-async def test_a_refusal_is_told_in_its_words() -> None:
+async def test_a_refusal_keeps_its_words() -> None:
     with pytest.raises(SandboxError, match="scripted: <frozen runpy> is not Python"):
         await run(f"refused {packed('<frozen runpy> is not Python')}")
 
 
-async def test_an_end_without_an_outcome_is_told_with_the_complaint() -> None:
+async def test_an_end_without_outcome_is_an_error() -> None:
     with pytest.raises(SandboxError, match=r"ended before the job did.*python3: not found"):
         await run(goes_on=False)
 
@@ -139,7 +139,7 @@ async def test_a_batch_that_answers_out_of_order_is_an_error() -> None:
     assert host.ended == 1
 
 
-async def test_a_lost_item_is_told_as_it_was() -> None:
+async def test_a_lost_item_is_returned() -> None:
     lost = LostItem("timeout", "answer time 1 s")
     host = Script(HELLO, f"lost 0 {packed(dataclasses.asdict(lost))}")
 

@@ -40,7 +40,7 @@ def test_a_missing_library_is_named(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("name", VARIABLES)
-async def test_a_broken_library_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broken_library_is_reported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = open_sandbox(name, {VARIABLES[name]: "k"})
     for module in ("e2b_code_interpreter", "daytona"):
         monkeypatch.setitem(sys.modules, module, None)
@@ -96,7 +96,7 @@ def test_every_remote_backend_has_its_row() -> None:
     assert [name for name, place in BACKENDS.items() if ".remote." in place] == list(REMOTE)
 
 
-def test_an_old_python_in_a_sandbox_is_told_by_its_version() -> None:
+def test_an_old_python_is_reported() -> None:
     *_, text = loader()
     older = text.replace("(3, 11)", "(99, 1)")
 

@@ -75,7 +75,7 @@ async def test_a_refused_creation_says_what_to_do(
     assert service.key not in _told(caught.value)
 
 
-async def test_a_wrong_key_is_told_without_it(service: Any) -> None:
+async def test_a_wrong_key_is_reported_without_it(service: Any) -> None:
     settings = {
         name: "wrong-key-987" if name.endswith("_KEY") else value
         for name, value in service.settings().items()
@@ -87,7 +87,7 @@ async def test_a_wrong_key_is_told_without_it(service: Any) -> None:
     assert "wrong-key-987" not in _told(caught.value)
 
 
-async def test_a_service_that_is_not_there_is_told(service: Any) -> None:
+async def test_an_unreachable_service_is_reported(service: Any) -> None:
     settings = {
         name: value.replace(service.url, "http://127.0.0.1:1")
         for name, value in service.settings().items()

@@ -10,7 +10,7 @@ from agent.propose.wording import suspects
 from llm.asking.prompts import load
 
 
-def test_how_a_held_out_test_fails_is_not_told_to_whoever_repairs() -> None:
+def test_held_out_failures_are_kept_from_repair() -> None:
     one, held = (
         Example(name=name, origin=origin, call="f(1)", expected="2")
         for name, origin in (("one", "user"), ("held", "held-out"))
@@ -27,7 +27,7 @@ def test_how_a_held_out_test_fails_is_not_told_to_whoever_repairs() -> None:
     assert Suite(visible=(one, held)).without_held_out(report) == report
 
 
-def test_the_debugger_is_told_the_suspects_and_what_their_variables_held() -> None:
+def test_the_debugger_sees_suspects_and_values() -> None:
     lines = (
         SuspiciousLine(line=3, suspicion=1, text="return a - b", values=(("a", "2"), ("b", "[3]"))),
         SuspiciousLine(line=2, suspicion=0.5, text="a += 1"),

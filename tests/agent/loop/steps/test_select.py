@@ -11,7 +11,7 @@ from agent.iteration.iterations import fingerprint
 from agent.loop.steps.select import _feedback
 
 
-def test_what_is_told_of_a_failure_of_several_lines_ends_in_one() -> None:
+def test_a_failure_of_several_lines_is_one_line() -> None:
     fault = "test_a: assert 0 == 1\n  +  where 0 = f()"
 
     told = _feedback(Try(fault=fault, by="a model"), Solution(files=(), entry="it.py"))
@@ -19,7 +19,7 @@ def test_what_is_told_of_a_failure_of_several_lines_ends_in_one() -> None:
     assert told.split() == fault.split() and "\n" not in told
 
 
-def test_what_was_tried_twice_is_told_once() -> None:
+def test_a_repeated_attempt_is_shown_once() -> None:
     iterations = Iterations(
         all=tuple(Iteration(approach="minimal", feedback=one) for one in ("a", "b", "a"))
     )

@@ -11,5 +11,5 @@ TEXTS = st.text(alphabet="ab\n\ud800é", max_size=12)
 
 
 @given(TEXTS, TEXTS)
-def test_what_is_told_makes_the_text_again(base: str, text: str) -> None:
+def test_a_change_reproduces_the_text(base: str, text: str) -> None:
     assert changed(base, change(base, text)) == text

@@ -17,7 +17,7 @@ from agent.search.precheck.members import importable, members
     ("module 'math' has no attribute 'squareroot'", "sqrt"),
     ("cannot import name 'permutation' from 'itertools' (unknown location)", "permutations"),
 ])
-def test_the_public_names_of_a_type_or_a_module_are_told(message: str, known: str) -> None:
+def test_public_names_are_listed(message: str, known: str) -> None:
     found = members(message)
     assert known in found
     assert not [name for name in found if name.startswith("_")]

@@ -32,7 +32,7 @@ def test_nearness_stays_between_a_crash_and_the_right_answer(got: object, expect
 
 
 @given(PLAIN)
-def test_plain_values_are_told_as_the_literals_they_are(value: object) -> None:
+def test_plain_values_are_shown_as_literals(value: object) -> None:
     if len(described(value)) < 400 and is_plain(value):
         assert alike(ast.literal_eval(described(value)), value)
 

@@ -65,7 +65,7 @@ def test_what_cannot_be_read_is_said_with_its_path(tmp_path: Path) -> None:
     ("a/conftest.py", True), ("a_test.py", True), ("setup.py", True), ("src/a/testing.py", False),
     ("a/contest.py", False), ("src/attest/core.py", False), ("tests.py", True),
 ])
-def test_code_of_tests_is_told_by_its_place_and_name(path: str, is_test: bool) -> None:
+def test_test_code_is_recognised(path: str, is_test: bool) -> None:
     assert is_test_code(path) is is_test
 
 
@@ -91,7 +91,7 @@ def test_what_git_ignores_is_left_out_but_for_modules(tmp_path: Path) -> None:
     assert not {"big.bin", ".venv/lib/x.py"} & files.keys()
 
 
-def test_links_that_lead_out_and_large_files_are_left_out_and_told(tmp_path: Path) -> None:
+def test_outside_links_and_large_files_are_left_out(tmp_path: Path) -> None:
     root = lay(tmp_path / "p", "a.py", pyproject__toml="")
     (tmp_path / "secret").write_text("key")
     (root / "out").symlink_to(tmp_path / "secret")
@@ -122,7 +122,7 @@ def test_bytes_that_are_no_text_come_through(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     lay(tmp_path, "a.py", "b.py")
     (tmp_path / "b.py").chmod(0)
     assert any("b.py" in notice for notice in tree_at(tmp_path).notices)
@@ -153,7 +153,7 @@ def test_reading_a_repository_starts_no_program_that_it_names(tmp_path: Path) ->
     assert not other_run.exists()
 
 
-def test_a_git_that_cannot_answer_is_told(tmp_path: Path) -> None:
+def test_a_broken_git_folder_is_reported(tmp_path: Path) -> None:
     lay(tmp_path, "a.py")
     (tmp_path / ".git").write_text("gitdir: /nowhere/to/be/found\n")
     tree = tree_at(tmp_path)

@@ -355,7 +355,7 @@ def rows_of(said: Iterable[str], failing: int = 1) -> list[Any]:
     return told
 
 
-def test_a_message_that_always_differs_is_no_sign_of_left_state() -> None:
+def test_a_changing_message_is_no_evidence_of_left_state() -> None:
     assert False not in rows_of(map(str, count()))
     assert False not in rows_of(repeat("as ever"))
     assert rows_of(["before", "a", "b", "after", "after"])[-1] is False

@@ -246,7 +246,7 @@ async def answered(*said: str, finish: Finish = "stop") -> tuple[Solution, Scrip
     (edit(TAGS, ("    return last", "x")), TAGS),
     (RIGHT.split("\n", 1)[1], "'FILE path'"),
 ])
-async def test_a_refused_edit_is_told_once_and_changes_nothing(refused: str, fact: str) -> None:
+async def test_a_refused_edit_changes_nothing(refused: str, fact: str) -> None:
     made, model = await answered(refused, RIGHT)
     assert fact in model.asked[1].messages[-1].text
     submitted = task().solution
