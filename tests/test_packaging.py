@@ -73,6 +73,28 @@ def test_git_takes_no_key_and_no_memory() -> None:
     assert {".env", "memory.db"} <= {*ignored}
 
 
+def test_variables_that_others_know_keep_their_defaults() -> None:
+    assert {row.variable: row.default for row in provider_settings()}.items() >= {
+        "OLLAMA_GENERATOR_MODEL": "llama3.2:3b", "OLLAMA_BASE_URL": "http://localhost:11434",
+        "HF_MODEL": "meta-llama/Llama-3.2-3B-Instruct", "USE_4BIT": False,
+    }.items()
+    known = Settings()
+    assert (known.provider, known.max_iterations, known.parallel_strategies) == ("auto", 5, 3)
+
+
+def test_each_change_is_tried_on_every_python_by_the_developers_commands() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    (job,) = workflow["jobs"].values()
+    low, high = (int(minor) for minor in re.findall(r"3\.(\d+)", PROJECT["requires-python"]))
+    assert job["strategy"]["matrix"]["python"] == [f"3.{minor}" for minor in range(low, high)]
+    said = " ".join(step.get("run", "") for step in job["steps"])
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for command in ("check", "test", "test-all"):
+        assert re.search(rf"\b{command}\b", said) and f"\n{command}: " in makefile
+        assert f"\nmake {command} " in README
+    assert any(line.startswith("pytest-cov") for line in PROJECT["optional-dependencies"]["test"])
+
+
 def test_the_front_matter_is_valid_for_a_space() -> None:
     matter = front_matter()
     assert matter["sdk"] == "gradio"

@@ -13,11 +13,11 @@ import pytest
 
 from agent.core.events import from_jsonl
 from evaluation import run_benchmark
-from evaluation.cases import Case
+from evaluation.cases import Case, read_cases
 from evaluation.figures import figures
 from evaluation.healing import CaseRow, HealedCase, heal_case, line_of
 from evaluation.lines import Lines
-from evaluation.run_benchmark import main, run, settings_for
+from evaluation.run_benchmark import TASKS, main, run, settings_for
 
 AREA = "def area(width, height):\n    return width + height\n"
 TESTS = ("assert area(2, 5) == 10", "assert area(1, 1) == 1")
@@ -110,6 +110,13 @@ def test_a_row_that_contradicts_itself_ends_the_benchmark_before_it_begins(
     assert main(["--suite", path, "--out", str(out), "--validate-reference"]) == 2
     assert why in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_eight_tasks_of_six_kinds_are_there() -> None:
+    rows = read_cases(TASKS)
+    assert len(rows) == 8
+    assert len({row.kind for row in rows}) == 6
+    assert rows[0].id == "interval_merge_001"
 
 
 @pytest.mark.parametrize(("given", "prices", "more", "said"), [

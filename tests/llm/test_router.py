@@ -281,6 +281,11 @@ async def test_a_reader_that_leaves_ends_the_call_and_closing_the_router_what_it
     assert house.first.closed
 
 
+async def test_no_model_stands_in_unasked() -> None:
+    with pytest.raises(ProviderDown):
+        await House((ProviderDown("down"),)).ask()
+
+
 @pytest.mark.parametrize("error", [Overloaded("f"), ProviderDown("d"), RateLimited("s"),
                                    TimedOut("t")])
 async def test_an_allowed_fallback_is_used_and_reported(error: CallFailed) -> None:

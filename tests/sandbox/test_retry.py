@@ -79,7 +79,7 @@ async def test_a_job_that_is_talked_with_hears_again_what_it_was_sent(jail: Jail
         assert (await process.finish()).ended == "completed"
 
 
-async def test_a_loss_after_messages_is_an_error(jail: JailSandbox) -> None:
+async def test_a_loss_after_data_is_an_error(jail: JailSandbox) -> None:
     with pytest.raises(SandboxDied, match="the fork server ended"):
         async with jail.start(Job("jail.send(1)\njail.receive()", limits=ROOMY)) as process:
             assert await process.receive() == 1
@@ -87,7 +87,7 @@ async def test_a_loss_after_messages_is_an_error(jail: JailSandbox) -> None:
             await process.finish()
 
 
-async def test_a_second_loss_is_an_error(jail: JailSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_second_loss_is_raised(jail: JailSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     server, killed = jail._server, []
 
     async def soon_killed(job: Job) -> ForkServer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +38,7 @@ from agent.core.events import (
     Waiting,
     to_jsonl,
 )
-from agent.interfaces.exits import BELOW, HEALED
+from agent.interfaces.exits import BELOW, EXIT_CODES, HEALED
 from agent.interfaces.next_step import TERMINAL
 from agent.interfaces.terminal import commands
 from agent.interfaces.terminal.cli import app
@@ -514,6 +515,16 @@ def test_program_output_cannot_move_the_cursor(program: Path, ending: Callable[.
 
     assert "\x1b" not in result.stderr
     assert "\\x1b[2Jwiped\\x07 \\u202eback" in result.stderr
+
+
+def test_the_help_and_the_guide_list_every_exit_code() -> None:
+    shown = invoke(None, "run", "--help").output
+    guide = (Path(__file__).parents[3] / "docs/use-it-in-ci.md").read_text("utf-8")
+
+    assert all(f"{code}  {words}" in shown for code, words in EXIT_CODES.items())
+    assert re.findall(r"^\| (\d+) \| (.+) \|$", guide, re.MULTILINE) == [
+        (str(code), words) for code, words in EXIT_CODES.items()
+    ]
 
 
 RIVALS = CompetingPatches(call="add(0, 1)", behaviours=(
