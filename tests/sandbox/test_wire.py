@@ -95,7 +95,7 @@ def test_each_copy_of_a_job_may_tell_that_it_met_a_rule() -> None:
     assert [message.value for message in inbox.messages] == [1, 2]
 
 
-def test_a_renewed_inbox_takes_as_much_again() -> None:
+def test_an_inbox_counts_what_messages_take() -> None:
     inbox = Inbox(150)
     inbox.feed(said("12345678"))
 
@@ -104,13 +104,6 @@ def test_a_renewed_inbox_takes_as_much_again() -> None:
 
     assert [message.value for message in inbox.messages] == ["12345678", "abcdefgh"]
 
-
-def test_what_is_no_json_value_cannot_be_sent_to_a_job() -> None:
-    with pytest.raises(SandboxError, match="JSON"):
-        frame(object())
-
-
-def test_many_small_messages_cost_what_they_take_in_memory() -> None:
     inbox = Inbox(1_000_000)
     stream = said(0) * 1000
 
@@ -119,3 +112,8 @@ def test_many_small_messages_cost_what_they_take_in_memory() -> None:
             inbox.feed(stream)
 
     assert len(inbox.messages) <= 10_000
+
+
+def test_what_is_no_json_value_cannot_be_sent_to_a_job() -> None:
+    with pytest.raises(SandboxError, match="JSON"):
+        frame(object())

@@ -140,7 +140,7 @@ async def test_every_follower_sees_every_event_in_order_from_where_it_began(bus:
     assert not bus._sleepers
 
 
-async def test_a_follower_that_leaves_is_forgotten(bus: EventBus) -> None:
+async def test_followers_that_leave_are_forgotten(bus: EventBus, store: Store) -> None:
     async def read() -> None:
         async for _ in bus.follow("r"):
             raise AssertionError("there is nothing to read")
@@ -151,8 +151,6 @@ async def test_a_follower_that_leaves_is_forgotten(bus: EventBus) -> None:
     await asyncio.gather(task, return_exceptions=True)
     assert not bus._sleepers
 
-
-async def test_who_follows_is_let_go_before_the_store_closes(bus: EventBus, store: Store) -> None:
     following = bus.follow("r")
     ends = asyncio.create_task(anext(following, None))
     await asyncio.sleep(0)

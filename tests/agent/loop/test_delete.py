@@ -141,7 +141,7 @@ def test_the_visitor_with_most_runs_makes_room(
     store.close()
 
 
-def test_a_value_that_two_runs_keep_goes_with_the_second(tmp_path: Path) -> None:
+def test_a_store_deletes_runs_and_their_values(tmp_path: Path) -> None:
     store, value = Store(tmp_path / "runs.db"), from_page(CODE, TESTS).task
     for run in ("a", "b"):
         store.add_run(run, "", store.of(run).put(value), "{}")
@@ -153,8 +153,6 @@ def test_a_value_that_two_runs_keep_goes_with_the_second(tmp_path: Path) -> None
         store.get(key, type(value))
     store.close()
 
-
-def test_a_deleted_run_writes_no_more(tmp_path: Path) -> None:
     from agent.core.events import Notice
 
     store = Store(tmp_path / "runs.db")

@@ -28,7 +28,7 @@ def as_line(**changes: object) -> str:
     return json.dumps({**fields, **changes})
 
 
-def test_an_export_comes_back_as_it_went(memory: Memory, fix: Making, tmp_path: Path) -> None:
+def test_exports_are_portable(memory: Memory, fix: Making, tmp_path: Path) -> None:
     memory.remember(fix(SIGNATURE))
     memory.credit(memory.fixes()[0], helped=True)
     memory.learn(Lesson(text="guard the index", category="crash"), FailureDescription())
@@ -38,6 +38,14 @@ def test_an_export_comes_back_as_it_went(memory: Memory, fix: Making, tmp_path: 
     assert (found, exported(other).text) == (Imported(fixes=1, lessons=1), out.text)
     assert import_lines(other, out.text, "x").known == 2
     other.close()
+
+    memory.remember(fix(SIGNATURE))
+    header, line = lines(exported(memory).text)
+    assert header == {"kind": "heal-memory", "version": 5}
+    assert line.keys() == {
+        "kind", "signature", "exception", "message", "place", "shape", "passed", "note", "proof",
+        "standing", "confidence", "successes", "failures", "before", "after",
+    }
 
 
 @pytest.mark.parametrize("standing", ["unknown", "open", "settled"])
@@ -52,16 +60,6 @@ def test_an_untrusted_fix_becomes_trusted_on_request(memory: Memory, standing: s
     assert (known.successes, known.failures) == (4, 1)
     assert import_lines(memory, text, "x") == Imported(known=1)
     assert memory.fixes() == (known,)
-
-
-def test_an_export_holds_no_edit_no_time_and_no_number_of_ours(memory: Memory, fix: Making) -> None:
-    memory.remember(fix(SIGNATURE))
-    header, line = lines(exported(memory).text)
-    assert header == {"kind": "heal-memory", "version": 5}
-    assert line.keys() == {
-        "kind", "signature", "exception", "message", "place", "shape", "passed", "note", "proof",
-        "standing", "confidence", "successes", "failures", "before", "after",
-    }
 
 
 @pytest.mark.parametrize("secret", [

@@ -258,14 +258,14 @@ async def test_excess_output_is_cut_and_reported(tools: ToolRegistry, workspace:
     assert {*workspace.files} == {*FILES, *seen["written"]}
 
 
-async def test_an_early_end_is_reported(tools: ToolRegistry, workspace: Workspace) -> None:
+async def test_what_a_command_leaves_unread_is_kept(
+    tools: ToolRegistry, workspace: Workspace
+) -> None:
     code = "import os; open('a', 'w').write('x'); os._exit(3)"
     seen = await done(tools, "execute_code", code=code)
     assert (seen["exit_code"], len(seen["notes"])) == (3, 1)
     assert workspace.files == FILES
 
-
-async def test_unreadable_files_are_kept(tools: ToolRegistry, workspace: Workspace) -> None:
     code = "import os; os.remove('latin.txt'); os.mkdir('a'); os.chmod('a', 0)"
     seen = await done(tools, "execute_code", code=code)
     # Root may list any folder, and then it is known.

@@ -149,13 +149,11 @@ async def test_a_lost_item_is_returned() -> None:
     assert replies == [lost]
 
 
-async def test_a_failure_that_was_met_is_not_raised_again() -> None:
+async def test_failures_of_a_link_are_raised_once() -> None:
     async with RemoteSandbox(Script(HELLO, "nonsense")).start(Job("")) as process:
         with pytest.raises(SandboxError):
             await process.finish()
 
-
-async def test_a_failure_beside_another_error_is_noted_on_it() -> None:
     with pytest.raises(LookupError) as caught:
         async with RemoteSandbox(Script(HELLO, "nonsense")).start(Job("")):
             await asyncio.sleep(0.05)

@@ -200,7 +200,7 @@ def test_a_check_asks_its_arguments_and_a_table_by_name_what_stands_in_it(code: 
     assert calls_made(again, ADD) == calls_made(test, ADD)
 
 
-def test_a_method_of_a_file_asks_too() -> None:
+def test_the_same_question_is_not_held_out() -> None:
     file = (
         "import unittest\nfrom shop import f\n\nclass T(unittest.TestCase):\n"
         "    def test_f(self):\n        self.assertEqual(f(1, b=2), 3)\n"
@@ -213,8 +213,6 @@ def test_a_method_of_a_file_asks_too() -> None:
     suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False, e=False), ADD)
     assert held_of(suite)[1:] == (["b"], "")
 
-
-def test_where_all_ask_the_same_none_is_held_out() -> None:
     tests = submitted("assert f(1, 2) == 3", *SAME[:3])
     suite = hold_out(Suite(visible=tests), ALL_FAIL, ADD)
     assert suite == Suite(visible=tests, unheld="known")
@@ -274,7 +272,7 @@ OTHERS = (
 )
 
 
-def test_loops_in_loops_are_not_gone_through_to_their_end() -> None:
+def test_odd_tests_are_held_out_in_reasonable_time() -> None:
     row = f"[{', '.join(map(str, range(200)))}]"
     nested = "".join(f"{'    ' * deep}for i{deep} in {row}:\n" for deep in range(4))
     tests = submitted(*(f"assert f({number}) == 3" for number in range(3)))
@@ -282,8 +280,6 @@ def test_loops_in_loops_are_not_gone_through_to_their_end() -> None:
     suite = hold_out(Suite(visible=(*tests, deep)), ALL_FAIL, ADD)
     assert names(suite.held_out) == ["d"]
 
-
-def test_a_function_may_be_called_as_its_module_is() -> None:
     tests = submitted(*(f"assert solution({number}) == {number}" for number in range(4)))
     own = program("def solution(n):\n    return 0\n")
     suite = hold_out(Suite(visible=tests), ALL_FAIL, own)
