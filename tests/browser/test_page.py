@@ -345,6 +345,7 @@ def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: An
     ended(page.page, "healed")
 
 
+@pytest.mark.nightly
 def test_what_heals_is_in_view_at_once_and_stays_where_it_is(page: Any) -> None:
     heals, hint = page.page.locator("button#heal"), page.page.locator("#needs-model")
     expect(hint).not_to_be_empty()

@@ -334,7 +334,7 @@ def test_an_ended_stream_undoes_nothing(stage: Stage) -> None:
     stage.runner.run(stopped_amid_a_beat(stage))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     again=st.sampled_from(["", *RUNS]),
     script=st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 60)), max_size=40),

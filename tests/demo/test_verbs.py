@@ -92,6 +92,7 @@ async def test_a_refusal_reaches_the_program_that_asked(
                 await _endpoint(verbs.check_code)(BY, CODE, TESTS)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name, missing", [("check_code", "tests, visitor"), (None, "")])
 async def test_a_call_with_too_few_values_names_the_missing(name: str | None, missing: str) -> None:
     ui = build(hosting(RecordedSession()))

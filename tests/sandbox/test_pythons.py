@@ -28,6 +28,7 @@ def test_what_runs_inside_is_in_the_syntax_of_the_oldest(path: Path) -> None:
     ast.parse(path.read_text("utf-8"), feature_version=OLDEST)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", ["jail", "subprocess"])
 @pytest.mark.parametrize("edge", ["oldest", "newest"])
 async def test_a_job_runs_on_another_python(backend: str, edge: str) -> None:

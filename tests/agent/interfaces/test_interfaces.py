@@ -227,6 +227,7 @@ def test_terminal_and_page_name_a_next_step_for_the_same_results(told: dict[str,
         assert bool(said) == (step in words) and "{" not in said
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_every_check_excludes_a_test_that_no_edit_can_fix(folder: Path, tmp_path: Path) -> None:
     """A fixture that is missing says nothing against the program."""

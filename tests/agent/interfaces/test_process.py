@@ -192,6 +192,7 @@ def test_raises():
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("asked", "code"), [
     ((), 0), (("--require-integrity", "in-process"), 0), (("--require-integrity", "isolated"), 6),
 ])

@@ -182,6 +182,7 @@ REFUSALS: dict[str, tuple[dict[str, str | None], int, str]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", REFUSALS)
 def test_what_cannot_be_healed_is_refused_in_a_sentence(
     name: str, tmp_path: Path, heal: Callable[..., Result]

@@ -69,6 +69,7 @@ async def test_a_run_waits_with_the_question_and_the_answer_decides(session: Ses
     assert "price(11) == 33" in [verdict.name for verdict in result.report.verdicts]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("answer", ["a", "skip", "Q"])
 async def test_an_answer_that_fits_closes_the_question(session: Session, answer: str) -> None:
     result = await asked(session, answer)
@@ -134,6 +135,7 @@ async def test_without_time_competing_patches_keep_e1(
     assert (result.evidence is not None and bool(result.evidence.inconclusive)) is (proof_s > 0)
 
 
+@pytest.mark.nightly
 async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session: Session) -> None:
     examples = ">>> price(10)\n    20\n    >>> price(9)\n    27\n    >>> price(1)\n    3\n"
     program = PRICE.replace(":\n", f':\n    """{examples}    """\n', 1)
@@ -159,6 +161,7 @@ def test_the_library_asks_a_function(tmp_path: Path) -> None:
     assert unasked.rivals is not None
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("answer", ["Q", "", 33])
 def test_an_answer_that_raises_loses_nothing(tmp_path: Path, answer: str) -> None:
     agent = SelfHealingAgent("mock", data_dir=tmp_path)

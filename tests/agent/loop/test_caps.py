@@ -58,6 +58,7 @@ def ends(session: Session, run: str) -> list[RunFinished]:
     return [entry.event for entry in session.log(run) if entry.final]  # type: ignore[misc]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("caps", "words"), CAPS)
 async def test_a_run_that_pauses_waits_there_and_goes_on_with_what_it_offers(
     tmp_path: Path, caps: dict[str, Any], words: str

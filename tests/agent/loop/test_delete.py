@@ -70,6 +70,7 @@ async def test_nobody_begins_a_run_under_the_id_of_a_deleted_one(tmp_path: Path)
         assert gone not in {one.id for one in session.history().runs()}
 
 
+@pytest.mark.nightly
 async def test_a_fork_goes_on_when_the_run_it_came_from_is_deleted(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, proof_s=0.0)) as session:
         run = (await finished(session, from_page(CODE, TESTS).task))[0].run

@@ -199,6 +199,7 @@ async def test_what_cannot_be_forked_is_refused_with_the_next_step(tmp_path: Pat
         assert session.history().runs() == ()
 
 
+@pytest.mark.nightly
 async def test_the_answer_to_a_question_of_a_fork_joins_its_own_suite(tmp_path: Path) -> None:
     tests = "assert area(2, 2) == 4"
     async with open_session(settings(tmp_path)) as session:

@@ -20,6 +20,7 @@ RENAMED = AS_IT_IS.replace("{{repair}}", "{{change}}").replace("\n  repair:", "\
 """Read well, and useless for what it is given."""
 
 
+@pytest.mark.nightly
 async def test_a_changed_prompt_counts_from_the_next_call(tmp_path: Path) -> None:
     own = tmp_path / "prompts"
     own.mkdir()

@@ -201,6 +201,7 @@ async def test_with_leave_a_first_draft_is_reviewed_too(tmp_path: Path) -> None:
     assert (result.outcome, result.code) == ("healthy", SOLVED)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("level", "needs"), [
     ("full_auto", []), ("review_repairs", ["review"]), ("review_all", ["leave", "review"]),
 ])
@@ -230,6 +231,7 @@ async def test_where_nothing_helped_a_person_is_asked_what_else_to_try(tmp_path:
     assert "split it into words" in str(model.server.seen[-3].json["messages"])
 
 
+@pytest.mark.nightly
 async def test_help_may_be_the_program_itself_or_none(tmp_path: Path) -> None:
     async with reviewing(tmp_path, HARD, HARD_TESTS) as (session, run):
         other = await session.start(from_page(HARD, HARD_TESTS, "").task)
@@ -320,6 +322,7 @@ async def test_the_second_of_two_decisions_is_refused(
     assert isinstance(late, BadReview)
 
 
+@pytest.mark.nightly
 def test_a_terminal_answers_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
     monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path))

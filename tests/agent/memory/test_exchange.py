@@ -30,6 +30,13 @@ def as_line(**changes: object) -> str:
 
 def test_exports_are_portable(memory: Memory, fix: Making, tmp_path: Path) -> None:
     memory.remember(fix(SIGNATURE))
+    header, line = lines(exported(memory).text)
+    assert header == {"kind": "heal-memory", "version": 5}
+    assert line.keys() == {
+        "kind", "signature", "exception", "message", "place", "shape", "passed", "note", "proof",
+        "standing", "confidence", "successes", "failures", "before", "after",
+    }
+
     memory.credit(memory.fixes()[0], helped=True)
     memory.learn(Lesson(text="guard the index", category="crash"), FailureDescription())
     out = exported(memory)
@@ -38,14 +45,6 @@ def test_exports_are_portable(memory: Memory, fix: Making, tmp_path: Path) -> No
     assert (found, exported(other).text) == (Imported(fixes=1, lessons=1), out.text)
     assert import_lines(other, out.text, "x").known == 2
     other.close()
-
-    memory.remember(fix(SIGNATURE))
-    header, line = lines(exported(memory).text)
-    assert header == {"kind": "heal-memory", "version": 5}
-    assert line.keys() == {
-        "kind", "signature", "exception", "message", "place", "shape", "passed", "note", "proof",
-        "standing", "confidence", "successes", "failures", "before", "after",
-    }
 
 
 @pytest.mark.parametrize("standing", ["unknown", "open", "settled"])

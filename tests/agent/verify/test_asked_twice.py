@@ -150,6 +150,7 @@ WHOLE_FILES = {
 BASE = "class Base:\n    def test_empty(self):\n        assert self.make()('') == ''\n"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", WHOLE_FILES)
 async def test_all_tests_of_an_honest_file_are_believed(name: str, judge: Any) -> None:
     program, tests, nodes = WHOLE_FILES[name]

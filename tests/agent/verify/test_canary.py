@@ -78,6 +78,7 @@ FILE = (
 )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("tests", "nodes"), [
     (PATCHES + "    assert area(2) == 12\n", ()), (FILE, ("test_area",)),
 ])

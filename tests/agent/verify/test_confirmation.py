@@ -154,6 +154,7 @@ async def test_an_honest_program_passes_as_before(name: str, judge: Any) -> None
     assert [(one.status, one.doubt, one.message) for one in report.verdicts] == [("passed", "", "")]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("snippet", [True, False])
 async def test_an_order_of_a_set_that_is_right_by_luck_is_flaky(snippet: bool, judge: Any) -> None:
     words = ["reed", "oak", "elm", "ash", "yew", "fir"]

@@ -209,6 +209,7 @@ def first(names, rank):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("program", [
     FROM_FRAMES.format(seen="seen", result="seen['names'][0]"), ONLY_IN_A_JAIL,
 ])
@@ -259,6 +260,7 @@ async def test_calls_that_depend_on_a_session_fixture_are_ignored(jail: Sandbox)
     assert {one.doubt for one in verdicts.values()} == {""}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("program", [
     "import pytest\n\n\ndef double(n):\n    pytest.skip('not today')\n",
     "import pytest\n\n\ndef double(n):\n    pytest.xfail('not today')\n",

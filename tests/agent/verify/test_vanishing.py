@@ -106,6 +106,7 @@ HONEST = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", HONEST)
 async def test_what_lets_its_tests_run_is_believed(name: str, judge: Any) -> None:
     program, tests = HONEST[name]
@@ -183,6 +184,7 @@ ADDED = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", TABLES)
 async def test_a_table_of_the_library_that_was_changed_is_seen(name: str, judge: Any) -> None:
     program, tests = TABLES[name]
@@ -192,6 +194,7 @@ async def test_a_table_of_the_library_that_was_changed_is_seen(name: str, judge:
     assert ACTING["changed-library"] in report.verdicts[0].doubt
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ADDED)
 async def test_what_was_only_added_to_one_is_believed(name: str, judge: Any) -> None:
     program, tests = ADDED[name]

@@ -188,6 +188,7 @@ async def test_a_cancelled_creation_is_deleted(service: Any, opened: Sandbox) ->
     assert (service.created, service.living) == (["box0"], [])
 
 
+@pytest.mark.nightly
 async def test_a_daytona_sandbox_that_breaks_while_it_starts_is_deleted(daytona: Any) -> None:
     daytona.faults["state"] = "error"
 

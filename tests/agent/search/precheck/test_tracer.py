@@ -84,6 +84,7 @@ def test_functions_of_a_long_module_are_traced(tmp_path: Path) -> None:
     assert dict(first["hits"])[8] == 4  # type: ignore[call-overload]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("minor", [11, 12, 13])
 def test_every_interpreter_tells_the_same(minor: int, tmp_path: Path) -> None:
     python = shutil.which(f"python3.{minor}")
