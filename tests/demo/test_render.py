@@ -270,10 +270,15 @@ def test_the_sandbox_level_is_a_badge_with_its_layers(level: str, badge: str) ->
     assert 'class="badge level' not in without
 
 
-def test_a_banner_stands_only_where_there_is_something_to_say() -> None:
+def test_banners_and_buttons_are_short() -> None:
     assert banner("", "") == ""
     assert 'class="banner weak"' in banner("<b>", "")
     assert "<b>" not in banner("<b>", "") + banner("", "<b>")
+
+    assert [fact for fact in ("B", "C", "KeyError") if fact not in choice(
+        "BC", Answer(raises="KeyError")
+    )] == []
+    assert "'" + "x" * 58 + "…" in choice("A", Answer("'" + "x" * 100 + "'"))
 
 
 def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question() -> None:
@@ -286,13 +291,6 @@ def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question() ->
     assert own < b < other
     assert "price(11)" in Reader(question(view.question)).text
     assert question(None) == ""
-
-
-def test_a_button_says_who_gives_what_in_few_words() -> None:
-    assert [fact for fact in ("B", "C", "KeyError") if fact not in choice(
-        "BC", Answer(raises="KeyError")
-    )] == []
-    assert "'" + "x" * 58 + "…" in choice("A", Answer("'" + "x" * 100 + "'"))
 
 
 def test_a_question_is_open_only_where_a_run_has_healed() -> None:

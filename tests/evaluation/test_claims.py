@@ -22,7 +22,7 @@ def of_a_suite(folder: Path, row: dict[str, object]) -> Case:
     return case
 
 
-def test_only_what_the_hidden_truth_confirms_is_right(tmp_path: Path) -> None:
+def test_the_hidden_truth_decides(tmp_path: Path) -> None:
     case = of_a_suite(tmp_path, {
         "buggy": "def f(x):\n    return x - 2\n",
         "fixed": "def f(x):\n    return x + 2\n", "tests": ["assert f(0) == 2"],
@@ -32,8 +32,6 @@ def test_only_what_the_hidden_truth_confirms_is_right(tmp_path: Path) -> None:
     assert not case.is_right({"program.py": "def f(x):\n    return 2\n"})
     assert case.is_right({"program.py": "def f(x):\n    return x + 2\n"})
 
-
-def test_a_truth_of_bare_asserts_speaks_of_the_programs_names(tmp_path: Path) -> None:
     case = of_a_suite(tmp_path, {
         "mode": "asserts", "program": "def f(x):\n    return x - 2\n",
         "tests": "assert f(0) == 2", "truth": "assert f(5) == 7",
@@ -75,7 +73,7 @@ def test_a_proposal_is_no_claim() -> None:
     assert lines[1].startswith("proposed: 1 of 2, right 1, wrong 0")
 
 
-def test_a_task_in_words_is_judged_by_its_examples_and_the_truth(tmp_path: Path) -> None:
+def test_questions_show_the_task_or_the_failure(tmp_path: Path) -> None:
     case = of_a_suite(tmp_path, {
         "task": "Write f(x), which adds two. f(0) returns 2.", "tests": [],
         "entry_point": "f", "fixed": "def f(x):\n    return x + 2\n",
@@ -87,8 +85,6 @@ def test_a_task_in_words_is_judged_by_its_examples_and_the_truth(tmp_path: Path)
     assert not case.is_right(constant)
     assert "adds two" in question(case)
 
-
-def test_a_bug_is_asked_about_with_its_tests_and_failure(tmp_path: Path) -> None:
     case = of_a_suite(tmp_path, {
         "mode": "crash", "program": "print(nme)\n", "truth": "print('TRUTH OK')",
     })

@@ -19,7 +19,9 @@ async def test_the_jail_is_the_default_where_granted(strongest: JailSandbox) -> 
     assert sandbox.describe().startswith(f"jail: {jailed.level} ")
 
 
-async def test_a_level_that_is_not_granted_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_jail_there_are_limits_and_a_reason(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def not_granted(self: JailSandbox, coming: Job | None = None) -> Isolation:
         raise SandboxUnavailable("the kernel has no seccomp")
 
@@ -37,8 +39,6 @@ async def test_a_level_that_is_not_granted_says_why(monkeypatch: pytest.MonkeyPa
     assert sandbox.describe().startswith("subprocess: ")
     assert "the kernel has no seccomp" in sandbox.describe()
 
-
-async def test_a_platform_without_jail_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sandbox.strongest.sys.platform", "sunos5")
     sandbox = StrongestSandbox()
 

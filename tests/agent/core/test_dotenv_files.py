@@ -64,7 +64,9 @@ def test_a_named_file_may_set_everything(folder: Path, monkeypatch: pytest.Monke
     assert seen(HARMLESS) == HARMLESS
 
 
-def test_a_file_without_effect_is_silent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_effects_and_missing_files_are_reported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HEAL_DATA_DIR", "/mine")
     lay(folder / ".env", {
         "HEAL_SANDBOX": "auto", "SANDBOX_ALLOW_WEAK": "0", "HEAL_PROMPTS": "",
@@ -73,8 +75,6 @@ def test_a_file_without_effect_is_silent(folder: Path, monkeypatch: pytest.Monke
     assert read_dotenv() == ""
     assert os.environ["HEAL_DATA_DIR"] == "/mine"
 
-
-def test_a_missing_named_file_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_ENV_FILE", "nowhere")
     with pytest.raises(BadSettings, match="HEAL_ENV_FILE=nowhere"):
         read_dotenv()

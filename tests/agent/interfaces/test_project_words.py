@@ -47,22 +47,18 @@ def verdict(name: str, status: str, message: str = "", **more: object) -> Verdic
 # What was asked for.
 
 
-def test_a_path_is_a_projects_or_a_programs(root: Path) -> None:
+def test_what_was_asked_for_is_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_of_project(".") and is_of_project("tests") and is_of_project("tests/test_money.py")
     assert is_of_project("tests/test_money.py::test_total")
     assert not is_of_project(MONEY) and not is_of_project("tests/conftest.py")
     assert not is_of_project("test_gone.py")
 
-
-def test_tests_stand_before_the_first_dash_and_pytests_arguments_from_there(root: Path) -> None:
     inputs = HealRequest(".", ["tests", "--deselect", "tests/test_money.py::test_total"])
     assert inputs.nodes == ["tests"]
     assert inputs.arguments == ["--deselect", "tests/test_money.py::test_total"]
     inputs = HealRequest("tests/test_money.py", ["a.py::b"])
     assert inputs.nodes == ["tests/test_money.py", "a.py::b"]
 
-
-def test_test_names_are_relative_to_the_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root / "tests")
     layout = find_layout(Path("."))
     assert node_at("test_money.py::Cases", layout) == "tests/test_money.py::Cases"

@@ -342,17 +342,7 @@ def test_frozen_tests_are_rows_grouped_by_origin_with_the_users_own_first() -> N
     assert [row.latest for row in fold(log[:1]).rows] == [None, None]  # before they are judged
 
 
-def test_a_test_that_passed_and_fails_again_is_a_regression_but_not_if_it_is_skipped() -> None:
-    view = fold(log_of(
-        judged(0, "a", verdict("t")), judged(1, "b", verdict("t", "skipped", integrity=None)),
-        judged(2, "c", verdict("t", "passed", integrity=None, doubt="it looks into frames")),
-    ))
-    assert [view.rows[0].regressed_at(index) for index in range(3)] == [False, False, True]
-    view = fold(log_of(judged(0, "a", verdict("t")), judged(1, "b", verdict("t", "failed"))))
-    assert [view.rows[0].regressed_at(index) for index in (0, 1)] == [False, True]
-
-
-def test_a_run_waits_until_it_is_answered_or_ends() -> None:
+def test_a_run_waits_until_answered_and_shows_its_patch() -> None:
     asked = e.Waiting(interrupt="i", question="keep?")
     log = log_of(STARTED, asked, e.Answered(interrupt="i", answer="yes"), FINISHED)
     assert [fold(log[:length]).phase for length in range(5)] == [
@@ -360,16 +350,22 @@ def test_a_run_waits_until_it_is_answered_or_ends() -> None:
     ]
     assert fold(log_of(STARTED, asked, e.RunFailed(error="x"))).phase == "failed"
 
+    tried = e.PatchProposed(iteration=1, strategy="search", note="n", diff="tried")
+    assert fold(log_of(STARTED, tried)).last_diff == "tried"
+    assert fold(log_of(STARTED, tried, FINISHED)).last_diff == FINISHED.diff
 
-def test_while_a_run_goes_on_its_proof_is_of_the_program_judged_last() -> None:
+
+def test_proofs_and_regressions_are_those_of_the_last_program() -> None:
     weak = verdict("t", integrity="in-process", reason="uses caplog")
     log = log_of(STARTED, judged(0, "a", verdict("t", "failed")), judged(1, "b", weak),
                  e.Proved(level="E1", why="w"))
     claim = fold(log).claim
     assert [one for one in ("E1", "in-process", "uses caplog") if one not in claim] == []
 
-
-def test_the_patch_under_test_is_shown_until_the_run_has_its_own() -> None:
-    tried = e.PatchProposed(iteration=1, strategy="search", note="n", diff="tried")
-    assert fold(log_of(STARTED, tried)).last_diff == "tried"
-    assert fold(log_of(STARTED, tried, FINISHED)).last_diff == FINISHED.diff
+    view = fold(log_of(
+        judged(0, "a", verdict("t")), judged(1, "b", verdict("t", "skipped", integrity=None)),
+        judged(2, "c", verdict("t", "passed", integrity=None, doubt="it looks into frames")),
+    ))
+    assert [view.rows[0].regressed_at(index) for index in range(3)] == [False, False, True]
+    view = fold(log_of(judged(0, "a", verdict("t")), judged(1, "b", verdict("t", "failed"))))
+    assert [view.rows[0].regressed_at(index) for index in (0, 1)] == [False, True]

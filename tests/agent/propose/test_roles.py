@@ -187,7 +187,7 @@ async def test_a_question_carries_its_form_its_settings_and_its_prompts_hash() -
     assert not told
 
 
-async def test_a_variable_that_the_prompt_does_not_show_is_refused_before_any_call() -> None:
+async def test_questions_with_wrong_variables_or_values_are_refused() -> None:
     model = saying(CRITIQUE)
     ctx, _ = context(model)
     with pytest.raises(BadPrompt, match="diff"):
@@ -196,8 +196,6 @@ async def test_a_variable_that_the_prompt_does_not_show_is_refused_before_any_ca
         await ask(ctx, CRITIC, {"task": ""})
     assert not model.asked
 
-
-async def test_what_only_the_type_refuses_is_asked_for_again_with_its_words() -> None:
     step = '{"what": "a", "tool": "t", "arguments": "{}", "needs": [%d]}'
     steps = f'{{"steps": [{step % 2}, {step % 1}]}}'
     model = saying(steps, steps.replace("[2]", "[]"))

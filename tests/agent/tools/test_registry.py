@@ -125,7 +125,7 @@ async def test_faults_of_a_tool_are_observations(registry: ToolRegistry) -> None
         assert not (await registry.call(name)).ok
 
 
-async def test_a_broken_jail_is_no_observation(registry: ToolRegistry) -> None:
+async def test_output_is_bounded_and_broken_jails_are_raised(registry: ToolRegistry) -> None:
     @registry.register
     async def broken() -> None:
         """Have no jail."""
@@ -134,8 +134,6 @@ async def test_a_broken_jail_is_no_observation(registry: ToolRegistry) -> None:
     with pytest.raises(SandboxError):
         await registry.call("broken")
 
-
-async def test_output_is_bounded_and_says_so(registry: ToolRegistry) -> None:
     @registry.register
     def talk() -> dict[str, Any]:
         """Talk."""

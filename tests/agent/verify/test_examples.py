@@ -67,13 +67,18 @@ def test_only_builtin_exceptions_are_known_without_the_tests_process() -> None:
         assert example_call(Raises(name="n", origin="user", call="f(1)", exception=name)) is None
 
 
-async def test_one_process_answers_all_examples(jail: Sandbox) -> None:
+async def test_one_process_answers_and_a_late_answer_is_a_timeout(jail: Sandbox) -> None:
     alone = Pairless(jail)
     text = "seen = []\ndef f(n):\n    seen.append(n)\n    return seen\n"
     verdicts = await _judged(alone, text, {"f(1)": "[1]", "f(2)": "[2]", "f('x')": "['x']"})
     assert [(v.status, v.integrity) for v in verdicts] == [("passed", "isolated")] * 3
     # And another in which they run once more before they are believed.
     assert alone.started == 2
+
+    text = "def f(n):\n    while n == 1: pass\n    return n\n"
+    late, first, last = await _judged(jail, text, {"f(1)": "1", "f(2)": "2", "f(3)": "0"}, 0.5)
+    assert (late.status, late.message) == ("timeout", "did not end within 0.5 s")
+    assert (first.status, last.status) == ("passed", "failed")
 
 
 PROGRAMS = table(__file__, "programs.toml")["examples_special"]
@@ -168,13 +173,6 @@ async def test_bad_answers_are_named_and_cost_only_their_own_test(case: str, jai
     (verdict,) = await _judged(jail, text, {"f(1)": "2"})
     assert verdict.status in ("failed", "error")
     assert said in verdict.message
-
-
-async def test_a_late_answer_is_a_timeout_and_the_others_are_judged(jail: Sandbox) -> None:
-    text = "def f(n):\n    while n == 1: pass\n    return n\n"
-    late, first, last = await _judged(jail, text, {"f(1)": "1", "f(2)": "2", "f(3)": "0"}, 0.5)
-    assert (late.status, late.message) == ("timeout", "did not end within 0.5 s")
-    assert (first.status, last.status) == ("passed", "failed")
 
 
 async def test_an_answer_made_slow_to_rebuild_is_not_rebuilt(jail: Sandbox) -> None:

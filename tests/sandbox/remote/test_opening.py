@@ -92,8 +92,10 @@ def test_no_library_of_a_service_is_imported_before_a_sandbox_is_asked_for() -> 
     assert (shown.stdout, shown.stderr) == ("[]\n", "")
 
 
-def test_every_remote_backend_has_its_row() -> None:
+def test_each_remote_backend_has_a_row_and_a_small_parcel() -> None:
     assert [name for name, place in BACKENDS.items() if ".remote." in place] == list(REMOTE)
+
+    assert len(parcel()) < 200_000
 
 
 def test_an_old_python_is_reported() -> None:
@@ -106,7 +108,3 @@ def test_an_old_python_is_reported() -> None:
 
     assert ended.returncode == 1
     assert ended.stderr.startswith("Python 3.11 or later is needed in the sandbox")
-
-
-def test_what_is_sent_ahead_is_small() -> None:
-    assert len(parcel()) < 200_000

@@ -51,13 +51,7 @@ FOUND = Diagnosis(
 TEXT = "\n".join(f"x{line}" for line in range(1, 9))
 
 
-def test_the_rules_answer_leaves_what_was_found_as_it_is() -> None:
-    for found in (FOUND, FOUND.model_copy(update={"cause": "long " * 100, "confidence": 0.85})):
-        answer = RootCause.model_validate_json(diagnosis({"found": found}))
-        assert combined(found, answer, TEXT) is found
-
-
-def test_the_debuggers_lines_come_first_and_what_was_seen_stays() -> None:
+def test_the_debuggers_answer_is_combined_with_what_was_found() -> None:
     answer = RootCause(
         cause="off by one", category="crash", lines=(8, 4, 99, 4), fixable=True, confidence=85
     )
@@ -68,10 +62,12 @@ def test_the_debuggers_lines_come_first_and_what_was_seen_stays() -> None:
     assert now.suspicious_lines[1].values == (("a", "1"),)
     assert now.evidence[0] == "seen" and "f(1) gives 1" in now.evidence[1]
 
-
-def test_a_debugger_does_not_end_a_run_by_its_word() -> None:
     answer = RootCause(
         cause="hopeless", category="environment", lines=(), fixable=False, confidence=100
     )
     now = combined(FOUND, answer, TEXT)
     assert now.fixable and len(now.evidence) > len(FOUND.evidence)
+
+    for found in (FOUND, FOUND.model_copy(update={"cause": "long " * 100, "confidence": 0.85})):
+        answer = RootCause.model_validate_json(diagnosis({"found": found}))
+        assert combined(found, answer, TEXT) is found

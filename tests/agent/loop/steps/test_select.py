@@ -11,15 +11,13 @@ from agent.iteration.iterations import fingerprint
 from agent.loop.steps.select import _feedback
 
 
-def test_a_failure_of_several_lines_is_one_line() -> None:
+def test_feedback_is_one_line_and_shown_once() -> None:
     fault = "test_a: assert 0 == 1\n  +  where 0 = f()"
 
     told = _feedback(Try(fault=fault, by="a model"), Solution(files=(), entry="it.py"))
 
     assert told.split() == fault.split() and "\n" not in told
 
-
-def test_a_repeated_attempt_is_shown_once() -> None:
     iterations = Iterations(
         all=tuple(Iteration(approach="minimal", feedback=one) for one in ("a", "b", "a"))
     )

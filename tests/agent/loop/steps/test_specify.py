@@ -352,13 +352,11 @@ def test_only_a_test_that_asks_something_else_and_fixes_a_value_is_held_out(
     assert held_of(suite) == ([one for one in "abcd" if one != held], [held], "")
 
 
-def test_where_no_failing_test_fixes_a_value_nothing_is_proven_by_one() -> None:
+def test_tests_that_fix_no_value_are_not_held_out() -> None:
     tests = submitted("assert f(55) == 58", "assert f(56) == 59", *LOOSE[:2])
     suite = hold_out(Suite(visible=tests), report(a=True, b=True, c=False, d=False), ADD)
     assert suite == Suite(visible=tests, unheld="no value")
 
-
-def test_any_exception_at_all_fixes_nothing() -> None:
     tests = (*FOUR[:3], Raises(name="d", origin="user", call="f('d')", exception="Exception"))
     suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=True, d=False), ADD)
     assert names(suite.held_out) == ["b"]
