@@ -161,6 +161,7 @@ async def test_a_role_has_caps_of_its_own_which_are_raised_too(tmp_path: Path) -
     assert model.asked == ALL
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("caps", "asked"), [
     ({"role_budgets": {"debugger": Caps(calls=0)}}, ALL[1:]), ({"budget_calls": 3}, ALL[:3]),
 ], ids=["debugger", "lesson"])
@@ -258,6 +259,7 @@ def answers_as(role: str) -> Handler:
                     MESSAGE_STOP])
 
 
+@pytest.mark.nightly
 async def test_time_that_ran_out_in_a_search_can_be_added_too(tmp_path: Path) -> None:
     code = "def f(x):\n    for i in range(3):\n        x = x * 2 - i\n    return x\n"
     tests = "\n".join(f"assert f({n}) == {n ** 3 + 77}" for n in range(1, 4))

@@ -43,6 +43,7 @@ async def test_mutants_that_the_tests_notice_count_at_e1_too(tmp_path: Path) -> 
     assert proved.level == "E1" and proved.features["killed"] > 0
 
 
+@pytest.mark.nightly
 async def test_an_unlikely_patch_is_listed_and_not_proposed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +78,7 @@ async def test_a_model_that_agrees_raises_the_confidence(tmp_path: Path) -> None
     assert result.confidence > alone.confidence
 
 
+@pytest.mark.nightly
 async def test_the_searchs_patch_is_kept_where_the_model_brings_none(tmp_path: Path) -> None:
     async with claude(generator=[fenced("def double(x):\n    return 7\n")] * 9) as model:
         result, told = await healed(

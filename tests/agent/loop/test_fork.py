@@ -102,6 +102,7 @@ async def test_a_program_that_is_not_believed_is_not_believed_in_a_fork(tmp_path
     assert (parent.outcome, fork.outcome) == ("unresolved", "unresolved")
 
 
+@pytest.mark.nightly
 async def test_a_healed_program_is_proven_again_and_as_far(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path)) as session:
         log = await finished(session, from_page(AREA, AREA_TESTS).task)
@@ -114,6 +115,7 @@ async def test_a_healed_program_is_proven_again_and_as_far(tmp_path: Path) -> No
     assert (fork.diff, fork.candidates, learned) == (end.diff, 0, [])
 
 
+@pytest.mark.nightly
 async def test_a_fork_asks_whom_the_agents_settings_name(tmp_path: Path) -> None:
     async with claude(generator=fenced(WRONG)) as model, open_session(
         model.settings(tmp_path, max_iterations=2)
@@ -126,6 +128,7 @@ async def test_a_fork_asks_whom_the_agents_settings_name(tmp_path: Path) -> None
     assert (result.provider, len(model.asked)) == ("mock", count)
 
 
+@pytest.mark.nightly
 async def test_a_fork_keeps_its_parents_limits_or_named_ones(tmp_path: Path) -> None:
     async with claude(generator=fenced(WRONG)) as model, open_session(
         model.settings(tmp_path, max_iterations=2)
@@ -143,6 +146,7 @@ async def test_a_fork_keeps_its_parents_limits_or_named_ones(tmp_path: Path) -> 
     assert longer == session.settings.model_s > 0
 
 
+@pytest.mark.nightly
 async def test_a_fork_asks_for_its_parents_proof_or_for_another(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path)) as session:
         parent = await session.start(from_page(AREA, AREA_TESTS).task, require_proof="E2")

@@ -351,6 +351,7 @@ async def test_a_regression_is_dropped_and_progress_is_kept(tmp_path: Path) -> N
     assert written == [HARD, near, WORST, SOLVED]
 
 
+@pytest.mark.nightly
 async def test_a_search_goes_on_around_what_a_model_has_nearly_right(tmp_path: Path) -> None:
     nearly = SOLVED.replace("' '.join", "''.join")
     given = {"max_candidates": 2_000, "search_s": 20.0, "max_iterations": 2}

@@ -70,6 +70,7 @@ async def answered(session: Session, run: str, **review: Any) -> Result:
     return await followed(session, run)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kept", [True, False])
 async def test_a_review_waits_for_an_answer_by_id(tmp_path: Path, kept: bool) -> None:
     async with reviewing(tmp_path) as (session, run):
@@ -106,6 +107,7 @@ async def test_a_persons_own_program_is_judged_proven_and_asked_about(tmp_path: 
     assert (first.proof != "E1", again.proof) == (True, "E1")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("code", [BUG, HARD])
 async def test_an_invalid_review_is_refused_and_asked_again(tmp_path: Path, code: str) -> None:
     reviews: list[tuple[dict[str, Any], type[Exception]]] = [
@@ -150,6 +152,7 @@ async def test_a_hint_that_names_the_held_out_test_reveals_it(tmp_path: Path) ->
     assert (result.code, result.proof) == (SHOUTED, "E1")
 
 
+@pytest.mark.nightly
 async def test_a_hint_is_read_by_a_model_where_a_search_would_come_next(tmp_path: Path) -> None:
     words = f"{WORDS} shout('a b') gives 'A! B!'. shout('') gives ''."
     drafts = [WRONG, SOLVED, SHOUTED, SOLVED.replace("word", "part")]
@@ -193,6 +196,7 @@ async def test_no_model_writes_without_approval(tmp_path: Path) -> None:
     assert "generator" not in model.asked
 
 
+@pytest.mark.nightly
 async def test_with_leave_a_first_draft_is_reviewed_too(tmp_path: Path) -> None:
     async with written(tmp_path, SOLVED, level="review_all", words=WORDS) as (_, session, run):
         drafted = await answered(session, run, approve=True)
@@ -220,6 +224,7 @@ async def test_levels_wait_over_restarts(tmp_path: Path, level: str, needs: list
     assert (seen, result.outcome, result.code) == (needs, "healed", SOLVED)
 
 
+@pytest.mark.nightly
 async def test_where_nothing_helped_a_person_is_asked_what_else_to_try(tmp_path: Path) -> None:
     async with written(tmp_path, WRONG, SOLVED, max_iterations=2) as (model, session, run):
         waiting = await asked(session, run)
@@ -295,6 +300,7 @@ def test_repeated_failing_answers_end(tmp_path: Path) -> None:
     assert "gave 6" in asked_[1] and "gave 6" not in asked_[0]
 
 
+@pytest.mark.nightly
 def test_the_library_resumes_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
     first = SelfHealingAgent(data_dir=tmp_path).run(code=BUG, tests=TESTS)
@@ -346,6 +352,7 @@ def test_a_terminal_offers_no_hint_where_no_model_could_read_it(
     assert "no model" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 def test_what_is_no_review_decides_nothing_and_the_run_waits_on(tmp_path: Path) -> None:
     agent = SelfHealingAgent(data_dir=tmp_path)
     maybe: Any = lambda waiting: "maybe"  # noqa: E731

@@ -47,6 +47,7 @@ async def test_a_sandbox_that_cannot_be_inspected_ends_the_run(tmp_path: Path) -
     assert "the kernel is on holiday" in last(log).reason
 
 
+@pytest.mark.nightly
 async def test_which_model_does_what_is_no_warning(session: Session) -> None:
     plan = replace(session.plan(), notes=("rules answer the other roles",))
     run = await session.start(from_page("x = 1\n", "assert x == 1", "").task, plan=plan)
@@ -105,6 +106,7 @@ HEALTHY = ONE_BUG.replace("+", "*")
 CRASHING = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2, 3]))\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("code", "tests", "words", "ends"), [
     (HEALTHY, TESTS, "", ("healthy", "E1")),
     (CRASHING, "", "", ("crash_stopped", "E0")),
@@ -242,6 +244,7 @@ async def test_a_run_that_is_taken_up_asks_for_the_proof_that_is_named_then(tmp_
         assert session._run(run).options.require_proof == "E2"
 
 
+@pytest.mark.nightly
 async def test_a_name_that_a_module_beside_the_program_has_not_is_mended(tmp_path: Path) -> None:
     (tmp_path / "till.py").write_text("from shop import totl\ndef price(n):\n    return totl(n)\n")
     (tmp_path / "shop.py").write_text("def total(n):\n    return n * 3\n")
@@ -251,6 +254,7 @@ async def test_a_name_that_a_module_beside_the_program_has_not_is_mended(tmp_pat
     assert found.diff.count("\n+") == 3 and "+from shop import total\n" in found.diff
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("tests", "outcome"), [
     ("assert clmp(5, 0, 3) == 3", "not_fixable"),
     ("assert clmp(5, 0, 3) == 3\nassert clamp(5, 0, 3) == 4", "unresolved"),

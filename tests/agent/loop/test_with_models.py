@@ -127,6 +127,7 @@ async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(
     assert not any(words in sent for words in secrets)
 
 
+@pytest.mark.nightly
 async def test_a_repair_that_is_too_large_to_be_kept_says_so(tmp_path: Path) -> None:
     async with claude(generator=fenced(f"{SOLVED}\n\n# {' '.join(NUMBERS)}\n")) as model:
         result, told = await healed(model.settings(tmp_path))
@@ -134,6 +135,7 @@ async def test_a_repair_that_is_too_large_to_be_kept_says_so(tmp_path: Path) -> 
     assert any(event.kind == "notice" and LARGE in event.text for event in told)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("most", "tests", "tried", "fact", "is_at_odds"), [
     (1, FOUR_TESTS, "def shout(words):\n    return {'a b': 'A! B!', 'x': 'X!'}.get(words, '')\n",
      "held-out test", False),
@@ -211,6 +213,7 @@ KEPT = "def plate(text):\n    return text.upper().replace(' ', '')\n"
 LOST = "def plate(text):\n    return ''.join(one.upper() for one in text if one.isalnum())\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("words", "drafts", "most_calls", "code", "calls", "agreed", "unsure"), [
     (SHOUT, [SOLVED, SOLVED_TOO], None, SOLVED, 2, True, None),
     (SHOUT, [WRONG, SOLVED, SOLVED_TOO], None, SOLVED, 3, True, None),
