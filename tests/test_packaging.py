@@ -130,9 +130,7 @@ def test_the_documents_tables_are_what_the_program_reads() -> None:
         assert path.read_text(encoding="utf-8") == text
 
 
-def test_where_there_is_no_checkout_no_document_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_document_without_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reference_docs, "ROOT", tmp_path)
     with pytest.raises(SystemExit):
         reference_docs.main()

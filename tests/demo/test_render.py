@@ -17,8 +17,7 @@ from agent.core.events import Event, Judged, RunFinished, RunStarted, Stamped, f
 from agent.report.result import fold
 from agent.report.words import INTEGRITY_MEANING, STATUS_SYMBOLS
 from agent.search.ranking.question import Answer
-from demo.layout.inputs import examples
-from demo.layout.output import CHIP, EXAMPLE, FIRST_SCREEN
+from demo.layout.output import EXAMPLE
 from demo.models.plans import banner, plan_html
 from demo.views.bench import workbench
 from demo.views.cards import choice, question
@@ -140,7 +139,8 @@ def everywhere(text: str, *, resolved: bool) -> Log:
 @pytest.mark.parametrize("resolved", [True, False])
 def test_untrusted_text_stays_text_in_every_place(canary: str, resolved: bool) -> None:
     log = everywhere(canary, resolved=resolved)
-    for length in range(len(log) + 1):
+    shortest = 0 if canary == CANARIES[0] else len(log)  # each prefix once, for time
+    for length in range(shortest, len(log) + 1):
         view = fold(log[:length])
         read = Reader(workbench(view) + question(view.competing))
         assert read.tags <= OUR_TAGS
@@ -172,15 +172,6 @@ def test_text_that_turns_the_reading_order_is_escaped_and_long_text_cut() -> Non
     assert "\\u202e" in page and "\\U000e0041" in page and "\\u061c" in page
     assert not {*"\u202e\u200b\u061c\u00ad\u2060\U000e0041\u3164"} & {*page}
     assert "96,000" in (cut := sentence("a" * 100_000)) and len(cut) < 5_000
-
-
-def test_the_words_of_a_healed_run() -> None:
-    """The one test of the page's own words."""
-    text = Reader(workbench(fold(recorded("healed")))).text
-    assert [words for words in (
-        "HEALED", "no model, $0.00", "late_fee(14)", "Held out", "Lessons", "one edit on line 3",
-        "Use this code", "Copy", "Patch", "Save tests", "Bundle", "Share",
-    ) if words not in text] == []
 
 
 @pytest.mark.parametrize(("name", "classes", "smallest"), [
@@ -258,18 +249,10 @@ def test_how_far_a_pass_is_believed_is_said_with_why(verdicts: list[Verdict], fa
     assert fact in Reader(a_run_of(*verdicts)).text
 
 
-def test_the_legend_explains_only_what_is_used() -> None:
-    assert 'class="legend"' not in a_run_of(one(), one("failed", name="u"))
-    legend = a_run_of(one(integrity="in-process"), one("skipped", name="u")).partition("legend")[2]
-    assert "in-process" in legend and STATUS_SYMBOLS["skipped"].glyph in legend
-
-
 @pytest.mark.parametrize(("level", "badge"), [
     ("L4", "level fit"), ("L2", "level fit"), ("R", "level fit"), ("L1", "level weak"),
 ])
-def test_the_level_seen_to_hold_is_a_badge_with_its_layers_behind_it(
-    level: str, badge: str
-) -> None:
+def test_the_sandbox_level_is_a_badge_with_its_layers(level: str, badge: str) -> None:
     layers = (
         JailLayer(name="seccomp", holds=True, observed="open a socket: EACCES"),
         JailLayer(name="namespaces", holds=False, observed='see "the" parent: possible'),
@@ -288,10 +271,15 @@ def test_the_level_seen_to_hold_is_a_badge_with_its_layers_behind_it(
     assert 'class="badge level' not in without
 
 
-def test_a_banner_stands_only_where_there_is_something_to_say() -> None:
+def test_banners_and_buttons_are_short() -> None:
     assert banner("", "") == ""
     assert 'class="banner weak"' in banner("<b>", "")
     assert "<b>" not in banner("<b>", "") + banner("", "<b>")
+
+    assert [fact for fact in ("B", "C", "KeyError") if fact not in choice(
+        "BC", Answer(raises="KeyError")
+    )] == []
+    assert "'" + "x" * 58 + "…" in choice("A", Answer("'" + "x" * 100 + "'"))
 
 
 def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question() -> None:
@@ -306,13 +294,6 @@ def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question() ->
     assert question(None) == ""
 
 
-def test_a_button_says_who_gives_what_in_few_words() -> None:
-    assert [fact for fact in ("B", "C", "KeyError") if fact not in choice(
-        "BC", Answer(raises="KeyError")
-    )] == []
-    assert "'" + "x" * 58 + "…" in choice("A", Answer("'" + "x" * 100 + "'"))
-
-
 def test_a_question_is_open_only_where_a_run_has_healed() -> None:
     log = recorded("rivals")
     assert fold(log[:-1]).question is None
@@ -324,21 +305,6 @@ def test_a_question_is_open_only_where_a_run_has_healed() -> None:
     assert fold((*log[:-1], cancelled)).question is None
 
 
-def test_the_first_screen_shows_a_recorded_run_whole_and_nothing_to_take_along() -> None:
-    shown = Reader(FIRST_SCREEN).text
-    assert re.findall(r"<b>(E\d)</b>", FIRST_SCREEN) == ["E0", "E1", "E2", "E3", "E4"]
-    title, _, typed = examples()[CHIP]
-    assert f'data-example="{CHIP}"' in FIRST_SCREEN and title in shown
-    started = from_jsonl(EXAMPLE.read_text(encoding="utf-8"))[0].event
-    assert isinstance(started, RunStarted) and started.code == typed["code"]
-    assert "days_kept <= free_days" in shown
-    panes = re.findall(r'<section class="pane (\w+)"', FIRST_SCREEN)
-    assert panes == ["patch", "matrix", "proof"]
-    assert 'class="download"' not in FIRST_SCREEN and 'data-phase="empty"' in FIRST_SCREEN
-    assert "is-healed" not in FIRST_SCREEN
-    assert "level-" not in FIRST_SCREEN.partition('class="pane patch"')[0]
-
-
 @pytest.mark.parametrize("level", ["E0", "E1", "E2", "E3", "E4"])
 def test_each_level_of_proof_has_a_look_of_its_own(level: d.ProofLevel) -> None:
     log = from_jsonl(EXAMPLE.read_text(encoding="utf-8"))
@@ -347,7 +313,7 @@ def test_each_level_of_proof_has_a_look_of_its_own(level: d.ProofLevel) -> None:
     assert re.search(rf'<b class="level-{level}" title="[^"]+">', shown)
 
 
-def test_suspicion_is_told_in_words_and_only_where_it_tells_lines_apart() -> None:
+def test_suspicion_is_shown_where_lines_differ() -> None:
     def marked(*suspicion: float) -> list[str]:
         lines = tuple(
             d.SuspiciousLine(line=n, suspicion=one) for n, one in enumerate(suspicion, 1)

@@ -96,9 +96,7 @@ async def test_an_answer_is_cut_where_it_is_longer_than_was_asked_for(provider: 
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_half_a_character_is_written_out_in_what_comes_and_in_what_is_sent(
-    provider: str,
-) -> None:
+async def test_half_a_character_is_escaped_in_both_directions(provider: str) -> None:
     good = "```python\nx = 1\n```"
     async with FakeServer() as server:
         asked = opened(provider, server, *answering(provider, ANSWER, good))

@@ -61,9 +61,7 @@ def passes(place: Path) -> bool:
     make_task(CODE, entry="the-shapes.v2.py", tests=[TestText(TESTS)]).task,
 ], ids=["lines", "a file", "what is printed", "texts of several lines", "no name of a module"])
 @pytest.mark.nightly
-async def test_the_patch_applies_and_turns_the_saved_tests_from_red_to_green(
-    tmp_path: Path, task: Task
-) -> None:
+async def test_the_patch_and_saved_tests_go_from_red_to_green(tmp_path: Path, task: Task) -> None:
     place = await unpacked(tmp_path, task)
     healthy = not (place / "heal.patch").exists()
     assert passes(place) is healthy

@@ -12,7 +12,7 @@ from agent.iteration.escalation import MIN_CONFIDENCE, Exhausted, RunSituation, 
 
 NOW = RunSituation(
     drafted=False, has_model=True, may_search=True, max_iterations=9, parallel_repairs=3,
-    confidence=0.8
+    confidence=0.8,
 )
 
 
@@ -49,9 +49,8 @@ def test_an_unsure_or_unavailable_suggestion_is_ignored() -> None:
 
 
 def test_a_suggestion_does_not_exceed_the_limit_of_iterations() -> None:
-    assert next_approach(
-        failed("search"), replace(NOW, suggested="rewrite", max_iterations=1)
-    ) == Exhausted(
+    last = replace(NOW, suggested="rewrite", max_iterations=1)
+    assert next_approach(failed("search"), last) == Exhausted(
         "iterations"
     )
 
@@ -65,14 +64,11 @@ def test_approaches_that_a_suggestion_skipped_are_tried_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("drafted", [False, True])
-def test_a_small_model_is_asked_after_the_search_and_only_in_ways_that_fit_it(
-    drafted: bool,
-) -> None:
-    small = replace(NOW, small_model=True, drafted=drafted)
+def test_a_small_model_is_asked_after_the_search_and_only_for_edits(drafted: bool) -> None:
+    small = replace(NOW, small=True, drafted=drafted)
     assert next_approach([], small) == "search"
     assert next_approach([], replace(small, may_search=False)) == "minimal"
     assert next_approach(failed("search"), small) == "minimal"
     assert next_approach(failed("search", "minimal", "minimal"), small) == "fresh"
-    assert isinstance(
-        next_approach(failed("search", "minimal", "minimal", "fresh"), small), Exhausted
-    )
+    tried = failed("search", "minimal", "minimal", "fresh")
+    assert isinstance(next_approach(tried, small), Exhausted)

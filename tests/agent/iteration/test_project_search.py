@@ -247,7 +247,7 @@ def kept(rows: dict[int, TestRow]) -> SuiteRunner:
     return SuiteRunner(CollectedSuite(cast(Batch, None), {}), PROJECT, rows, [*rows])
 
 
-def test_the_fastest_failing_tests_are_chosen() -> None:
+def test_fast_tests_are_chosen() -> None:
     rows = {
         number: TestRow(str(number), False, cpu_s)
         for number, cpu_s in enumerate([0.5, 0.04, 0.3, 0.05, 0.2])
@@ -257,8 +257,6 @@ def test_the_fastest_failing_tests_are_chosen() -> None:
     assert suite._within_time(0.1, quickest) == [1, 3]
     assert suite._within_time(0.1, quickest, 3) == [1, 3, 4]
 
-
-def test_a_slow_test_does_not_exclude_a_fast_one() -> None:
     rows = {number: TestRow(str(number), True, cpu_s) for number, cpu_s in enumerate([9.0, 0.1])}
     entered = Coverage({"a.py": {1: 1, 5: 1}})
     beside = kept(rows)._related_passing([entered], {0: entered, 1: Coverage({"a.py": {5: 1}})})

@@ -46,9 +46,7 @@ async def asked(session: Session, *answers: str, tests: str = TESTS) -> Result:
 
 @pytest.mark.proven
 @pytest.mark.nightly
-async def test_unattended_the_likeliest_is_taken_and_the_others_are_told_and_can_be_settled(
-    session: Session,
-) -> None:
+async def test_unattended_runs_take_the_likeliest_and_can_be_settled(session: Session) -> None:
     result = await followed(session, await session.start(task(FOUR_TESTS), ask=False))
     assert (result.outcome, result.strategy, result.proof) == ("healed", "search", "E1")
     assert "n >= 10" in result.code and result.evidence is not None
@@ -73,10 +71,9 @@ async def test_a_run_waits_with_the_question_and_the_answer_decides(session: Ses
     assert "price(11) == 33" in [verdict.name for verdict in result.report.verdicts]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("answer", ["a", "skip", "Q"])
-async def test_an_answer_keeps_the_likeliest_and_closes_the_question_where_it_makes_sense(
-    session: Session, answer: str
-) -> None:
+async def test_an_answer_that_fits_closes_the_question(session: Session, answer: str) -> None:
     result = await asked(session, answer)
     assert (result.outcome, "n >= 10" in result.code) == ("healed", True)
     assert (result.competing is None) == (answer == "a")
@@ -126,7 +123,7 @@ async def test_a_held_out_test_that_was_consulted_proves_no_more(session: Sessio
 
 
 @pytest.mark.parametrize("proof_s", [0.0, 0.05])
-async def test_where_no_time_is_left_for_proof_rivals_hold_a_repair_at_e1(
+async def test_without_time_competing_patches_keep_e1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proof_s: float
 ) -> None:
     async def endless(*_: object) -> Evidence:
@@ -140,6 +137,7 @@ async def test_where_no_time_is_left_for_proof_rivals_hold_a_repair_at_e1(
     assert (result.evidence is not None and bool(result.evidence.inconclusive)) is (proof_s > 0)
 
 
+@pytest.mark.nightly
 async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session: Session) -> None:
     examples = ">>> price(10)\n    20\n    >>> price(9)\n    27\n    >>> price(1)\n    3\n"
     program = PRICE.replace(":\n", f':\n    """{examples}    """\n', 1)
@@ -165,10 +163,9 @@ def test_the_library_asks_a_function(tmp_path: Path) -> None:
     assert unasked.competing is not None
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("answer", ["Q", "", 33])
-def test_an_answer_of_the_function_that_answers_nothing_is_raised_and_loses_nothing(
-    tmp_path: Path, answer: str
-) -> None:
+def test_an_answer_that_raises_loses_nothing(tmp_path: Path, answer: str) -> None:
     agent = SelfHealingAgent("mock", data_dir=tmp_path)
     with pytest.raises(UnusableAnswer, match=f"'{answer}'") as raised:
         agent.run(code=PRICE, tests=TESTS, ask=lambda rivals: answer)

@@ -98,9 +98,7 @@ async def test_claude_calls_tools_and_its_diagnosis_is_followed(tmp_path: Path) 
     assert EVIL in inside and EVIL not in before + after
 
 
-async def test_a_schema_that_a_server_refuses_is_told_in_words_and_the_log_says_so(
-    tmp_path: Path,
-) -> None:
+async def test_a_refused_schema_is_sent_in_words_and_logged(tmp_path: Path) -> None:
     refused: list[str] = []
 
     async def picky(exchange: Any) -> None:

@@ -31,9 +31,7 @@ def on_disk(folder: Path, words: str) -> list[str]:
     )
 
 
-async def test_nothing_of_a_deleted_run_is_left_on_the_disk_but_what_was_learned(
-    tmp_path: Path,
-) -> None:
+async def test_a_deleted_run_leaves_only_what_was_learned(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, proof_s=0.0)) as session:
         run = (await finished(session, from_page(CODE, TESTS).task))[0].run
         assert on_disk(tmp_path, SECRET) != []
@@ -72,6 +70,7 @@ async def test_nobody_begins_a_run_under_the_id_of_a_deleted_one(tmp_path: Path)
         assert gone not in {one.id for one in session.history().runs()}
 
 
+@pytest.mark.nightly
 async def test_a_fork_goes_on_when_the_run_it_came_from_is_deleted(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, proof_s=0.0)) as session:
         run = (await finished(session, from_page(CODE, TESTS).task))[0].run
@@ -109,9 +108,7 @@ async def test_a_run_that_its_visitor_deletes_meanwhile_keeps_no_other(tmp_path:
         assert [one.id for one in session.history("a" * 32).runs()] == runs[3:]
 
 
-def test_visitors_runs_of_days_ago_are_outlived_and_the_owners_never(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_runs_of_visitors_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path / "runs.db")
     for at, run, options, final in (
         (10.0, "old", '{"visitor": "v"}', True), (10.0, "waits", '{"visitor": "v"}', False),
@@ -131,7 +128,7 @@ def test_visitors_runs_of_days_ago_are_outlived_and_the_owners_never(
 @pytest.mark.parametrize("most, gone", [
     (10, ""), (8, "fg"), (6, "fghi"), (4, "bfghij"), (2, "bcfghijk"), (1, "bcfghijkl"),
 ])
-def test_whoever_has_the_most_runs_makes_room_however_many_they_come_as(
+def test_the_visitor_with_most_runs_makes_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, gone: str
 ) -> None:
     store, crowds = Store(tmp_path / "runs.db"), VisitorAddresses()
@@ -145,7 +142,7 @@ def test_whoever_has_the_most_runs_makes_room_however_many_they_come_as(
     store.close()
 
 
-def test_a_value_that_two_runs_keep_goes_with_the_second(tmp_path: Path) -> None:
+def test_a_store_deletes_runs_and_their_values(tmp_path: Path) -> None:
     store, value = Store(tmp_path / "runs.db"), from_page(CODE, TESTS).task
     for run in ("a", "b"):
         store.add_run(run, "", store.of(run).put(value), "{}")
@@ -157,8 +154,6 @@ def test_a_value_that_two_runs_keep_goes_with_the_second(tmp_path: Path) -> None
         store.get(key, type(value))
     store.close()
 
-
-def test_a_deleted_run_writes_no_more(tmp_path: Path) -> None:
     from agent.core.events import Notice
 
     store = Store(tmp_path / "runs.db")

@@ -250,6 +250,7 @@ SCENES: dict[str, Scene] = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", SCENES)
 async def test_derived_tests_objections_and_iterations_end_a_run_as_they_must(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -271,9 +272,7 @@ async def test_an_arbiter_settles_by_a_sentence_that_stands_in_the_words(tmp_pat
     ]
 
 
-async def test_a_first_draft_is_reviewed_and_an_objection_becomes_a_test_and_is_told(
-    tmp_path: Path,
-) -> None:
+async def test_an_objection_to_a_first_draft_becomes_a_test(tmp_path: Path) -> None:
     async with claude(
         generator=[fenced(UPPER), fenced(SOLVED)],
         critic=[objecting("shout('a b')", "'A! B!'", MARK),
@@ -320,9 +319,7 @@ async def test_a_tournament_takes_what_passes_and_asks_no_further(tmp_path: Path
     assert all("+def shout" in one.diff or "+    return" in one.diff for one in lost)
 
 
-async def test_of_several_that_pass_a_tournament_takes_what_most_answer_and_asks_by_the_others(
-    tmp_path: Path,
-) -> None:
+async def test_a_tournament_takes_the_majority_and_asks_by_the_others(tmp_path: Path) -> None:
     # For two spaces it answers otherwise.
     lucky = SOLVED.replace("words.split()", "words.split(' ') if words")
     same = SOLVED.replace("words.split()", "(words + ' ').split()")
@@ -337,9 +334,7 @@ async def test_of_several_that_pass_a_tournament_takes_what_most_answer_and_asks
     assert {one.label for one in result.competing.behaviours} == {"A", "B"}
 
 
-async def test_a_regression_is_put_away_and_what_came_nearer_is_gone_on_from(
-    tmp_path: Path,
-) -> None:
+async def test_a_regression_is_dropped_and_progress_is_kept(tmp_path: Path) -> None:
     near = "def shout(words):\n    return words.upper() + '!' if words else words\n"
     async with claude(generator=[fenced(near), fenced(WORST), fenced(SOLVED)]) as model:
         result, events = await healed(
@@ -357,6 +352,7 @@ async def test_a_regression_is_put_away_and_what_came_nearer_is_gone_on_from(
     assert written == [HARD, near, WORST, SOLVED]
 
 
+@pytest.mark.nightly
 async def test_a_search_goes_on_around_what_a_model_has_nearly_right(tmp_path: Path) -> None:
     nearly = SOLVED.replace("' '.join", "''.join")
     given = {"max_candidates": 2_000, "search_s": 20.0, "max_iterations": 2}

@@ -64,9 +64,7 @@ def test_two_changes_of_equal_lines_are_not_made_in_a_single_one() -> None:
 
 
 @given(PROGRAMS, PROGRAMS, PROGRAMS)
-def test_an_edit_made_elsewhere_keeps_valid_syntax_and_every_other_line(
-    before: str, after: str, other: str
-) -> None:
+def test_an_edit_keeps_syntax_and_all_other_lines(before: str, after: str, other: str) -> None:
     made = reapply_edit(before, after, f"z = 1\n{other}z = 2\n", anywhere=True)
     if made is not None:
         ast.parse(made)
@@ -93,7 +91,7 @@ AREA = "def area(width, height):\n"
     ("def area(w, h):\n    return 10\n", False), ("print('hello')\n", False), ("", False),
     (f"{AREA}    return {{(2, 5): 10, (1, 1): 1}}[width, height]\n", False),
 ])
-def test_a_small_edit_is_told_from_another_program(after: str, local: bool) -> None:
+def test_a_small_edit_is_no_other_program(after: str, local: bool) -> None:
     assert is_local(f"{AREA}    return width + height\n", after) is local
 
 

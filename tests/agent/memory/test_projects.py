@@ -68,9 +68,7 @@ def test_one_of_another_failure_only_where_the_files_are_what_they_were(memory: 
     assert offered(memory, program(b=f"{B}\n\ndef h():\n    return 1\n"), said=other) == []
 
 
-def test_it_is_offered_to_no_other_project_nor_to_a_program_and_leaves_no_machine(
-    memory: Memory,
-) -> None:
+def test_it_is_offered_to_no_other_project_or_program(memory: Memory) -> None:
     remembered(memory)
     assert offered(memory, program(), OTHER) == []
     alone = Solution(files=(File(path="a.py", text=A),), entry="a.py")

@@ -15,15 +15,13 @@ TRACE = Trace(
 )
 
 
-def test_a_line_that_only_failing_tests_ran_is_the_most_suspicious() -> None:
+def test_lines_of_failing_tests_are_the_most_suspicious() -> None:
     suspicion = ochiai(TRACE)
 
     assert suspicion[3] == 1.0
     assert 0 < suspicion[2] < 1.0
     assert suspicion[4] == 0.0
 
-
-def test_without_failures_nothing_is_suspicious() -> None:
     assert ochiai(Trace((TracedTest(True, frozenset({1})),))) == {}
 
 

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.domain import (
-    Alternative,
-    Alternatives,
-    CompetingPatches,
-    Estimate,
-    Example,
-    Raises,
-)
+from agent.core.domain import Alternative, Alternatives, CompetingPatches, Estimate, Example, Raises
 from agent.search.ranking.question import (
     BadAnswer,
     answered_test,
@@ -45,10 +38,21 @@ def competing(*behaviours: Alternative) -> CompetingPatches:
     return found
 
 
-def test_the_question_is_the_shortest_call_that_distinguishes_most() -> None:
+def test_the_question_tells_most_behaviours_apart() -> None:
     patches = competing(A, B)
     assert in_words(patches) == "for `f(3, [])` A gives 0, B gives None"
     assert [one.solution for one in patches.behaviours] == [A.solution, B.solution]
+
+    alike = alternative("d", "None", "1", "<Node>")
+    patches = competing(A, B, alike)
+    assert choices(patches) == ((("A",), ("0", "")), (("B", "C"), ("None", "")))
+    assert in_words(patches) == (
+        "for `f(3, [])` A gives 0, B and C give None; it does not tell B and C apart"
+    )
+
+    more = [alternative(f"x{n}", str(n), "1", str(n)) for n in range(4, 8)]
+    patches = competing(A, alternative("no", "9", "9", "9", confirmed=False), *more)
+    assert [one.gives for one in patches.behaviours] == ["0", "4", "5"]
 
 
 @pytest.mark.parametrize("said", ["True", "None"])
@@ -59,21 +63,6 @@ def test_what_equals_another_value_is_told_by_is(said: str) -> None:
     test = answered_test(patches, said)
     assert test is not None and test.code == f"assert {patches.call} is {said}"
     assert behaviours_passing(asked(one, other), test).behaviours == (other,)
-
-
-def test_equal_answers_are_one_choice() -> None:
-    alike = alternative("d", "None", "1", "<Node>")
-    patches = competing(A, B, alike)
-    assert choices(patches) == ((("A",), ("0", "")), (("B", "C"), ("None", "")))
-    assert in_words(patches) == (
-        "for `f(3, [])` A gives 0, B and C give None; it does not tell B and C apart"
-    )
-
-
-def test_a_question_has_at_most_three_confirmed_behaviours() -> None:
-    more = [alternative(f"x{n}", str(n), "1", str(n)) for n in range(4, 8)]
-    patches = competing(A, alternative("no", "9", "9", "9", confirmed=False), *more)
-    assert [one.gives for one in patches.behaviours] == ["0", "4", "5"]
 
 
 @pytest.mark.parametrize("behaviours", [

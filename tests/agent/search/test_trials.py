@@ -58,14 +58,12 @@ def test_the_last_retry_includes_all_slow_candidates() -> None:
     assert seen.slow == []
 
 
-def test_a_candidate_that_had_as_many_steps_before_is_not_retried() -> None:
+def test_endless_and_exhausted_candidates_are_not_retried() -> None:
     seen = state(slow=0)
     seen.slow = [SlowCandidate(Candidate("slow", 1.0, ("op",)), EDIT, PATIENCE)]
 
     assert asked(seen, is_last=True) == []
 
-
-def test_an_endless_candidate_is_not_retried() -> None:
     seen = state(slow=0)
     for number, ended in enumerate(("endless", "timeout")):
         record(seen, Candidate(f"{number}", 1.0, ("op",)), EDIT, PrecheckResult((None,), ended))

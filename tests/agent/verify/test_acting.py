@@ -32,7 +32,7 @@ async def judged(judge: Any, program: str, case: dict[str, Any]) -> Verdict:
     return verdict
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 async def test_a_program_that_acts_on_its_test_is_not_believed(name: str, judge: Any) -> None:
     case = CASES[name]
@@ -44,7 +44,7 @@ async def test_a_program_that_acts_on_its_test_is_not_believed(name: str, judge:
     assert verdict.fails
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 async def test_one_that_uses_the_same_for_its_own_ends_is(name: str, judge: Any) -> None:
     verdict = await judged(judge, CASES[name]["honest"], CASES[name])
@@ -53,6 +53,7 @@ async def test_one_that_uses_the_same_for_its_own_ends_is(name: str, judge: Any)
     assert not verdict.vacuous
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", EVERYDAY)
 async def test_what_libraries_do_every_day_is_believed(name: str, judge: Any) -> None:
     test = "from program import made\n\ndef test_it():\n    assert made()\n"
@@ -74,7 +75,7 @@ async def test_the_defaults_of_a_function_of_the_tests_are_not_the_programs(judg
     assert "replaces the code" in verdict.disbelieved
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SWALLOWING)
 async def test_an_assert_that_is_swallowed_is_no_pass(name: str, judge: Any) -> None:
     case = SWALLOWING[name]
@@ -86,11 +87,9 @@ async def test_an_assert_that_is_swallowed_is_no_pass(name: str, judge: Any) -> 
     assert verdict.fails
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SWALLOWING)
-async def test_a_program_in_the_same_place_that_swallows_none_is_believed(
-    name: str, judge: Any
-) -> None:
+async def test_a_program_that_swallows_no_exception_is_believed(name: str, judge: Any) -> None:
     case = SWALLOWING[name]
     right = {"answer": None, "react": "raise", "error": "KeyError", "value": 8}
 
@@ -99,7 +98,7 @@ async def test_a_program_in_the_same_place_that_swallows_none_is_believed(
     assert (verdict.status, verdict.disbelieved, verdict.message) == ("passed", "", "")
 
 
-def test_every_sign_is_shown() -> None:
+def test_every_indicator_is_shown() -> None:
     elsewhere = {"tolerance", "vanished"}
     assert {
         case["sign"] for case in CASES.values()

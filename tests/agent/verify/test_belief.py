@@ -41,9 +41,7 @@ PLAIN_WORD = [
 
 
 @pytest.mark.parametrize(("row", "expected"), PLAIN_WORD)
-def test_what_does_not_pass_comes_out_as_pytest_says(
-    row: dict[str, Any], expected: Verdict
-) -> None:
+def test_a_failed_test_is_reported_as_by_pytest(row: dict[str, Any], expected: Verdict) -> None:
     overruled = RunEvidence(
         row, is_isolated=True, vacuous=True, text_indicator="a sign in the text"
     )

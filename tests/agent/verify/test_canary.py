@@ -78,6 +78,7 @@ FILE = (
 )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("tests", "nodes"), [
     (PATCHES + "    assert area(2) == 12\n", ()), (FILE, ("test_area",)),
 ])
@@ -124,9 +125,7 @@ async def test_a_test_that_any_answer_passes_is_vacuous(judge: Any) -> None:
 
 
 @pytest.mark.parametrize(("origin", "vacuous"), [("spec", True), ("adversarial", False)])
-async def test_why_a_test_without_weight_passes_is_not_asked(
-    jail: Sandbox, origin: Origin, vacuous: bool
-) -> None:
+async def test_a_weightless_test_is_not_asked(jail: Sandbox, origin: Origin, vacuous: bool) -> None:
     solution = Solution(files=(File(path="program.py", text=AREA),), entry="program.py")
     returns = Property(name="p", origin=origin, call="area(2)", predicate="True")
 

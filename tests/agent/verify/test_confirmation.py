@@ -135,7 +135,7 @@ def usual(expression: str) -> str:
     return shown.stdout.strip()
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MARKS)
 async def test_what_knows_where_it_runs_does_not_pass(name: str, judge: Any) -> None:
     header, body = MARKS[name]
@@ -146,6 +146,7 @@ async def test_what_knows_where_it_runs_does_not_pass(name: str, judge: Any) -> 
     assert not report.passed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HONEST)
 async def test_an_honest_program_passes_as_before(name: str, judge: Any) -> None:
     report = await judge(HONEST[name], TEST, ("test_scaled",))
@@ -155,6 +156,7 @@ async def test_an_honest_program_passes_as_before(name: str, judge: Any) -> None
     ] == [("passed", "", "")]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("snippet", [True, False])
 async def test_an_order_of_a_set_that_is_right_by_luck_is_flaky(snippet: bool, judge: Any) -> None:
     words = ["reed", "oak", "elm", "ash", "yew", "fir"]

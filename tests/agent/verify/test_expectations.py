@@ -144,7 +144,7 @@ DENIED: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", DENIED)
-def test_a_check_that_holds_whatever_it_expects_is_told(name: str) -> None:
+def test_a_check_that_holds_for_any_value_is_denied(name: str) -> None:
     test, names, place = DENIED[name]
     told, failed = _told(test, __file__, **names)
     assert failed
@@ -194,7 +194,7 @@ def _swallow(told: Any, value: int) -> None:
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_a_check_that_is_led_around_is_told(name: str) -> None:
+def test_a_bypassed_check_is_denied(name: str) -> None:
     test, names, why = LEFT_OUT[name]
     told, failed = _told(test, **names)
     assert failed
@@ -257,7 +257,7 @@ def test_a_check_that_fails_then_is_what_an_honest_one_does(name: str) -> None:
     assert ({*said.noticed}, said.denied) == ({"test_a"}, {})
 
 
-def test_a_program_that_reads_a_variable_is_told_the_other_value() -> None:
+def test_a_program_that_reads_the_test_is_denied() -> None:
     told, _ = _told(
         "wanted = 6\n    assert f() == wanted",
         f=lambda: __import__("sys")._getframe(1).f_locals["wanted"],
@@ -265,7 +265,7 @@ def test_a_program_that_reads_a_variable_is_told_the_other_value() -> None:
     assert evaluate(told, {}, "").denied.keys() == {"test_a"}
 
 
-def test_a_failing_check_that_is_lost_is_told() -> None:
+def test_a_lost_failure_is_denied() -> None:
     for test in ("assert 5 == 6 - 1", "assert 5 == 6"):
         told, failed = _told(test)
         assert failed

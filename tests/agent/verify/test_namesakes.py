@@ -23,12 +23,11 @@ if "_pytest.python" in sys.modules:
 OUT_OF_REACH = "from program import f\n\ndef test_it():\n    assert eval('f(5)') == 8\n"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", ["collections", "dataclasses", "linecache", "random", "signal", "traceback", "typing"]
 )
-async def test_a_file_that_nothing_of_the_program_imports_is_not_run_in_our_place(
-    name: str, judge: Any
-) -> None:
+async def test_a_file_of_the_same_name_is_not_run_for_our_module(name: str, judge: Any) -> None:
     own = File(path=f"{name}.py", text=CHANGES_THE_RUNNER)
 
     report = await judge("def f(x):\n    return 0\n", OUT_OF_REACH, ("test_it",), files=(own,))
@@ -49,7 +48,7 @@ async def test_what_a_program_imports_by_such_a_name_is_its_own(judge: Any) -> N
     assert (verdict.status, verdict.integrity) == ("passed", "isolated")
 
 
-async def test_what_the_program_does_is_told_of_each_test_that_sees_it(judge: Any) -> None:
+async def test_each_affected_test_is_doubted(judge: Any) -> None:
     program = "import gc\n\n\ndef f(x):\n    gc.get_objects()\n    return x + 3\n"
     tests = (
         "from program import f\n\ndef test_a():\n    assert f(5) == 8\n\n"

@@ -22,7 +22,7 @@ OWN_ABS = "def f(n):\n    return 2\n\ndef abs(n):\n    return 2\n"
 OWN_APPROX = "def f(n):\n    return 2\n\nclass approx:\n    pass\n"
 
 
-def test_every_sign_has_words_of_its_own() -> None:
+def test_every_indicator_has_its_own_words() -> None:
     said = {**RUNTIME_INDICATORS, **TEXT_INDICATORS}
 
     assert len({*said.values()}) == len(RUNTIME_INDICATORS) + len(TEXT_INDICATORS)
@@ -57,9 +57,7 @@ def test_code_that_only_reads_where_it_is_from_is_none(text: str) -> None:
     ("abs = round\n\ndef f(n):\n    return n\n", STAR, False, "abs"),
     (OWN_APPROX, APPROX, False, "approx"),
 ])
-def test_a_name_in_the_place_of_pythons_is_a_sign(
-    text: str, test: str, beside: bool, name: str
-) -> None:
+def test_a_shadowed_builtin_is_an_indicator(text: str, test: str, beside: bool, name: str) -> None:
     assert text_indicator(text, test, beside) == f"{TEXT_INDICATORS['shadowed-name']} ({name})"
 
 
@@ -70,9 +68,7 @@ def test_a_name_in_the_place_of_pythons_is_a_sign(
     ("def f(", STAR, False),
     (OWN_ABS, "assert (", True),
 ])
-def test_no_name_is_one_where_the_test_cannot_mean_another(
-    text: str, test: str, beside: bool
-) -> None:
+def test_a_name_that_the_test_imports_is_no_indicator(text: str, test: str, beside: bool) -> None:
     assert text_indicator(text, test, beside) == ""
 
 
@@ -80,11 +76,15 @@ PLAIN = "def f(n):\n    return n + 1\n"
 READS_FRAMES = "import sys\ndef f(n):\n    return sys._getframe(1).f_locals['want']\n"
 
 
-def test_a_repair_that_brings_what_only_a_forger_needs_is_told() -> None:
+def test_only_new_indicators_of_a_repair_are_reported() -> None:
     assert introduced_indicator(PLAIN, READS_FRAMES, [IMPORTS]) == reaching_code(READS_FRAMES) != ""
     assert introduced_indicator(PLAIN, OWN_ABS, ["assert abs(f(1)) == 2"]).startswith(
         TEXT_INDICATORS["shadowed-name"]
     )
+
+    assert introduced_indicator(READS_FRAMES, READS_FRAMES + "\nX = 1\n", [IMPORTS]) == ""
+    assert introduced_indicator(OWN_ABS, OWN_ABS + "\nX = 1\n", ["assert abs(f(1)) == 2"]) == ""
+    assert introduced_indicator(PLAIN, PLAIN.replace("1", "2"), [IMPORTS, STAR]) == ""
 
 
 @pytest.mark.parametrize(("text", "reaches"), [
@@ -95,21 +95,13 @@ def test_a_repair_that_brings_what_only_a_forger_needs_is_told() -> None:
     ("def on(f):\n    f.__self__.count = 2\n", True),
     ("import weakref\ndef on(f):\n    return weakref.ref(f.__self__)\n", False),
 ])
-def test_what_leads_to_a_callers_line_or_object_reaches_into_tests(
-    text: str, reaches: bool
-) -> None:
+def test_a_callers_line_or_object_reaches_into_tests(text: str, reaches: bool) -> None:
     assert bool(reaching_code(text)) is reaches
 
 
 def test_a_program_may_ask_who_calls_it() -> None:
     assert reaching_code("import sys\nname = sys._getframe(1).f_globals.get('__name__')\n") == ""
     assert reaching_code("import sys\nname = sys._getframe(1).f_globals.get('want')\n") != ""
-
-
-def test_what_a_program_came_with_is_not_held_against_its_repair() -> None:
-    assert introduced_indicator(READS_FRAMES, READS_FRAMES + "\nX = 1\n", [IMPORTS]) == ""
-    assert introduced_indicator(OWN_ABS, OWN_ABS + "\nX = 1\n", ["assert abs(f(1)) == 2"]) == ""
-    assert introduced_indicator(PLAIN, PLAIN.replace("1", "2"), [IMPORTS, STAR]) == ""
 
 
 def test_a_program_is_parsed_once_for_all_of_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,7 @@ HIDING = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HIDING)
 async def test_what_hides_a_test_is_not_believed(name: str, judge: Any) -> None:
     report = await judge(HIDING[name] + REST, TESTS, ("test_whole", "TestHalf"))
@@ -72,9 +73,7 @@ async def test_a_hook_that_leaves_a_test_out_is_seen(judge: Any) -> None:
     assert not report.passed
 
 
-async def test_a_file_that_skips_since_the_program_cannot_be_imported_is_an_error(
-    judge: Any,
-) -> None:
+async def test_a_file_skipped_for_a_failed_import_is_an_error(judge: Any) -> None:
     tests = (
         "import pytest\nprogram = pytest.importorskip('program', exc_type=ImportError)\n\n"
         "def test_half():\n    assert program.half(8) == 4\n"
@@ -108,6 +107,7 @@ HONEST = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", HONEST)
 async def test_what_lets_its_tests_run_is_believed(name: str, judge: Any) -> None:
     program, tests = HONEST[name]
@@ -185,6 +185,7 @@ ADDED = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", TABLES)
 async def test_a_table_of_the_library_that_was_changed_is_seen(name: str, judge: Any) -> None:
     program, tests = TABLES[name]
@@ -194,6 +195,7 @@ async def test_a_table_of_the_library_that_was_changed_is_seen(name: str, judge:
     assert RUNTIME_INDICATORS["changed-library"] in report.verdicts[0].disbelieved
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ADDED)
 async def test_what_was_only_added_to_one_is_believed(name: str, judge: Any) -> None:
     program, tests = ADDED[name]

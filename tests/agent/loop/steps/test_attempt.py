@@ -15,9 +15,7 @@ from agent.loop.steps import repair as module
 RIGHT = ModelRepair(by="a model")
 
 
-async def test_an_answer_that_hangs_costs_no_answer_beside_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_hanging_answer_does_not_cost_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     async def attempt_repair(*given: Any) -> ModelRepair:
         if given[-1] == 2:
             return RIGHT

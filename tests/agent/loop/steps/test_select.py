@@ -11,15 +11,13 @@ from agent.iteration.iterations import fingerprint
 from agent.loop.steps.select import _feedback
 
 
-def test_what_is_told_of_a_failure_of_several_lines_ends_in_one() -> None:
+def test_feedback_is_one_line_and_shown_once() -> None:
     fault = "test_a: assert 0 == 1\n  +  where 0 = f()"
 
     told = _feedback(ModelRepair(fault=fault, by="a model"), Solution(files=(), entry="it.py"))
 
     assert told.split() == fault.split() and "\n" not in told
 
-
-def test_what_was_tried_twice_is_told_once() -> None:
     iterations = Iterations(
         all=tuple(Iteration(approach="minimal", feedback=one) for one in ("a", "b", "a"))
     )
@@ -27,9 +25,7 @@ def test_what_was_tried_twice_is_told_once() -> None:
     assert iterations.feedback == ("a", "b")
 
 
-def test_a_programs_fingerprint_parses_no_text_that_others_have_parsed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fingerprint_reuses_parsed_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "TABLE = [1, 2, 3]  # all there is\n"
     tree_of(text)
     monkeypatch.setattr("agent.core.trees.undisturbed", None)

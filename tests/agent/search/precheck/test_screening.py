@@ -1,7 +1,6 @@
 """Screening: many candidates in one child, whatever they do; and one watched run."""
 
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -9,8 +8,7 @@ from agent.core.domain import Example, File, Property, Raises, Script, Solution,
 from agent.search.precheck.precheck import open_prechecker
 from agent.search.precheck.tracing import trace
 from agent.search.values import Mode, PrecheckResult
-from sandbox.sandbox import Batch, open_sandbox
-from sandbox.types import Job
+from sandbox.sandbox import open_sandbox
 from tests.agent.values import program
 
 BASE = (
@@ -213,20 +211,6 @@ async def test_module_level_asserts_of_a_candidate_are_disabled() -> None:
     assert one.outcome == "ok"
 
 
-async def test_a_module_in_a_package_has_its_dotted_name() -> None:
-    solution = Solution(
-        files=(File(path="shop/__init__.py", text=""), File(path="shop/prices.py", text=BASE)),
-        entry="shop/prices.py",
-    )
-    test = Script(
-        name="t", origin="user", code="from shop.prices import triple\nassert triple(1) == 3"
-    )
-    async with open_prechecker(Task(), solution, [test], open_sandbox()) as screener:
-        results = [one async for _, one in screener.precheck([BASE, HEALED], mode="full")]
-
-    assert [one.passed for one in results] == [(False,), (True,)]
-
-
 @pytest.mark.parametrize("package", ["", "tests/__init__.py"])
 async def test_a_test_file_is_screened_where_it_lies(package: str) -> None:
     taken = "from .rows import WANT" if package else "from rows import WANT"
@@ -311,7 +295,7 @@ async def test_the_base_runs_all_tests_if_one_ends_the_process() -> None:
     codes = ("assert f(1) == 1", "assert f(0) == 0", "assert f(2) == 3")
     tests = [Script(name=code, origin="user", code=code) for code in codes]
     async with open_prechecker(Task(), program(base), tests, open_sandbox()) as screener:
-        seen = (await screener.baseline()).results
+        seen = (await screener.baseline()).screened
     assert [one.outcome for one in seen] == ["ok", "lost", "failed"]
     assert [one.passed for one in seen] == [(True,), (False,), (False,)]
 
@@ -333,22 +317,3 @@ async def test_an_init_file_has_the_name_of_its_package() -> None:
 
     assert found == [(False,), (True,)]
     assert 4 in seen.tests[0].covered
-
-
-async def test_the_trace_of_a_search_is_a_brief_job() -> None:
-    briefs: list[bool] = []
-    jail = open_sandbox()
-    batch = jail.batch
-
-    def noted(job: Job) -> AbstractAsyncContextManager[Batch]:
-        briefs.append(job.brief)
-        return batch(job)
-
-    jail.batch = noted  # type: ignore[method-assign]
-    solution = program(BASE)
-    async with open_prechecker(Task(), solution, TESTS, jail) as screener:
-        await screener.baseline()
-        await trace(solution, TESTS, Task(), jail)
-
-    assert briefs[-1] is True
-    assert not any(briefs[:-1])

@@ -83,9 +83,7 @@ async def test_the_exit_code_decides_and_what_is_printed_says_where_to_look() ->
     ("==== 2 passed, 1 skipped in 0.01s ====", 0, True),
     ("all is well", 0, True),
 ])
-async def test_a_command_that_runs_no_test_does_not_pass(
-    printed: str, code: int, passes: bool
-) -> None:
+async def test_a_command_without_tests_fails(printed: str, code: int, passes: bool) -> None:
     run = await ran(command=["-c", f"print({printed!r}); raise SystemExit({code})"])
     assert (run.passed, bool(run.message)) == (passes, not passes)
 
@@ -158,9 +156,7 @@ async def test_the_code_of_tests_is_found_by_tracebacks() -> None:
 
 
 @pytest.mark.nightly
-def test_a_project_is_healed_by_its_test_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_test_command_heals_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_PROVIDER", "mock")
     monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path / "data"))
     root = tmp_path / "till"
