@@ -219,7 +219,7 @@ def test_each_diagnosis_stands_on_the_code_that_it_is_about() -> None:
 
 def test_a_step_of_the_proof_says_what_is_lacking_for_it() -> None:
     lacks = "`f(0)` gave a value before; and fails now"
-    result = replace(fold(recorded("healed")), proof="E2", lacks=lacks)
+    result = replace(fold(recorded("healed")), proof="E2", missing=lacks)
     lacking = re.findall(r"<b>(E\d)</b><span>[^<]*<small>(.*?)</small>", proof(result))
     shown = panel(workbench(result), "proof")
     assert ["ladder" in at(shown, place) for place in (0, 1)] == [False, True]
@@ -227,7 +227,7 @@ def test_a_step_of_the_proof_says_what_is_lacking_for_it() -> None:
 
 
 def test_repairs_without_a_call_show_their_edits() -> None:
-    rivals = fold(recorded("rivals")).rivals
+    rivals = fold(recorded("rivals")).competing
     assert rivals is not None
     shown = behaviours(rivals.model_copy(update={"call": "", "behaviours": tuple(
         one.model_copy(update={"gives": ""}) for one in rivals.behaviours

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from llm import Connection, Json, Message, NoProvider, Request, Secret, Usage, open_provider
-from llm.asking.ask import whole as reply_to
+from llm.asking.ask import complete_reply as reply_to
 from llm.errors import TimedOut
 from llm.providers.anthropic import AnthropicProvider
 from tests.llm.fakes import anthropic as fake

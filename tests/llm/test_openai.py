@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from llm import Connection, Json, Message, Request, Secret
-from llm.asking.ask import whole as reply_of
+from llm.asking.ask import complete_reply as reply_of
 from llm.errors import CallFailed, ProviderDown, UnknownModel
 from llm.provider import PROVIDERS
 from llm.providers.openai import OpenAiProvider

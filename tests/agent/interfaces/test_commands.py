@@ -540,7 +540,8 @@ def test_all_patches_that_pass_and_are_unlikely_are_shown(program: Path, healing
         "outcome": "unresolved", "confidence": 0.1, "diff": "", "proof": None,
     })
     found = PartialFound(diff="-a\n+b\n", passed=1, total=1, note="plus")
-    healing.events = [*healing.events[:2], Ambiguous(iteration=1, rivals=RIVALS), found, unlikely]
+    several = Ambiguous(iteration=1, competing=RIVALS)
+    healing.events = [*healing.events[:2], several, found, unlikely]
     result = invoke(healing, "run", program, *TEST)
     shown = result.stderr
 
@@ -554,7 +555,7 @@ def test_all_patches_that_pass_and_are_unlikely_are_shown(program: Path, healing
 
 
 def test_ambiguous_behaviours_are_reported_at_the_end(program: Path, healing: Any) -> None:
-    healing.events = [*healing.events[:2], Ambiguous(iteration=1, rivals=RIVALS),
+    healing.events = [*healing.events[:2], Ambiguous(iteration=1, competing=RIVALS),
                       *healing.events[2:]]
 
     result = invoke(healing, "run", program, *TEST)

@@ -65,7 +65,7 @@ def test_approaches_that_a_suggestion_skipped_are_tried_at_the_end() -> None:
 
 @pytest.mark.parametrize("drafted", [False, True])
 def test_a_small_model_is_asked_after_the_search_and_only_for_edits(drafted: bool) -> None:
-    small = replace(NOW, small=True, drafted=drafted)
+    small = replace(NOW, small_model=True, drafted=drafted)
     assert next_approach([], small) == "search"
     assert next_approach([], replace(small, may_search=False)) == "minimal"
     assert next_approach(failed("search"), small) == "minimal"

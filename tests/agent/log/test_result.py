@@ -216,7 +216,7 @@ def test_the_document_lists_each_verdict() -> None:
     shown = json.loads(json.dumps(document(Result(report=report))))
     assert shown["tests"] == [{
         "id": "a", "origin": "user", "status": "failed", "integrity": None, "reason": "",
-        "doubt": "", "vacuous": False, "excluded": "", "aside": "",
+        "disbelieved": "", "doubt": "", "vacuous": False, "excluded": "", "aside": "",
         "expected": "3", "got": "'\ud800'", "message": "m",
     }]
 

@@ -64,14 +64,17 @@ SEARCHED = e.Searched(candidates=9, plausible=1, best_passed=2, total=3, wall_s=
     (judged(verdict("passed"), verdict()), "!", "2 / 1 of 2"),
     (judged(), "?", "2"), (judged(ending=Ending(kind="completed")), "+", "2"),
     (e.Diagnosed(iteration=0, diagnosis=Diagnosis(category="crash", cause="why")), ".", "why"),
-    (e.ToolCalled(tool="read", arguments='{"a":\n1}', seen="b\nc"), ".((", 'read {"a": 1} / b / c'),
+    (
+        e.ToolCalled(tool="read", arguments='{"a":\n1}', result="b\nc"), ".((",
+        'read {"a": 1} / b / c',
+    ),
     (SEARCHED, "(", "9 / 1 / 2 of 3"),
     (SEARCHED.model_copy(update={"cut_after": 8.04, "note": "n"}), ".", "9 / 2 of 3 / 8.0 s / n"),
     (e.Recalled(hit=True, replayed=True, note="the note", lessons=("l",)), "+.", "the note / l"),
     (e.PatchProposed(iteration=1, strategy="search", note="n", diff=""), ".", "search / n"),
     (e.NotChosen(iteration=3, by="m", diff="", passed=1, total=2), "(", "m / 1 of 2"),
     (e.PartialFound(diff="", passed=1, total=2, note="n"), "(?", "1 of 2 / n"),
-    (e.Ambiguous(iteration=1, rivals=fitting("0", "1")), "(?", "2 / `f()` / A / 0 / B / 1"),
+    (e.Ambiguous(iteration=1, competing=fitting("0", "1")), "(?", "2 / `f()` / A / 0 / B / 1"),
     (e.Critiqued(verdict="approve", note=""), "(+", "approve"),
     (e.Critiqued(verdict="reject", note="n."), "(!", "reject / n."),
     (e.Proved(level="E2", why="w"), "(+", "E2 / isolated / w"),
@@ -130,7 +133,7 @@ def test_a_headline_claims_no_more_than_was_shown() -> None:
     facts = w.headline(Result(outcome="unresolved", proof="E1"))[1]
     assert not any("E1" in fact for fact in facts)
 
-    several = Result(outcome="healed", rivals=fitting("1", "1"))
+    several = Result(outcome="healed", competing=fitting("1", "1"))
     word = w.headline(several)[0]
     assert "2" in word and "healed" not in word.lower()
 
@@ -144,7 +147,7 @@ def test_the_words_healed_and_fixed_are_kept_for_what_was_shown(outcome: RunOutc
 
 def test_of_a_crash_that_is_gone_no_more_is_said_and_the_other_repairs_are_counted() -> None:
     crash, rivals = Result(outcome="crash_stopped", proof="E0"), fitting("", "", "")
-    one, several = (w.headline(replace(crash, rivals=each))[1] for each in (None, rivals))
+    one, several = (w.headline(replace(crash, competing=each))[1] for each in (None, rivals))
     assert [fact for fact in several if fact not in one] == [w.others_words(rivals)]
     assert "2" in w.others_words(rivals)
     assert w.meaning("E0", crash) != w.meaning("E0", Result(outcome="healed", proof="E0"))

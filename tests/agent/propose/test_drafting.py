@@ -54,7 +54,7 @@ async def test_a_mended_draft_needs_a_second_that_agrees(monkeypatch: pytest.Mon
     async def around(_: object, __: object, draft: Solution, ___: object) -> tuple[Solution, int]:
         return draft.with_text(PASSES, origin="search"), 7
 
-    monkeypatch.setattr(drafting, "around", around)
+    monkeypatch.setattr(drafting, "search_around", around)
     monkeypatch.setattr(Surroundings, "sandbox", open_sandbox(), raising=False)
     monkeypatch.setattr(Surroundings, "test_s", 5.0, raising=False)
     alone, agreed = await drafted(FAILS, FAILS, FAILS), await drafted(FAILS, PASSES, PASSES)
@@ -113,8 +113,8 @@ async def test_a_prediction_only_orders_repairs(tmp_path: Path, expected: str, k
         tmp_path, WORDS, PRICE, TESTS, {"proof_s": 60.0}, arbiter=specs(("price(11)", expected)),
     )
     assert (result.outcome, kept in result.code, asked) == ("healed", True, ["arbiter"])
-    assert result.rivals is not None and result.rivals.call == "price(11)"
-    assert result.rivals.behaviours[0].gives == expected
+    assert result.competing is not None and result.rivals.call == "price(11)"
+    assert result.competing.behaviours[0].gives == expected
     told_of = [one for one in result.notices if "`price(11)` gives 33" in one.text]
     assert len(told_of) == (expected == "33")
 

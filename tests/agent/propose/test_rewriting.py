@@ -73,7 +73,7 @@ class Surroundings:
     def log(self) -> tuple[Stamped, ...]:
         return ()
 
-    async def answerer(self, role: str, *, free: bool = False) -> Scripted:
+    async def answerer(self, role: str, *, rules_only: bool = False) -> Scripted:
         return self.model
 
     async def judge(self, solution: Solution, tests: Sequence[TestCase]) -> Report:
@@ -111,7 +111,7 @@ async def _tried(
     )
     attempt = RepairInput(
         solution, (CASE,), Report(solution=solution.id, verdicts=(verdict("failed"),)),
-        Diagnosis(category="wrong_result", cause="f() gives 1"), is_second=is_second,
+        Diagnosis(category="wrong_result", cause="f() gives 1"), is_second_opinion=is_second,
     )
     given = cast(Context, here)  # only these fields are read
     return await attempt_repair(attempt, given, approach, told, place), here.told

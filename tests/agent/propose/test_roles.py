@@ -158,7 +158,7 @@ class Surroundings:
     def emit(self, event: Event) -> None:
         self.told.append(event)
 
-    async def answerer(self, role: str, *, free: bool = False) -> Scripted:
+    async def answerer(self, role: str, *, rules_only: bool = False) -> Scripted:
         return self.provider
 
 

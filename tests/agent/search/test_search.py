@@ -15,6 +15,7 @@ from agent.search.values import (
     PrecheckRequest,
     PrecheckResult,
     ProbeRequest,
+    ProbeResult,
     SearchReply,
     SearchRequest,
     Trace,
@@ -61,12 +62,12 @@ def drive(
             case TraceRequest(text=text):
                 answer = trace if isinstance(trace, Trace) else trace(text)
             case ProbeRequest(texts=texts, calls=calls):
-                answer = PrecheckResult(tuple(("1",) * len(calls) for _ in texts),
+                answer = ProbeResult(tuple(("1",) * len(calls) for _ in texts),
                                 tuple((1,) * len(calls) for _ in texts))
             case PrecheckRequest(candidates=candidates):
                 asked += candidates
                 answer = tuple(judge(text) for text in candidates)
-            case JudgeRequest(so_far=so_far):
+            case JudgeRequest(findings=so_far):
                 answer = accept(so_far)
 
 
@@ -296,7 +297,7 @@ def test_no_more_edits_are_listed_once_the_search_is_over() -> None:
         asked.append(True)
         return len(asked) > 10
 
-    findings, _ = drive(SOURCE, passing(), budget=Budget(over=over))
+    findings, _ = drive(SOURCE, passing(), budget=Budget(is_over=over))
 
     whole, _ = drive(SOURCE, passing())
     assert findings.tried < whole.tried
@@ -312,7 +313,7 @@ def test_only_probed_candidates_are_offered() -> None:
     )
 
     asked = [one.texts for one in questions if isinstance(one, ProbeRequest)]
-    shown = [one.so_far.plausible for one in questions if isinstance(one, JudgeRequest)]
+    shown = [one.findings.plausible for one in questions if isinstance(one, JudgeRequest)]
     assert len({one.text for texts in shown for one in texts}) > MAX_PLAUSIBLE
     assert {one.text for one in shown[0]} == {*asked[1]} - {SOURCE}
 

@@ -101,7 +101,7 @@ def task(**changes: Any) -> Task:
     )
     tests = [
         one.model_copy(update={"code": FILES[TESTS], "file": TESTS}) if one.name in EVERY
-        else one.model_copy(update={"without": tuple(FAILING)})
+        else one.model_copy(update={"excluded_nodes": tuple(FAILING)})
         for one in scripts(FAILING)
     ]
     files = tuple(File(path=path, text=FILES[path]) for path in editable)
@@ -158,7 +158,7 @@ async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -
     assert f"FILE {TAGS}" in question
     assert "file_read" in answer and "def test_short():" in answer
     (looked,) = [one for one in told if isinstance(one, ToolCalled)]
-    assert looked.tool == "file_read" and "def test_short():" in looked.seen
+    assert looked.tool == "file_read" and "def test_short():" in looked.result
     for name in ("file_read", "run_tests", "run_snippet", "trace_call"):
         assert f"\n{name}: " in question
     assert model.asked[-2:] == ["critic", "memory_summariser"]
@@ -223,7 +223,7 @@ class Surroundings:
     def emit(self, event: Event) -> None:
         raise AssertionError(event)
 
-    async def answerer(self, role: str, *, free: bool = False) -> Scripted:
+    async def answerer(self, role: str, *, rules_only: bool = False) -> Scripted:
         return self.model
 
 
