@@ -178,4 +178,4 @@ class HealRequest(Inputs):
     def _refuse(self, options: dict[str, str], why: str) -> None:
         for name, option in options.items():
             if getattr(self, name):
-                raise UsageError(f"{option} cannot be used here: {why}.")
+                raise UsageError(f"{option} cannot be used here: {why}. Remove it and run again.")

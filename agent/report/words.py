@@ -351,10 +351,11 @@ def _facts(result: Result) -> Iterator[str]:
 
 
 def confidence_words(result: Result) -> str:
-    """The confidence as `62 % likely right`, between 1 and 99 %; empty where there is none."""
+    """The confidence as `62 % likely right`, rounded down, so that what is below a threshold looks
+    so, and between 1 and 99 %; empty where there is none."""
     if result.confidence is None:
         return ""
-    return f"{max(1, min(99, round(100 * result.confidence)))} % likely right"
+    return f"{max(1, min(99, int(100 * result.confidence + 1e-9)))} % likely right"
 
 
 def confidence_meaning(result: Result) -> str:

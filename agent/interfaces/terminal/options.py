@@ -144,7 +144,7 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         "--accept-proposed", "Write a patch that is only proposed too, and exit with 0."
     ),
     "ask": _switch(
-        "--ask", "If repairs with different behaviour pass all tests, ask which one is right."
+        "--ask", "For a file: ask which repair is right if several that differ pass all tests."
     ),
     "provider": _value(
         str, "--provider", "NAME", "The model provider: auto, mock (no model), anthropic, ollama, "

@@ -118,11 +118,15 @@ def distinguishing_call(calls: Sequence[str], behaviours: Sequence[Sequence[str]
     """
     if not all(behaviours):
         return None
-    keys = [
-        (answers[0] == answers[1], -len(set(answers)), len(call), place)
-        for place, (call, *answers) in enumerate(zip(calls, *behaviours, strict=False))
-        if all(map(is_readable, answers)) and len(set(answers)) > 1
-    ]
+    keys = []
+    for place, (call, *answers) in enumerate(zip(calls, *behaviours, strict=False)):
+        # Each answer as the first one that equals it: nobody can choose between 1 and 1.0.
+        firsts = [
+            next(other for other in answers if other == one or _equal(other, one))
+            for one in answers
+        ]
+        if all(map(is_readable, answers)) and len(set(firsts)) > 1:
+            keys.append((firsts[0] == firsts[1], -len(set(firsts)), len(call), place))
     return min(keys)[3] if keys else None
 
 

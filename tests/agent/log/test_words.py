@@ -224,3 +224,10 @@ def test_passing_tests_are_counted_in_linear_time() -> None:
     verdicts = tuple(one.model_copy(update={"name": f"{number}"}) for number in range(50))
     assert "50 of 50" in w.passing_words(Asked(solution="x", verdicts=verdicts))
     assert len(asked) < 5
+
+
+@pytest.mark.parametrize(("confidence", "shown"), [
+    (0.8999, "89 %"), (0.9, "90 %"), (0.29, "29 %"), (0.001, "1 %"), (0.9999, "99 %"),
+])
+def test_a_confidence_below_a_threshold_is_not_rounded_up(confidence: float, shown: str) -> None:
+    assert w.confidence_words(Result(confidence=confidence)).startswith(shown)
