@@ -118,7 +118,7 @@ async def test_a_run_that_goes_on_counts_like_one_that_begins(needs: str) -> Non
         session._pause_s = 30.0
         session.settings = Settings(visitor_runs=1)
         other = asyncio.create_task(healed(page, await begun(page, words="healed"), MINE))
-        while not session.going():
+        while not session.running():
             await asyncio.sleep(0)
         if needs == "visitor":
             told = await last(page.watch(one, MINE))

@@ -113,7 +113,7 @@ async def test_one_address_has_nobody_elses_keys_forgotten() -> None:
         words = [new_word() for _ in range(MAX_VISITORS + 1)]
         for number in range(MAX_VISITORS + 1):
             one: Visit = {**NEW_VISIT, "visitor": words[number], "address": "10.0.0.2"}
-            page.session.came(page.panel.visitor(one), one["address"])
+            page.session.record_address(page.panel.visitor(one), one["address"])
             page.session.models.add_key(page.panel.visitor(one), "ANTHROPIC_API_KEY", KEY)
         assert page.session.models.available_keys(page.panel.visitor(mine))
         assert not page.session.models.available_keys(visitor_of(f"page {words[0]}"))

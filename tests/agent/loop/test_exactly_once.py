@@ -131,7 +131,7 @@ def table_for_a_jail(kills: Kills) -> Iterator[None]:
         patch.setattr(repair, "by_search", nothing)
         patch.setattr(diagnose, "trace", unwatched)
         patch.setattr(diagnose, "suspicious_lines", lambda *_given: ())
-        patch.setattr(rewriting, "around", none_near)
+        patch.setattr(rewriting, "search_around", none_near)
         patch.setattr(recall, "applicable_fixes", lambda *_given: ())
         patch.setattr(Store, "append", appended)
         patch.setattr(AsyncSqliteSaver, "aput", kept)

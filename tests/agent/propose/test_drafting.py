@@ -113,7 +113,7 @@ async def test_a_prediction_only_orders_repairs(tmp_path: Path, expected: str, k
         tmp_path, WORDS, PRICE, TESTS, {"proof_s": 60.0}, arbiter=specs(("price(11)", expected)),
     )
     assert (result.outcome, kept in result.code, asked) == ("healed", True, ["arbiter"])
-    assert result.competing is not None and result.rivals.call == "price(11)"
+    assert result.competing is not None and result.competing.call == "price(11)"
     assert result.competing.behaviours[0].gives == expected
     told_of = [one for one in result.notices if "`price(11)` gives 33" in one.text]
     assert len(told_of) == (expected == "33")

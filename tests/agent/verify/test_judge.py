@@ -51,13 +51,13 @@ async def test_a_failure_shows_call_expected_and_got(judge: Any) -> None:
 
 async def test_long_texts_are_read_in_a_thread(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     read: dict[str, int] = {}
-    for name in ("mask", "written_for", "reaching"):
+    for name in ("mask", "text_indicator", "reaching_code"):
         reads = getattr(judging, name)
         monkeypatch.setattr(judging, name, partial(_noting, read, name, reads))
 
     report = await judge(ADD, "assert add(1, 1) == 1 + 1\n")
 
-    assert report.passed and sorted(read) == ["mask", "reaching", "written_for"]
+    assert report.passed and sorted(read) == ["mask", "reaching_code", "text_indicator"]
     assert threading.get_ident() not in read.values()
 
 

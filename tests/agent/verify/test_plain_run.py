@@ -292,7 +292,7 @@ async def test_a_pass_that_asks_nothing_shows_nothing(judge: Any) -> None:
 
     (verdict,) = (await judge(PROGRAM, tests, ("test_it",), entry="calc.py")).verdicts
 
-    assert (verdict.status, verdict.vacuous, verdict.shows) == ("passed", True, False)
+    assert (verdict.status, verdict.vacuous, verdict.is_evidence) == ("passed", True, False)
 
 
 @pytest.mark.parametrize(("started", "aside"), [

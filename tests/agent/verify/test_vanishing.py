@@ -145,7 +145,7 @@ async def test_a_pass_that_shows_something_is_no_empty_one(name: str, judge: Any
 
     report = await judge(program, tests, ("test_box",))
 
-    assert [one.shows for one in report.verdicts] == [True]
+    assert [one.is_evidence for one in report.verdicts] == [True]
 
 
 TABLES = {

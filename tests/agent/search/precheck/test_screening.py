@@ -295,7 +295,7 @@ async def test_the_base_runs_all_tests_if_one_ends_the_process() -> None:
     codes = ("assert f(1) == 1", "assert f(0) == 0", "assert f(2) == 3")
     tests = [Script(name=code, origin="user", code=code) for code in codes]
     async with open_prechecker(Task(), program(base), tests, open_sandbox()) as screener:
-        seen = (await screener.baseline()).screened
+        seen = (await screener.baseline()).results
     assert [one.outcome for one in seen] == ["ok", "lost", "failed"]
     assert [one.passed for one in seen] == [(True,), (False,), (False,)]
 

@@ -11,9 +11,9 @@ import pytest
 from agent.search.project.recency import UNCHANGED, changed_first, changed_lines
 from agent.search.project.suite import Coverage
 from agent.search.project.suspects import (
-    SeenTest,
+    CoveredTest,
     Suspect,
-    fields_beside,
+    co_set_fields,
     named_statements,
     names_read,
     suspects,
@@ -90,11 +90,11 @@ READERS = "def rate(of):\n    return RATES[of]\n\n\ndef sign(of):\n    return SI
 FILES = {"tables.py": TABLES, "readers.py": READERS, "idle.py": "def idle():\n    pass\n"}
 
 
-def seen(first_line: int, *asked: str) -> SeenTest:
-    return SeenTest(Coverage({"readers.py": {first_line: 1}}), frozenset(asked))
+def seen(first_line: int, *asked: str) -> CoveredTest:
+    return CoveredTest(Coverage({"readers.py": {first_line: 1}}), frozenset(asked))
 
 
-def suspicions(failing: list[SeenTest], passing: list[SeenTest]) -> dict[str, float]:
+def suspicions(failing: list[CoveredTest], passing: list[CoveredTest]) -> dict[str, float]:
     found = suspects(FILES, FILES, failing, passing)
     return {one.file: round(one.suspicion, 2) for one in found}
 
@@ -114,8 +114,8 @@ def test_inherited_fields_are_among_those_of_a_class() -> None:
         "class Wrong(Exception):\n    def __init__(self, said):\n        self.said = said\n",
         "no code (",
     )
-    assert {*fields_beside(texts)["said"]} == {"said", "sent"}
-    assert "sent" not in fields_beside(texts[1:])["said"]
+    assert {*co_set_fields(texts)["said"]} == {"said", "sent"}
+    assert "sent" not in co_set_fields(texts[1:])["said"]
 
 
 def test_a_test_is_found_by_its_node_id() -> None:
