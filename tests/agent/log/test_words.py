@@ -24,6 +24,7 @@ from agent.core.domain import (
 from agent.report import words as w
 from agent.report.result import Result, fold
 from agent.report.timeline import ORIGIN_ORDER
+from agent.verify.project.suite_double_check import DOUBLE_CHECKED
 from tests.agent.log.test_result import log_of, solution
 from tests.agent.values import verdict
 
@@ -130,7 +131,7 @@ def test_a_headline_claims_no_more_than_was_shown() -> None:
     facts = w.headline(Result(outcome="unresolved", proof="E1"))[1]
     assert not any("E1" in fact for fact in facts)
 
-    several = Result(outcome="healed", rivals=fitting("1", "1"))
+    several = Result(outcome="healed", competing=fitting("1", "1"))
     word = w.headline(several)[0]
     assert "2" in word and "healed" not in word.lower()
 
@@ -144,7 +145,7 @@ def test_the_words_healed_and_fixed_are_kept_for_what_was_shown(outcome: RunOutc
 
 def test_of_a_crash_that_is_gone_no_more_is_said_and_the_other_repairs_are_counted() -> None:
     crash, rivals = Result(outcome="crash_stopped", proof="E0"), fitting("", "", "")
-    one, several = (w.headline(replace(crash, rivals=each))[1] for each in (None, rivals))
+    one, several = (w.headline(replace(crash, competing=each))[1] for each in (None, rivals))
     assert [fact for fact in several if fact not in one] == [w.others_words(rivals)]
     assert "2" in w.others_words(rivals)
     assert w.meaning("E0", crash) != w.meaning("E0", Result(outcome="healed", proof="E0"))
@@ -207,6 +208,17 @@ def test_what_limits_the_worth_of_a_verdict_is_said(found: Verdict, facts: list[
     said = w.verdict_words(found)
     assert len(said) == len(facts)
     assert all(fact in one for fact, one in zip(facts, said, strict=True))
+
+
+def test_the_integrity_is_explained_once() -> None:
+    one = Verdict(
+        test="a", name="a", origin="user", status="passed", integrity="in-process",
+        reason=DOUBLE_CHECKED,
+    )
+    report = Report(solution="s", verdicts=(one,))
+    found = Result(outcome="healed", proof="E1", report=report)
+    said = w.integrity_words(found)
+    assert said.count("share a process") == 1 and DOUBLE_CHECKED.split("; ")[1] in said
 
 
 def test_passing_tests_are_counted_in_linear_time() -> None:
