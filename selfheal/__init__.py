@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent import *  # noqa: F403
     from agent.interfaces.notebook import Shell
+
+_CHECKOUT = Path(__file__).parents[1]
+if (_CHECKOUT / "setup.py").exists():  # the packages, such as `selfheal.sandbox`, are beside this
+    __path__.append(str(_CHECKOUT))  # noqa: F405
 
 
 def __getattr__(name: str) -> object:
