@@ -9,9 +9,8 @@ if TYPE_CHECKING:
     from agent import *  # noqa: F403
     from agent.interfaces.notebook import Shell
 
-_CHECKOUT = Path(__file__).parents[1]
-if (_CHECKOUT / "setup.py").exists():  # the packages, such as `selfheal.sandbox`, are beside this
-    __path__.append(str(_CHECKOUT))  # noqa: F405
+if (Path(__file__).parents[1] / "setup.py").exists():  # a checkout: `sandbox` is `../sandbox`
+    __path__.append(str(Path(__file__).parents[1]))  # noqa: F405
 
 
 def __getattr__(name: str) -> object:

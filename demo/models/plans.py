@@ -25,9 +25,8 @@ IN_JAIL = "Your code runs in a jail, without network or access to this machine"
 def plan_html(provider: str, why: str, jail: JailStatus, answering: str = "") -> str:
     """Renders the provider, and the jail with its verified level and the result for each layer.
     `answering` is the HTML of the models."""
-    badge = plan_words(provider, why) if why else provider
-    shown = f'<span class="badge">{escaped(badge, 400)}</span>'
-    return f'<div class="place">{shown}{_jail(jail)}{answering}</div>'
+    badge = escaped(plan_words(provider, why) if why else provider, 400)
+    return f'<div class="place"><span class="badge">{badge}</span>{_jail(jail)}{answering}</div>'
 
 
 def chosen_plan_html(plan: ModelPlan, jail: JailStatus, doing: Iterable[str] = ()) -> str:

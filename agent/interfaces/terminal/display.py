@@ -372,10 +372,9 @@ def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
     for path, text in sorted(result.files):
         if path in before and text != before[path]:
             pairs = zip(text.split("\n"), before[path].split("\n"), strict=False)
-            same = next((at for at, (new, old) in enumerate(pairs) if new != old), None)
-            found.append((path, 1 + (same if same is not None else min(
-                text.count("\n"), before[path].count("\n")
-            ))))
+            shorter = min(text.count("\n"), before[path].count("\n"))
+            same = next((at for at, (new, old) in enumerate(pairs) if new != old), shorter)
+            found.append((path, 1 + same))
     return found
 
 
