@@ -151,7 +151,7 @@ def resolve(
         raise NoProvider("LLM_FALLBACK contains mock, which is not a model: remove it")
     base: dict[str, Choice] | None = None
     if provider == MOCK:
-        why = f"LLM_PROVIDER=mock: {no_model_reason}"
+        why = no_model_reason
     elif provider == "auto":
         base, why = resolver.auto(no_model_reason)
     elif provider_row(provider).small:

@@ -193,6 +193,16 @@ def test_a_built_module_imports_under_the_installed_name() -> None:
         renamed("to_thread(import_module, 'agent.loop.graph')\n")
 
 
+def test_a_checkout_has_the_sandbox_under_its_installed_name() -> None:
+    guide = (ROOT / "docs/use-it-from-python.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(import asyncio\nfrom selfheal.*?)```", guide, re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sandbox\nassert sandbox.Job is Job\n"], cwd=ROOT,
+        capture_output=True, text=True, check=False,
+    )
+    assert done.stdout == "completed (42,)\n", done.stderr
+
+
 def test_no_module_finds_its_data_by_the_names_of_a_checkout() -> None:
     """Installed, a package has another name: its own is `__package__`."""
     named = re.compile(

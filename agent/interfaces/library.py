@@ -222,7 +222,7 @@ class SelfHealingAgent:
             approve: Reviews each repair; called in a thread. Without it, a run with reviews ends
                 as `awaiting_review`, and `decide` continues it.
             deselect: Ids of tests to leave out.
-            doctests: Whether failing doctests are healed too.
+            doctests: Whether failing doctests are healed even if there are other tests.
 
         Raises:
             BadInput: The input cannot be used.

@@ -67,7 +67,7 @@ PROOF_MEANING: dict[ProofLevel, str] = {
 }
 INTEGRITY_MEANING: dict[Integrity, str] = {
     "isolated": "each result was compared outside the program's process",
-    "in-process": "tests and program shared a process; no tampering with the tests was detected",
+    "in-process": "tests and program share a process; no tampering with the tests was detected",
 }
 INTEGRITY_SHORT: dict[Integrity, str] = {
     "isolated": "compared outside its process", "in-process": "in one process",
@@ -317,8 +317,9 @@ def integrity_words(result: Result) -> str:
     """The meaning of the integrity, and why it is not `isolated`; empty without a proof."""
     if result.integrity is None:
         return ""
-    why = f": {result.integrity_reason}" if result.integrity_reason else ""
-    return f"{INTEGRITY_MEANING[result.integrity]}{why}"
+    words = INTEGRITY_MEANING[result.integrity]
+    why = result.integrity_reason.removeprefix(f"{words.partition(';')[0]}; ")
+    return f"{words}: {why}" if why else words
 
 
 def _facts(result: Result) -> Iterator[str]:

@@ -73,7 +73,7 @@ def run(opener: OpenSession, request: HealRequest, display: Display) -> int:
 
         show_failing(prepared.inspected, display)
     elif (request.ask or settings.ask) and not attended(display):
-        display.terminal.say("Not interactive: applying the top-ranked patch.", "yellow")
+        display.terminal.say("Not interactive: no question is asked.", "yellow")
     task = prepared.task
     if task is None:
         unchanged = asyncio.run(suite_result(prepared, request.require_integrity))
@@ -234,9 +234,8 @@ def refused(display: Display, code: int, words: str) -> int:
     outcome: RunOutcome | None = REFUSALS.get(code)
     if display.json:
         display.data(document(Result(outcome=outcome, reason=words, error=words)))
-    else:
-        name = OUTCOME_WORDS[outcome] if outcome else "ERROR"
-        display.terminal.say(f"{name}: {words}", "bold red")
+    name = OUTCOME_WORDS[outcome] if outcome else "ERROR"
+    display.terminal.say(f"{name}: {words}", "bold red")
     return code
 
 

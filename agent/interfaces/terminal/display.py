@@ -147,7 +147,7 @@ class Terminal:
         for path, line_number in edits(before, result) if result.diff else ():
             self.say(f"edited: {path}, line {line_number}")
         if named is None or self.verbose or not unhealed:
-            self.tests(own.shown_report, self.talk, named)
+            self.tests(own.shown_report, self.talk, named, result.integrity_reason)
         for line in evidence_words(own) if unhealed else ():
             self.say(line)
         self.best_attempt(result)
@@ -162,10 +162,11 @@ class Terminal:
             self.talk.print(coloured(one.diff), end="")
 
     def tests(
-        self, report: Report | None, console: Console, named: Sequence[str] | None = None
+        self, report: Report | None, console: Console, named: Sequence[str] | None = None,
+        reason: str = "",
     ) -> None:
         """Shows the verdicts, or how the program ended. For a project, only failing or `named`
-        tests are shown."""
+        tests are shown. The `reason` of their integrity is in the headline and not repeated."""
         if report is None:
             return
         # Adversarial tests decide nothing; the proof says what they showed.
@@ -173,8 +174,10 @@ class Terminal:
         rows = [one for one in report.verdicts if one not in quiet]
         if named is not None and not self.verbose:
             rows = [one for one in rows if one.fails or one.name in named][:MAX_SHOWN]
+        is_said = all(one.reason == reason for one in rows if one.passed)
         for one in rows:
-            self.verdict(one, console, brief=named is not None)
+            shown = one.model_copy(update={"integrity": None}) if is_said else one
+            self.verdict(shown, console, brief=named is not None)
         if quiet:
             returned = sum(verdict.passed for verdict in quiet)
             console.print(
@@ -197,7 +200,7 @@ class Terminal:
 
     def checked(self, result: Result, named: Sequence[str] | None = None) -> None:
         """Shows the verdicts on standard output, and their summary."""
-        self.tests(result.report, self.out, named)
+        self.tests(result.report, self.out, named, result.integrity_reason)
         if result.reason:
             self.say(result.reason)
         verdicts = result.report.verdicts if result.report is not None else ()
@@ -369,10 +372,9 @@ def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
     for path, text in sorted(result.files):
         if path in before and text != before[path]:
             pairs = zip(text.split("\n"), before[path].split("\n"), strict=False)
-            same = next((at for at, (new, old) in enumerate(pairs) if new != old), None)
-            found.append((path, 1 + (same if same is not None else min(
-                text.count("\n"), before[path].count("\n")
-            ))))
+            shorter = min(text.count("\n"), before[path].count("\n"))
+            same = next((at for at, (new, old) in enumerate(pairs) if new != old), shorter)
+            found.append((path, 1 + same))
     return found
 
 

@@ -69,7 +69,7 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         list[str], "--deselect", "ID", "A test to leave out, by its name or pytest id. "
         "Repeatable.",
     ),
-    "doctests": _switch("--doctests", "Also heal doctests that fail before the repair."),
+    "doctests": _switch("--doctests", "Heal failing doctests even if there are other tests."),
     "with_files": _value(
         list[Path], "--with", "PATH", "A file that the program imports, or a package folder. "
         "Repeatable.",

@@ -90,22 +90,16 @@ async def _derive_tests(
     examples = answer.examples if answer is not None else ()
     derived = [derived_test(one.call, one.expected, ctx.task.text) for one in examples]
     tests = [test for test in derived if test is not None]
-    codes_by_call: dict[str, set[str]] = {}
-    for test in tests:
-        codes_by_call.setdefault(test.call, set()).add(test.code)
     usable = [
-        test for test in tests
-        if len(codes_by_call[test.call]) == 1 and not is_tested(test.call, known)
+        one for one in tests if all(one.code == two.code for two in tests if one.call == two.call)
     ]
     if len(usable) < len(examples):
         ctx.emit(Notice(level="info", text=(
-            f"{len(examples) - len(usable)} of {counted(len(examples), 'example')} by the spec "
-            "tester cannot be used: already tested, contradictory, or not a plain call with a "
-            "value."
+            f"{len(examples) - len(usable)} of {counted(len(examples), 'example')} derived from "
+            "the task cannot be used: contradictory, or not a plain call with a value."
         )))
-    codes = {test.code for test in known}
-    fresh = {test.code: test for test in usable if test.code not in codes}
-    return tuple(fresh.values())
+    fresh = {test.code: test for test in usable if not is_tested(test.call, known)}
+    return tuple(test for test in fresh.values() if test.code not in {one.code for one in known})
 
 
 def is_tested(call: str, tests: Iterable[TestCase]) -> bool:

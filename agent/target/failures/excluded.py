@@ -55,7 +55,7 @@ _OUTSIDE: tuple[tuple[str, str], ...] = (
 )
 """Patterns of a verdict's message, and why such tests are excluded."""
 _NO_MODULE = re.compile(_HEAD + r"ModuleNotFoundError: No module named '([\w.]+)'")
-_DOCTEST = "doctests that failed before count only with --doctests"
+_DOCTEST = "beside other tests, failing doctests count only with --doctests"
 _LISTED = 3
 
 

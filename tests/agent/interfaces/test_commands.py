@@ -339,6 +339,7 @@ def test_every_early_end_is_a_sentence_with_its_exit_code(
     assert document.keys() == KEYS
     assert document["outcome"] == outcome
     assert str(fault) in document["error"]
+    assert str(fault) in result.stderr
     assert "Traceback" not in result.output
 
 

@@ -99,6 +99,22 @@ def test_adversarial_tests_are_counted_apart_from_those_that_decide(verbose: boo
     assert ("1 of 12" in said) is not verbose
 
 
+@pytest.mark.parametrize(("reasons", "count"), [
+    (("one process", "one process"), 0), (("one process", "it uses caplog"), 2), (("",), 0),
+])
+def test_the_integrity_of_the_headline_is_shown_below_tests_that_differ(
+    reasons: tuple[str, ...], count: int
+) -> None:
+    report = Report(solution="s", verdicts=tuple(
+        verdict("passed", integrity="in-process" if reason else "isolated", reason=reason)
+        for reason in reasons
+    ))
+    console = Console(file=StringIO(), width=100)
+    Terminal().tests(report, console, reason=reasons[0])
+    assert isinstance(console.file, StringIO)
+    assert console.file.getvalue().count("in-process") == count
+
+
 def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
     for one, facts in (
         (verdict(expected="3", got="4", message="m"), ("3", "4")),

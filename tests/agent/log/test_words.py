@@ -24,6 +24,7 @@ from agent.core.domain import (
 from agent.report import words as w
 from agent.report.result import Result, fold
 from agent.report.timeline import ORIGIN_ORDER
+from agent.verify.project.suite_double_check import DOUBLE_CHECKED
 from tests.agent.log.test_result import log_of, solution
 from tests.agent.values import verdict
 
@@ -210,6 +211,17 @@ def test_what_limits_the_worth_of_a_verdict_is_said(found: Verdict, facts: list[
     said = w.verdict_words(found)
     assert len(said) == len(facts)
     assert all(fact in one for fact, one in zip(facts, said, strict=True))
+
+
+def test_the_integrity_is_explained_once() -> None:
+    one = Verdict(
+        test="a", name="a", origin="user", status="passed", integrity="in-process",
+        reason=DOUBLE_CHECKED,
+    )
+    report = Report(solution="s", verdicts=(one,))
+    found = Result(outcome="healed", proof="E1", report=report)
+    said = w.integrity_words(found)
+    assert said.count("share a process") == 1 and DOUBLE_CHECKED.split("; ")[1] in said
 
 
 def test_passing_tests_are_counted_in_linear_time() -> None:

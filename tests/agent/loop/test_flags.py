@@ -64,6 +64,17 @@ async def test_a_flag_changes_what_a_run_does(
     assert seen(*await told(tmp_path / "after", flag, **run)) == after
 
 
+@pytest.mark.parametrize(("expected", "is_said"), [("'A!'", False), ("print", True)])
+async def test_only_examples_that_cannot_be_used_are_reported(
+    tmp_path: Path, expected: str, is_said: bool
+) -> None:
+    specs = json.dumps({"examples": [{"call": "shout('a')", "expected": expected}]})
+    words = f"{WORDS}\n\n>>> shout('a')\n'A!'\n"
+    result, _, asked = await told(tmp_path, {}, **{**DRAFTED, "words": words, "spec_tester": specs})
+    assert "spec_tester" in asked
+    assert any("1 of 1 example " in one.text for one in result.notices) is is_said
+
+
 async def told(
     folder: Path, flag: dict[str, object], code: str = "", tests: str = "", words: str = "",
     given: dict[str, object] | None = None, **said: Any,
