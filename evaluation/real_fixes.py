@@ -5,8 +5,9 @@
 
 A fix is mined from a clone's history, or from two releases of a package in the registry. Its
 changed tests fail without it and pass with it, in the jail. The bug is the state with the fix's
-tests and without the fix. A patch is `right` if the changed tests pass and the whole suite has no
-failure that it does not have with the developers' fix.
+tests and without the fix. A patch `passes` if the changed tests pass and the whole suite has no
+failure that it does not have with the developers' fix. Whether it is right only reading can say:
+it is printed beside theirs.
 
 DIR keeps one environment for each project, the valid fixes (`cases.jsonl`) and the results
 (`results.jsonl`); finished ones are not run again.
@@ -70,7 +71,7 @@ class FixRow(TypedDict):
     """Whether the run says HEALED."""
     shown: bool
     """Whether any patch is shown."""
-    right: bool
+    passes: bool
     same: bool
     """Whether the patch equals the developers' fix but for white space and quotes."""
     confidence: float | None
@@ -164,11 +165,11 @@ async def heal_fix(
         document = {"status": "failed", "reason": errors.strip()[-400:]}
     texts = {path: (root / path).read_text("utf-8") for path in case["undone"]}
     changed = _git(root, "diff", "--no-color")
-    right = bool(changed) and await _is_right(case, root, place.python, sandbox)
+    passes = bool(changed) and await _passes(case, root, place.python, sandbox)
     outcome = str(document.get("outcome") or document.get("status") or "")
     return FixRow(
         id=case["id"], kind=case["kind"], status=outcome, claimed=outcome == "healed",
-        shown=bool(changed), right=right,
+        shown=bool(changed), passes=passes,
         same=bool(changed) and all(
             _normalised(texts[path]) == _normalised(fix.after[path]) for path in texts
         ),
@@ -184,7 +185,7 @@ async def heal_fix(
     )
 
 
-async def _is_right(case: FixCase, root: Path, python: Path, sandbox: Sandbox) -> bool:
+async def _passes(case: FixCase, root: Path, python: Path, sandbox: Sandbox) -> bool:
     whole = await suite_of(root, python, sandbox)
     passed = {node for node, row in whole.rows.items() if row["status"] == "passed"}
     return {*case["failing"]} <= passed and {*whole.failing} <= {*case["known"]}
@@ -248,21 +249,21 @@ def environment(fix: Fix, out: Path, packages: Sequence[str]) -> Path:
 def table(rows: Sequence[FixRow]) -> Iterator[str]:
     """Yields the counts by kind and for all cases, then the wrong claims."""
     yield (
-        f"{'':22} {'cases':>5} {'shown':>5} {'right':>5} {'same':>5} {'claimed':>7}"
-        f" {'wrong claims':>12} {'median s':>8}"
+        f"{'':22} {'cases':>5} {'shown':>5} {'passes':>6} {'same':>5} {'claimed':>7}"
+        f" {'false claims':>12} {'median s':>8}"
     )
     kinds = sorted({row["kind"] for row in rows})
     for kind in [*kinds, "all"]:
         some = [row for row in rows if kind in (row["kind"], "all")]
         if some:
             numbers = [sum(bool(row[key]) for row in some) for key in (  # type: ignore[literal-required]
-                "shown", "right", "same", "claimed"
+                "shown", "passes", "same", "claimed"
             )]
-            wrong = sum(row["claimed"] and not row["right"] for row in some)
+            wrong = sum(row["claimed"] and not row["passes"] for row in some)
             middle = statistics.median(row["seconds"] for row in some)
             yield (
-                f"{kind:22} {len(some):>5} " + " ".join(f"{one:>5}" for one in numbers[:3])
-                + f" {numbers[3]:>7} {wrong:>12} {middle:>8.1f}"
+                f"{kind:22} {len(some):>5} " + f"{numbers[0]:>5} {numbers[1]:>6} {numbers[2]:>5}"
+                f" {numbers[3]:>7} {wrong:>12} {middle:>8.1f}"
             )
 
 
@@ -309,8 +310,8 @@ async def _measure(args: argparse.Namespace) -> int:
 
 
 def _print(row: FixRow) -> None:
-    right = "right" if row["right"] else "wrong" if row["shown"] else "no patch"
-    print(f"\n{row['id']} ({row['kind']}): {row['status']}, {right} in {row['seconds']} s")
+    end = "passes" if row["passes"] else "fails" if row["shown"] else "no patch"
+    print(f"\n{row['id']} ({row['kind']}): {row['status']}, {end} in {row['seconds']} s")
     print(f"developers' fix:\n{row['fix']}\nthis patch:\n{row['diff'] or row['note']}", flush=True)
 
 

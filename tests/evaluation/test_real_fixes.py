@@ -97,10 +97,10 @@ def test_a_fix_is_undone_healed_and_judged(
     assert capsys.readouterr().out.splitlines() == first.splitlines()[-3:]  # nothing is run again
 
 
-def test_the_table_counts_wrong_claims() -> None:
+def test_the_table_counts_false_claims() -> None:
     row = FixRow(
-        id="a", kind="guard", status="healed", claimed=True, shown=True, right=False, same=False,
+        id="a", kind="guard", status="healed", claimed=True, shown=True, passes=False, same=False,
         confidence=0.95, seconds=3.0, candidates=9, diff="d", fix="f", note="",
     )
-    *_, last = table([row, FixRow(**{**row, "id": "b", "right": True, "seconds": 5.0})])
+    *_, last = table([row, FixRow(**{**row, "id": "b", "passes": True, "seconds": 5.0})])
     assert last.split() == ["all", "2", "2", "1", "0", "2", "1", "4.0"]
