@@ -27,6 +27,8 @@ from agent.interfaces.project.obstacles import (
     broken_by,
     left_out_words,
     refuse_what_does_not_run,
+    uncollected_files,
+    uncollected_words,
     unreadable,
     unreadable_words,
     waiting_words,
@@ -107,12 +109,24 @@ async def inspect_project(
         words = "its tests get" if request.grant else "with --grant its tests would get"
         say(f"note: {words} {requested.opening}", NOTE)
     sandbox = open_sandbox(settings.sandbox, settings.environment or None)
-    run = await run_suite(
-        {**tree.files}, project, interpreter.sites, sandbox,
-        watch=lambda what, seconds: say(
-            waiting_words(what, seconds, project.test_s or TEST_S), NOTE
-        ),
-    )
+
+    async def ran(project: Project) -> SuiteRun:
+        return await run_suite(
+            {**tree.files}, project, interpreter.sites, sandbox,
+            watch=lambda what, seconds: say(
+                waiting_words(what, seconds, project.test_s or TEST_S), NOTE
+            ),
+        )
+
+    run = await ran(project)
+    if uncollected := uncollected_files(run, tree):
+        without = project.model_copy(update={
+            "arguments": (*project.arguments, *(f"--ignore={file}" for file in uncollected))
+        })
+        rest = await ran(without)
+        if rest.failing and not rest.problems:
+            say(f"note: {uncollected_words(run.problems)}", NOTE)
+            run, project = rest, without
     unreadable_files = unreadable(tree) if run.problems or run.failing else []
     broken = broken_by(unreadable_files, run.problems, interpreter)
     if not broken:

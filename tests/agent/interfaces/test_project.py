@@ -134,6 +134,15 @@ def test_a_syntax_error_in_a_module_is_healed(tmp_path: Path, heal: Callable[...
     assert "-def split(amount, people:\n+def split(amount, people):\n" in done.stdout
 
 
+def test_a_test_file_that_needs_a_missing_package_is_left_out(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    laid(tmp_path / "till", {"tests/test_extra.py": "import nowhere_to_be_found\n"})
+    done = heal("run", ".")
+    assert done.exit_code == 0, done.output
+    assert a_line_has(done.stderr, "tests/test_extra.py", "nowhere_to_be_found", "left out")
+
+
 def test_a_green_suite_leaves_no_reports(tmp_path: Path, heal: Callable[..., Result]) -> None:
     money = FILES[MONEY].replace("(people - 1)", "people")
     root = laid(tmp_path / "till", {MONEY: money})
