@@ -256,7 +256,7 @@ def table(rows: Sequence[FixRow]) -> Iterator[str]:
     for kind in [*kinds, "all"]:
         some = [row for row in rows if kind in (row["kind"], "all")]
         if some:
-            numbers = [sum(bool(row[key]) for row in some) for key in (  # type: ignore[literal-required]
+            numbers = [sum(bool(row[key]) for row in some) for key in (
                 "shown", "passes", "same", "claimed"
             )]
             wrong = sum(row["claimed"] and not row["passes"] for row in some)
@@ -270,7 +270,7 @@ def table(rows: Sequence[FixRow]) -> Iterator[str]:
 async def _measure(args: argparse.Namespace) -> int:
     sandbox = open_sandbox()
     cases: Lines[FixCase] = Lines(args.out / "cases.jsonl")
-    refused: Lines[dict[str, str]] = Lines(args.out / "left_out.jsonl")  # type: ignore[type-var]
+    refused: Lines[dict[str, str]] = Lines(args.out / "left_out.jsonl")
     rows: Lines[FixRow] = Lines(args.out / "results.jsonl")
     sources = [
         *(fixes_of_history(repo, args.newest, args.lines) for repo in args.repo),

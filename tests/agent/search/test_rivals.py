@@ -41,7 +41,7 @@ def test_the_shortest_call_that_distinguishes_most_is_chosen() -> None:
     assert distinguishing_call(CALLS, [("0", "None"), ("1", "[]")]) in (0, 1)
     assert distinguishing_call(CALLS, [FIRST.answers, TWIN.answers]) is None
     assert distinguishing_call(CALLS, [("1", "2"), ("1.0", "3")]) == 1  # 1 equals 1.0
-    assert distinguishing_call(CALLS, [("1", "2"), ("True", "2.0")]) is None
+    assert distinguishing_call(CALLS, [("1", "2"), ("True", "2.0")]) == 0  # `is True` decides
 
     three = [("1", "1"), ("1", "2"), ("2", "3")]
     assert distinguishing_call(("f(1)", "f(1, 2)"), three) == 1
