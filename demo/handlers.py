@@ -29,15 +29,7 @@ from agent.core.events import Stamped
 from agent.report.result import Folding, Result, fold
 from agent.report.waiting import REVIEWED
 from agent.search.ranking.question import BadAnswer, answered_test, choices
-from demo.browser_state import (
-    NEW_VISIT,
-    NO_RUN,
-    OPTIONS,
-    BrowserRun,
-    Typed,
-    Update,
-    Visit,
-)
+from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Typed, Update, Visit
 from demo.models.choice import offered
 from demo.models.panel import Panel
 from demo.models.plans import banner
@@ -182,34 +174,34 @@ class Page:
         self, kept: BrowserRun, visit: Visit = NEW_VISIT, tests: Typed = None, *, place: int
     ) -> Update:
         """Answers the shown question with the button at this place."""
-        rivals = (await self._result(kept["run"])).question
-        offered = choices(rivals) if rivals is not None else ()
+        patches = (await self._result(kept["run"])).question
+        offered = choices(patches) if patches is not None else ()
         if place >= len(offered):
             return closed_page(kept)
         labels, _ = offered[place]
-        assert rivals is not None, "choices are offered"
-        return await self._answered(kept, rivals, labels[0], visit, tests)
+        assert patches is not None, "choices are offered"
+        return await self._answered(kept, patches, labels[0], visit, tests)
 
     async def write_behaviour(
         self, kept: BrowserRun, written: str, visit: Visit = NEW_VISIT, tests: Typed = None
     ) -> Update:
         """Answers the shown question with typed text; an invalid text stays for correction."""
-        rivals = (await self._result(kept["run"])).question
-        if rivals is None:
+        patches = (await self._result(kept["run"])).question
+        if patches is None:
             return closed_page(kept)
         try:
-            if answered_test(rivals, written) is None and not kept["interrupt"]:
+            if answered_test(patches, written) is None and not kept["interrupt"]:
                 raise BadAnswer("This run has ended, so there is nothing to skip.")
         except BadAnswer as error:
             return {"kept": {**kept, "answer": ""}, "wrong": sentence(str(error))}
-        return await self._answered(kept, rivals, written, visit, tests)
+        return await self._answered(kept, patches, written, visit, tests)
 
     async def _answered(
-        self, kept: BrowserRun, rivals: CompetingPatches, answer: str, visit: Visit, tests: Typed
+        self, kept: BrowserRun, patches: CompetingPatches, answer: str, visit: Visit, tests: Typed
     ) -> Update:
         """Shows the page after an answer. The answer's test is added to the tests field if that
         still holds the tests of the run."""
-        update, test = begun_page(_answering(kept, answer)), answered_test(rivals, answer)
+        update, test = begun_page(_answering(kept, answer)), answered_test(patches, answer)
         typed = bool(kept["code"] or kept["words"]) and tests == kept["tests"]
         if not typed or test is None or test.code in kept["tests"] or not (
             await self.panel.owns(kept["run"], visit)
@@ -235,7 +227,7 @@ class Page:
                         with self._host.working(
                             session, visitor, visit["address"], [kept["answer"]], kept["run"]
                         ):
-                            await session.settle(
+                            await session.rerun_with_answer(
                                 kept["asked"], kept["answer"], run_id=kept["run"], visitor=visitor,
                             )
             elif refused := await self._refused_to(visit, kept["run"]):
@@ -262,7 +254,7 @@ class Page:
         viewing = self._viewing(session, kept["run"]) if own else nullcontext()
 
         def partial_replies() -> Mapping[int, str]:
-            return session.so_far(kept["run"])
+            return session.partial_answers(kept["run"])
 
         try:
             with viewing, self._following(visit) as newest:
@@ -274,9 +266,7 @@ class Page:
                         await self._continue(kept["run"], waiting.interrupt, visit)
                     except TooMuch as refusal:  # the run is shown, and still waits
                         yield {"said": sentence(str(refusal))}
-                async for batch in throttled(
-                    session.follow(kept["run"]), watched=partial_replies
-                ):
+                async for batch in throttled(session.follow(kept["run"]), watched=partial_replies):
                     if not newest():
                         return
                     if not batch:
@@ -303,9 +293,7 @@ class Page:
             yield {"moved": kept["interrupt"]}
             return
         session, before = await self._host.session(), self._newest.get(visit["page"])
-        with (
-            suppress(TooMuch), self._host.following(self.panel.visitor(visit), visit["address"])
-        ):
+        with (suppress(TooMuch), self._host.following(self.panel.visitor(visit), visit["address"])):
             async for batch in throttled(session.follow(run, log[-1].seq)):
                 now = (await self._result(run)).waiting if batch else waiting
                 if now is None or now.interrupt != waiting.interrupt:
@@ -452,9 +440,7 @@ class Page:
             await session.cancel(kept["run"])
         return {"said": ""}
 
-    async def decide(
-        self, kept: BrowserRun, visit: Visit, **value: object
-    ) -> Update:
+    async def decide(self, kept: BrowserRun, visit: Visit, **value: object) -> Update:
         """Answers the question that this page shows, if the visitor started the run."""
         from agent.target.errors import BadInput
 
@@ -480,9 +466,7 @@ class Page:
             return {"said": sentence("The program was not changed. Edit it first.")}
         return await self.decide(kept, visit, code=code)
 
-    async def go_on(
-        self, kept: BrowserRun, visit: Visit, *, end: bool = False
-    ) -> Update:
+    async def go_on(self, kept: BrowserRun, visit: Visit, *, end: bool = False) -> Update:
         """Continues or ends a run that has reached a limit or lacks a key, if the visitor started
         it."""
         session = await self._host.session()
@@ -491,7 +475,7 @@ class Page:
             message = CLOSED_QUESTION
         elif not await self.panel.owns(kept["run"], visit):
             message = f"{NOT_OWNER}continue it."
-        elif waiting.needs == "key" and not (end or session.can_go_on(kept["run"])):
+        elif waiting.needs == "key" and not (end or session.has_all_keys(kept["run"])):
             message = "The key is still missing. Enter it under “Models and keys”."
         else:
             return await self.decide(kept, visit, **({"end": True} if end else {}))
@@ -576,7 +560,7 @@ class Page:
 async def draw(result: Result, *, own: bool) -> str:
     """Renders the workbench of a run with its current time. A large one is rendered in a thread, so
     that other pages are not blocked."""
-    since_s = time.time() - result.told_at
+    since_s = time.time() - result.last_event_at
     if result.phase == "running" and result.start is not None and (
         0 < since_s < result.start.limit_s - result.worked_s  # else no process runs it
     ):

@@ -49,18 +49,18 @@ def closed_page(kept: BrowserRun) -> Update:
 
 
 def question_row(
-    rivals: CompetingPatches | None, *, waits: bool = False, own: bool = True
+    patches: CompetingPatches | None, *, waits: bool = False, own: bool = True
 ) -> Update:
     offered = [
         cards.choice(labels, answer, (
             (f"{one.label}: " if len(labels) > 1 else "") + (one.note or "the patch")
-            for one in rivals.behaviours if one.label in labels
+            for one in patches.behaviours if one.label in labels
         ))
-        for labels, answer in choices(rivals)
-    ] if rivals is not None else []
+        for labels, answer in choices(patches)
+    ] if patches is not None else []
     return {
-        "question": gr.update(visible=rivals is not None),
-        "asked": cards.question(rivals, waits=waits, own=own),
+        "question": gr.update(visible=patches is not None),
+        "asked": cards.question(patches, waits=waits, own=own),
         **{
             name: gr.update(visible=True, value=offered[place])
             if place < len(offered) else gr.update(visible=False)
@@ -83,7 +83,7 @@ def review_card(waiting: Waiting | None, *, asked: bool = False) -> Update:
         ),
         "reject": gr.update(value="End the run" if help_ or leave else "Reject the patch"),
         "otherwise": gr.update(visible=not leave),
-        "hinted": gr.update(visible=not waiting.unhinted),
+        "hinted": gr.update(visible=not waiting.hint_refusal),
         **({} if asked else {"hint": "", "edited": waiting.tried or waiting.code}),
         **({"change": gr.update(open=True)} if waiting.tried and not asked else {}),
     }

@@ -11,16 +11,7 @@ from typing import Any
 import gradio as gr
 
 from agent.core.settings import Autonomy
-from demo.browser_state import (
-    NEW_VISIT,
-    NO_RUN,
-    OPTIONS,
-    TYPED,
-    WISHES,
-    BrowserRun,
-    Update,
-    Visit,
-)
+from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, TYPED, WISHES, BrowserRun, Update, Visit
 from demo.handlers import LONGEST_KEPT, Page
 from demo.layout.inputs import add_chips, add_examples, add_inputs, examples
 from demo.layout.output import add_output
@@ -183,9 +174,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
         parts["open"].click, page.edit, ("kept", "looked", "visit"), (*TYPED, "said"),
         js=_LOOKED_AT,
     )
-    forks = guarded(
-        parts["fork"].click, page.begin_fork, ("kept", "looked"), BEGUN, js=_LOOKED_AT
-    )
+    forks = guarded(parts["fork"].click, page.begin_fork, ("kept", "looked"), BEGUN, js=_LOOKED_AT)
     followed(forks.then, page.fork, page.settle_answer)
     lingered = on(parts["linger"].click, page.linger, state, ("moved",), STREAMED)
     lingered.success(
@@ -217,15 +206,11 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
     )
     gr.on([parts[name].change for name in KEPT], None, parts.of(*KEPT), None, js=_KEEPS, **QUICK)
 
-    loaded = ui.load(
-        None, None, parts.of(*KEPT, "heal"), js=_ARRIVES % json.dumps(public), **QUICK
-    )
+    loaded = ui.load(None, None, parts.of(*KEPT, "heal"), js=_ARRIVES % json.dumps(public), **QUICK)
     arrived = guarded(
         loaded.then, page.arrive, ("kept", *TYPED, "visit"), ARRIVED, always=KNOWN, asked=("run",),
     )
-    restored = arrived.then(
-        None, parts.of("kept", *TYPED), parts.of(*TYPED), js=_RESTORED, **QUICK
-    )
+    restored = arrived.then(None, parts.of("kept", *TYPED), parts.of(*TYPED), js=_RESTORED, **QUICK)
     followed(restored.then, page.watch, first=_UNLESS_BEGUN % json.dumps(NO_RUN))
 
 

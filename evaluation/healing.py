@@ -111,7 +111,7 @@ async def _with_truth(line: CaseRow, case: Case, result: Result, sandbox: Sandbo
     """Adds the correctness of the final program and of the shown ones."""
     if not case.is_known:
         return line
-    shown = [one.solution.text for one in result.rivals.behaviours] if result.rivals else []
+    shown = [one.solution.text for one in result.competing.behaviours] if result.competing else []
     right = {
         text: await is_right(case, {"program.py": text}, sandbox)
         for text in dict.fromkeys(shown if line["outcome"] not in HEALED else [result.code, *shown])
@@ -130,7 +130,7 @@ async def is_right(case: Case, changed: Mapping[str, str], sandbox: Sandbox) -> 
             entry="program.py",
         )
         tests = [test for code in case.held_out for test in tests_from_snippet(code, program.text)]
-        task = Task(sites=own_sites())
+        task = Task(site_dirs=own_sites())
         report = await check(program, tests, task, sandbox, run_program=False)
         if not (report.verdicts and report.passed):
             return False

@@ -211,7 +211,7 @@ def task_of(
     """Creates a task from a project's files, and the program of its editable modules."""
     task = Task(
         support=tuple(File(path=path, text=text) for path, text in files.items()),
-        sites=sites, project=project,
+        site_dirs=sites, project=project,
     )
     editable = tuple(File(path=path, text=files[path]) for path in project.editable)
     return task, Solution(files=editable, entry=entry or project.editable[0])

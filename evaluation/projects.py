@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, cast, get_args
 
-from agent.core.domain import REST, Project, Proof, Report, Script, Solution
+from agent.core.domain import OTHER_TESTS, Project, Proof, Report, Script, Solution
 from agent.interfaces.exits import HEALED, NOT_HEALED, USAGE
 from agent.interfaces.project.obstacles import refuse_what_does_not_run
 from agent.iteration.search.driver import WALL_TIMES, SearchLimits, search_repair
@@ -75,7 +75,7 @@ async def heal_bug(
     one: Planted, sandbox: Sandbox, budget_s: float, wall_s: float | None = None
 ) -> BugRow:
     """Heals a bug, and checks the repair with the hidden and unseen tests."""
-    plain = await run_suite(files_of(one.task, None), one.project, one.task.sites, sandbox)
+    plain = await run_suite(files_of(one.task, None), one.project, one.task.site_dirs, sandbox)
     try:
         refuse_what_does_not_run(plain, one.right.tree, one.right.python)
     except NotFixable as refusal:
@@ -85,7 +85,7 @@ async def heal_bug(
         )
     tests = [
         *(Script(name=node, origin="user", code="", node=node) for node in plain.failing),
-        Script(name="the rest", origin="user", code="", node=REST),
+        Script(name="the rest", origin="user", code="", node=OTHER_TESTS),
     ]
 
     async def verify(solution: Solution) -> Report:
@@ -116,7 +116,8 @@ async def heal_bug(
     return BugRow(
         id=one.bug.id, healed=found.solution is not None, right=right, same=same,
         confidence=likelihood, agrees={*plain.failing} == {*one.bug.failing},
-        seconds=round(seconds, 2), first_s=round(found.first_s, 2), candidates=found.candidates,
+        seconds=round(seconds, 2), first_s=round(found.first_candidate_s, 2),
+        candidates=found.candidates,
         note=found.solution.note if found.solution is not None else found.problem,
     )
 

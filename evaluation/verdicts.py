@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.core.domain import EXCLUDED, REST, File, Project, Report, Script, Verdict
+from agent.core.domain import EXCLUDED, OTHER_TESTS, File, Project, Report, Script, Verdict
 from agent.target.errors import BadInput, NotFixable
 from agent.target.interpreter import own_sites
 from agent.target.task import TestText, make_task
@@ -111,7 +111,7 @@ class Comparison:
 
     @property
     def unbelieved(self) -> list[Verdict]:
-        return [verdict for verdict in self.verdicts if verdict.doubt]
+        return [verdict for verdict in self.verdicts if verdict.disbelieved]
 
     @property
     def believed(self) -> str:
@@ -227,7 +227,7 @@ async def judged_as_project(case: VerdictCase, sandbox: Sandbox) -> Comparison:
     tests = [
         Script(name=one, origin="user", code=case.tests, node=one, file=case.test_path)
         for one in to_heal
-    ] + [Script(name="the rest", origin="user", code="", node=REST, without=to_heal)]
+    ] + [Script(name="the rest", origin="user", code="", node=OTHER_TESTS, excluded_nodes=to_heal)]
     report = await check(solution, tests, task, sandbox)
     problems = {"": "; ".join(run.problems)} if run.problems else {}
     return Comparison(case, outcomes | problems, report.verdicts)
@@ -275,7 +275,7 @@ def report_lines(comparisons: Sequence[Comparison]) -> Iterator[str]:
         for one in honest:
             yield from (f"  DIFFERS  {one.case.id}: {text}" for text in one.differing)
             for verdict in one.unbelieved:
-                yield f"  UNBELIEVED  {one.case.id} {verdict.name}: {verdict.doubt}"
+                yield f"  UNBELIEVED  {one.case.id} {verdict.name}: {verdict.disbelieved}"
     if forged:
         believed = Counter(one.believed or "not believed" for one in forged)
         counted = ", ".join(f"{name} {count}" for name, count in believed.most_common())

@@ -65,13 +65,13 @@ class BadPrompt(LlmError):
 class OverBudget(LlmError):
     """The call would exceed a cap and was not made.
 
-    `cap` names the cap, such as `run usd`; `lacks` is the amount by which it would be exceeded.
+    `cap` names the cap, such as `run usd`; `excess` is the amount by which it would be exceeded.
     """
 
-    def __init__(self, message: str, cap: str, lacks: float = 0.0) -> None:
+    def __init__(self, message: str, cap: str, excess: float = 0.0) -> None:
         super().__init__(message)
         self.cap = cap
-        self.lacks = lacks
+        self.excess = excess
 
     @property
     def is_of_the_run(self) -> bool:

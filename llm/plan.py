@@ -25,7 +25,7 @@ from llm.provider import (
     checked_url,
     missing,
     named,
-    row_of,
+    provider_row,
 )
 
 SMALL_B = 10.0
@@ -57,14 +57,14 @@ class Choice:
     """Whether its answers showed that the model is small or slow; `None` before the first one."""
 
     @property
-    def asks(self) -> bool:
+    def uses_model(self) -> bool:
         """Whether a model is used."""
         return self.provider != MOCK
 
     @property
     def thinks(self) -> bool:
         """Whether the model reasons before it answers, judged by its name."""
-        return self.asks and row_of(self.provider).thinking(self.model)
+        return self.uses_model and provider_row(self.provider).thinking(self.model)
 
     @property
     def is_small(self) -> bool:
@@ -73,17 +73,17 @@ class Choice:
         if self.measured_small is not None:
             return self.measured_small
         size = parameters_b(self.model)
-        by_provider = self.asks and row_of(self.provider).small
-        return by_provider if size is None else self.asks and size < SMALL_B
+        by_provider = self.uses_model and provider_row(self.provider).small
+        return by_provider if size is None else self.uses_model and size < SMALL_B
 
     @property
-    def asked(self) -> tuple[str, str]:
+    def model_key(self) -> tuple[str, str]:
         """The provider and the full model name, which identify the model."""
         return self.provider, self.model
 
     @property
     def words(self) -> str:
-        return named(self.provider, self.model) if self.asks else "no model"
+        return named(self.provider, self.model) if self.uses_model else "no model"
 
 
 @dataclass(frozen=True)
@@ -101,18 +101,18 @@ class ModelPlan:
 
     @property
     def has_model(self) -> bool:
-        return any(choice.asks for choice in self.choices)
+        return any(choice.uses_model for choice in self.choices)
 
     def of(self, role: str) -> Choice | None:
         """The choice of a role; `None` if no model answers it."""
-        return next((one for one in self.choices if one.role == role and one.asks), None)
+        return next((one for one in self.choices if one.role == role and one.uses_model), None)
 
     def measured(self, asked: tuple[str, str], shown: str) -> ModelPlan:
         """The plan after a model was measured. `shown` says why it is small or slow, in which case
         rules answer its optional roles; it is empty if the model is neither."""
         why = f"rules answer: {shown}"
         return replace(self, choices=tuple(
-            one if one.asked != asked
+            one if one.model_key != asked
             else Choice(one.role, MOCK, "", why) if shown and one.optional
             else replace(one, measured_small=bool(shown))
             for one in self.choices
@@ -128,7 +128,7 @@ def resolve(
     by_role: Mapping[str, str] | None = None,
     fallbacks: tuple[str, ...] = (),
     given: Mapping[str, Option] | None = None,
-    without: str = "no model",
+    no_model_reason: str = "no model",
 ) -> ModelPlan:
     """The plan for the given settings and keys. Makes no calls.
 
@@ -140,7 +140,7 @@ def resolve(
         by_role: Role name to `provider` or `provider/model`.
         fallbacks: Each is `provider` or `provider/model`.
         given: The provider variables that are set.
-        without: The reason that is shown if no model answers.
+        no_model_reason: The reason that is shown if no model answers.
 
     Raises `NeedsKey` or `NoProvider` if a requested provider is unavailable.
     """
@@ -151,10 +151,10 @@ def resolve(
         raise NoProvider("LLM_FALLBACK contains mock, which is not a model: remove it")
     base: dict[str, Choice] | None = None
     if provider == MOCK:
-        why = f"LLM_PROVIDER=mock: {without}"
+        why = no_model_reason
     elif provider == "auto":
-        base, why = resolver.auto(without)
-    elif row_of(provider).small:
+        base, why = resolver.auto(no_model_reason)
+    elif provider_row(provider).small:
         base, why = resolver.beside_claude(provider, f"LLM_PROVIDER={provider}")
     else:
         base, why = resolver.alone(provider, f"LLM_PROVIDER={provider}")
@@ -168,20 +168,20 @@ def resolve(
         else Choice(role, MOCK, "", why)
         for role in roles
     )
-    used = list(dict.fromkeys(one.provider for one in choices if one.asks))
+    used = list(dict.fromkeys(one.provider for one in choices if one.uses_model))
     if not used:
         unused = "LLM_FALLBACK is not used, since no model is configured."
         return ModelPlan(MOCK, why, notes=(unused,) if fallbacks else ())
     notes = [resolver.note] if base is not None and resolver.note else []
-    if CUSTOM in used and keys.get("OPENAI_API_KEY") and not keys.get(row_of(CUSTOM).key):
+    if CUSTOM in used and keys.get("OPENAI_API_KEY") and not keys.get(provider_row(CUSTOM).key):
         notes.append("OPENAI_API_KEY is not sent to OPENAI_BASE_URL; set "
-                     f"{row_of(CUSTOM).key} for a key of that server.")
+                     f"{provider_row(CUSTOM).key} for a key of that server.")
     fallback_choices = tuple(resolver.choice("", name, "used if another model is unreachable")
                              for name in fallbacks)
-    asked = {one.provider for one in (*choices, *fallback_choices) if one.asks}
-    family = [name for name in sorted(asked) if row_of(name).like == FAMILY]
-    if _set(row_of(FAMILY), "base_url", resolver.given) and family and not any(
-        _base_url(name, row_of(name), resolver.given) for name in family
+    asked = {one.provider for one in (*choices, *fallback_choices) if one.uses_model}
+    family = [name for name in sorted(asked) if provider_row(name).same_as == FAMILY]
+    if _set(provider_row(FAMILY), "base_url", resolver.given) and family and not any(
+        _base_url(name, provider_row(name), resolver.given) for name in family
     ):
         notes.append(
             f"OPENAI_BASE_URL is not used: {family[0]} has its own address. To use that address "
@@ -193,8 +193,8 @@ def resolve(
 def with_preset(provider: str, given: Mapping[str, Option]) -> Mapping[str, Option]:
     """The set variables, with `provider` as the preset if it is a local server without a key, such
     as `llama-server`. `OPENAI_BASE_URL` then applies to it."""
-    family, row = row_of(FAMILY), PROVIDERS.get(provider)
-    is_own = row is not None and row.like == FAMILY and row.local and not row.key
+    family, row = provider_row(FAMILY), PROVIDERS.get(provider)
+    is_own = row is not None and row.same_as == FAMILY and row.local and not row.key
     if not (is_own and _set(family, "base_url", given)) or _set(family, "preset", given):
         return given
     return {**given, family.settings["preset"].variable: provider}
@@ -216,11 +216,11 @@ class _Resolver:
 
     def check(self) -> None:
         """Raises `NoProvider` for conflicting settings."""
-        preset = _set(row_of(FAMILY), "preset", self.given)
-        if preset and (preset not in PROVIDERS or PROVIDERS[preset].like != FAMILY):
-            known = ", ".join(name for name, row in PROVIDERS.items() if row.like == FAMILY)
+        preset = _set(provider_row(FAMILY), "preset", self.given)
+        if preset and (preset not in PROVIDERS or PROVIDERS[preset].same_as != FAMILY):
+            known = ", ".join(name for name, row in PROVIDERS.items() if row.same_as == FAMILY)
             raise NoProvider(f"OPENAI_PRESET={preset!r} is not a preset; choose one of {known}")
-        elsewhere = _set(row_of(FAMILY), "base_url", self.given)
+        elsewhere = _set(provider_row(FAMILY), "base_url", self.given)
         if elsewhere and preset not in ("", CUSTOM) and not PROVIDERS[preset].local:
             raise NoProvider(
                 f"OPENAI_BASE_URL differs from the server of OPENAI_PRESET={preset}, whose key "
@@ -229,11 +229,11 @@ class _Resolver:
         if self.model and self.provider in ("auto", MOCK):
             raise NoProvider(f"The model {self.model!r} needs its provider: set LLM_PROVIDER")
 
-    def auto(self, without: str) -> tuple[dict[str, Choice] | None, str]:
+    def auto(self, no_model_reason: str) -> tuple[dict[str, Choice] | None, str]:
         """The choices for the best configured provider, and the reason."""
         small = [name for name, row in PROVIDERS.items() if row.small and self._set_up(row)]
         keyed = [name for name, row in PROVIDERS.items()
-                 if row.auto and row.like != FAMILY and self._has(row.key)]
+                 if row.auto and row.same_as != FAMILY and self._has(row.key)]
         server = self._server()
         wanted = [*small, *keyed, *([server] if server else [])]
         for name in wanted:
@@ -245,13 +245,16 @@ class _Resolver:
                 return self.alone(name, "there is a key for it")
             if self._model("", name):
                 return self.alone(name, "it is configured")
-            return None, f"{without} ({name} is configured without a model: set OPENAI_MODEL)"
+            why = f"{name} is configured without a model: set OPENAI_MODEL"
+            return None, f"{no_model_reason} ({why})"
         absent = missing(wanted[0]) if wanted else "nothing else is configured"
-        return None, f"{without} ({absent})"
+        return None, f"{no_model_reason} ({absent})"
 
     def beside_claude(self, name: str, why: str) -> tuple[dict[str, Choice], str]:
         """A local model for writing, and Claude for the other roles if there is a key."""
-        absent = "no key for Claude" if not self._has(row_of(THINKER).key) else missing(THINKER)
+        absent = "no key for Claude" if not self._has(
+            provider_row(THINKER).key
+        ) else missing(THINKER)
         if absent:
             lack = absent if absent.startswith("no key") else f"no Claude ({absent})"
             return self.alone(name, why, f"There is {lack}, so ", absent)
@@ -299,7 +302,7 @@ class _Resolver:
             return Choice(role, MOCK, "", why)
         if name == FAMILY:
             name = self._server() or FAMILY
-        row, absent = row_of(name), missing(name)
+        row, absent = provider_row(name), missing(name)
         if absent:
             raise NoProvider(f"{name} cannot be used: {absent}")
         if row.needs_key and not self._has(row.key):
@@ -316,25 +319,25 @@ class _Resolver:
 
     def _model(self, role: str, name: str) -> str:
         """The default model of a role at a provider."""
-        row = row_of(name)
-        if row.like == FAMILY and name != (self._server() or FAMILY):
+        row = provider_row(name)
+        if row.same_as == FAMILY and name != (self._server() or FAMILY):
             return row.model  # the variables belong to another server
         fast = self.roles.get(role) == "list" and "fast_model" in row.settings
         return str(row.chosen("fast_model" if fast else "model", self.given))
 
     def _server(self) -> str:
         """The configured OpenAI-compatible server; empty if there is none."""
-        preset = _set(row_of(FAMILY), "preset", self.given)
+        preset = _set(provider_row(FAMILY), "preset", self.given)
         if preset:
             return preset
         asked = PROVIDERS.get(self.provider)
-        if asked is not None and asked.like == FAMILY and self.provider != FAMILY:
+        if asked is not None and asked.same_as == FAMILY and self.provider != FAMILY:
             return self.provider
-        if _set(row_of(FAMILY), "base_url", self.given):
+        if _set(provider_row(FAMILY), "base_url", self.given):
             return CUSTOM
         return next((
             name for name, row in PROVIDERS.items()
-            if row.like == FAMILY and row.auto and self._has(row.key)
+            if row.same_as == FAMILY and row.auto and self._has(row.key)
         ), "")
 
     def _set_up(self, row: ProviderRow) -> bool:
@@ -355,7 +358,7 @@ def connection(
     choice: Choice, given: Mapping[str, Option], keys: Mapping[str, Secret]
 ) -> Connection:
     """The connection of a choice; raises `NeedsKey` if its key is no longer set."""
-    row = row_of(choice.provider)
+    row = provider_row(choice.provider)
     key = keys.get(row.key, NO_KEY)
     if row.needs_key and not key:
         message = f"the key of {choice.provider} is no longer set: set {row.key} or enter one"
@@ -372,7 +375,9 @@ def connection(
 def _base_url(name: str, row: ProviderRow, given: Mapping[str, Option]) -> str:
     """The URL that is set for a provider; empty if there is none, or if it belongs to another
     server, to which this provider's key must not be sent."""
-    foreign = row.like == FAMILY and name not in (CUSTOM, _set(row_of(FAMILY), "preset", given))
+    foreign = row.same_as == FAMILY and name not in (
+        CUSTOM, _set(provider_row(FAMILY), "preset", given)
+    )
     return "" if foreign else _set(row, "base_url", given)
 
 

@@ -97,7 +97,7 @@ def checked_url(url: str, provider: str) -> str:
     if not sound:
         raise NoProvider(
             f"the base URL of {provider} is not a URL such as https://host/path: correct "
-            f"{row_of(provider).settings['base_url'].variable}"
+            f"{provider_row(provider).settings['base_url'].variable}"
         )
     return url
 
@@ -134,7 +134,7 @@ class ProviderRow:
     """The package whose presence shows that the requirements are installed; empty for none."""
     extra: str = ""
     """The optional dependency set that installs the package."""
-    like: str = ""
+    same_as: str = ""
     """The row whose code and variables it shares; its own name if none."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
     """Settings by option: `model`, `fast_model`, `base_url`, or an option of its own for
@@ -219,12 +219,12 @@ def read_rows(path: Path) -> dict[str, ProviderRow]:
 
 def _row(name: str, content: dict[str, dict[str, Any]]) -> ProviderRow:  # as TOML has it
     own = content[name]
-    kind = content[own.get("like", name)]
+    kind = content[own.get("same_as", name)]
     names = ("factory", "package", "extra")
     shared: dict[str, Any] = {key: kind[key] for key in names if key in kind}
     options: dict[str, Any] = kind.get("settings", {})
     settings = {option: Setting(**one) for option, one in options.items()}
-    fields: dict[str, Any] = {**shared, "like": name, **own, "settings": settings}
+    fields: dict[str, Any] = {**shared, "same_as": name, **own, "settings": settings}
     return ProviderRow(**fields)
 
 
@@ -232,13 +232,11 @@ PROVIDERS = read_rows(Path(__file__).with_name("providers.toml"))
 """Providers with a model."""
 
 
-def row_of(name: str) -> ProviderRow:
+def provider_row(name: str) -> ProviderRow:
     """The row of a provider; raises `NoProvider` for an unknown name."""
     if name not in PROVIDERS:
         known = ", ".join(["auto", MOCK, *PROVIDERS])
-        raise NoProvider(
-            f"There is no provider {name!r}. Set LLM_PROVIDER to one of: {known}."
-        )
+        raise NoProvider(f"There is no provider {name!r}. Set LLM_PROVIDER to one of: {known}.")
     return PROVIDERS[name]
 
 
@@ -260,7 +258,7 @@ class Connection:
 
     @property
     def row(self) -> ProviderRow:
-        return row_of(self.provider)
+        return provider_row(self.provider)
 
     def option(self, name: str) -> Option:
         """The value of a provider-specific option, or its default."""
@@ -294,7 +292,7 @@ def missing(provider: str) -> str:
     """The missing package of a provider and how to install it; empty if none is missing."""
     from importlib.util import find_spec
 
-    row = row_of(provider)
+    row = provider_row(provider)
     if not row.package or find_spec(row.package) is not None:
         return ""
     return f'{row.package} is not installed: pip install -e ".[{row.extra}]"'

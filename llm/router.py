@@ -45,7 +45,7 @@ from llm.errors import (
 )
 from llm.plan import SMALL_B, Choice, ModelPlan
 from llm.prices import Prices
-from llm.provider import Provider, estimated_tokens, overlong_message, row_of, too_few
+from llm.provider import Provider, estimated_tokens, overlong_message, provider_row, too_few
 from llm.tokens import answer_tokens, question_tokens, texts_of
 from llm.types import MAX_TOKENS, Reply, Request, Stream, Usage
 
@@ -106,7 +106,7 @@ class Router:
     """Opens a provider, which the router closes; called in a thread. Raises `NoProvider`."""
     ledger: Ledger
     prices: Prices
-    tell: Callable[[CallEvent], object]
+    emit: Callable[[CallEvent], object]
     breaker: Callable[[Choice], Breaker]
     clock: Callable[[], float] = time.monotonic
     before: dict[str, Reply] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class Router:
     _answered: set[tuple[str, str]] = field(default_factory=set, init=False)
     """Models that have answered: only the first answer may include the time for loading."""
 
-    def so_far(self) -> dict[int, str]:
+    def partial_answers(self) -> dict[int, str]:
         """The received text of active calls by number, without keys and without the last word,
         which may be the beginning of a key."""
         return {
@@ -138,13 +138,13 @@ class Router:
     async def _provider(self, choice: Choice) -> Provider:
         """The open provider of a choice. It is opened in a thread, since importing an SDK takes a
         second or two and would block the event loop."""
-        if choice.asked not in self._opened:
+        if choice.model_key not in self._opened:
             opened = await asyncio.to_thread(self.open, choice)
-            if row_of(choice.provider).lists_windows:
+            if provider_row(choice.provider).lists_windows:
                 await _learn_window(opened)
-            if self._opened.setdefault(choice.asked, opened) is not opened:
+            if self._opened.setdefault(choice.model_key, opened) is not opened:
                 await opened.close()  # a concurrent call was faster
-        return self._opened[choice.asked]
+        return self._opened[choice.model_key]
 
     async def stream(self, request: Request) -> Stream:
         """The answer of the plan's model for the role or of a fallback; see `Provider.stream`."""
@@ -171,7 +171,7 @@ class Router:
                 if has_output or place + 1 == len(choices):
                     raise
                 to = choices[place + 1].words
-                self.tell(CallFellBack(request.role, choice.words, to, str(error)))
+                self.emit(CallFellBack(request.role, choice.words, to, str(error)))
 
     async def _admitted(self, choice: Choice, request: Request, key: str) -> _Call:
         """Admits, charges and reports a call; raises `ProviderDown` if the model's breaker is
@@ -199,16 +199,16 @@ class Router:
             )
         except OverBudget as over:
             breaker.note(over)
-            why = self._charged_failures.get(choice.asked)
+            why = self._charged_failures.get(choice.model_key)
             if why is None:
                 raise
             message = f"{over}. Its last call was charged and failed: {why}"
-            raise OverBudget(message, over.cap, over.lacks) from over
+            raise OverBudget(message, over.cap, over.excess) from over
         except BaseException as error:
             breaker.note(error)
             raise
         number = next(self._numbers)
-        self.tell(CallStarted(
+        self.emit(CallStarted(
             number, request.role, choice.provider, choice.model, request.prompt,
             charge.amount.tokens, usd, tuple(
                 (speaker, self.clean(text)) for speaker, text in (
@@ -225,19 +225,19 @@ class Router:
 
     def classify(self, choice: Choice, reply: Reply) -> None:
         """Updates the plan with the size and speed of a model that a reply shows."""
-        known = next((one for one in self.plan.choices if one.asked == choice.asked), None)
-        if known is None or known.measured_small or row_of(choice.provider).needs_key:
+        known = next((one for one in self.plan.choices if one.model_key == choice.model_key), None)
+        if known is None or known.measured_small or provider_row(choice.provider).needs_key:
             return  # a model that was slow once stays classified
         size, shown = reply.parameters_b, ""
         if size is not None and size < SMALL_B:
             shown = f"{choice.words} is a small model ({size:.1f}B)"
-        elif thinking_s(reply, loaded=choice.asked in self._answered) > MAX_THINKING_S:
+        elif thinking_s(reply, loaded=choice.model_key in self._answered) > MAX_THINKING_S:
             shown = f"{choice.words} is slow here"
-        self._answered.add(choice.asked)
+        self._answered.add(choice.model_key)
         if shown and not known.is_small:
-            self.tell(Classified(shown))
+            self.emit(Classified(shown))
         if shown or size is not None:
-            self.plan = self.plan.measured(choice.asked, shown)
+            self.plan = self.plan.measured(choice.model_key, shown)
 
     async def close(self) -> None:
         """Closes all providers."""
@@ -315,7 +315,7 @@ class _Call:
                         raise
                     self.is_waiting = True
                     self._charge_retry(error)
-                    self.router.tell(CallRetried(self.number, str(error), wait_s))
+                    self.router.emit(CallRetried(self.number, str(error), wait_s))
                 await asyncio.sleep(wait_s)
                 self.is_waiting = False
         except BaseException as error:
@@ -372,7 +372,7 @@ class _Call:
             doing = loading()
             if doing and doing != last:
                 last = doing
-                self.router.tell(CallWaits(self.number, doing))
+                self.router.emit(CallWaits(self.number, doing))
 
     def _wait(self, error: CallFailed) -> float | None:
         """Seconds until the next attempt; `None` for no further attempt."""
@@ -393,7 +393,7 @@ class _Call:
             self.charge = self.router.ledger.ask_again(self.charge, self.choice.words)
         except OverBudget as over:
             message = f"{over}. A retry was needed because of an error: {error}"
-            raise OverBudget(message, over.cap, over.lacks) from error
+            raise OverBudget(message, over.cap, over.excess) from error
 
     def _settle_reply(self, reply: Reply) -> Reply:
         """Settles and reports a reply; returns it with its cost."""
@@ -408,13 +408,11 @@ class _Call:
         )
         self.is_settled = True
         router.classify(choice, measured)
-        router._charged_failures.pop(choice.asked, None)
+        router._charged_failures.pop(choice.model_key, None)
         cut = reply.finish == "cut"
         self.breaker.note(ProviderDown("the connection was cut") if cut else None)
         router.ledger.settle(self.charge, reply.usage, reply.cost_usd, wall_s)
-        router.tell(CallEnded(
-            self.number, self.request.role, self.request.prompt, self.key, reply
-        ))
+        router.emit(CallEnded(self.number, self.request.role, self.request.prompt, self.key, reply))
         return reply
 
     def _settle_failure(self, error: BaseException) -> None:
@@ -435,10 +433,10 @@ class _Call:
         usd = 0.0 if free else paid
         wall_s = router.clock() - self.began
         if failed is not None and not free:
-            router._charged_failures[choice.asked] = str(failed)
+            router._charged_failures[choice.model_key] = str(failed)
         router.ledger.settle(self.charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
-        router.tell(CallBroke(
+        router.emit(CallBroke(
             self.number, self.request.role, choice.provider, choice.model,
             "Cancelled" if cancelled else type(error).__name__,
             "it was cancelled" if cancelled else str(error), usage, usd, wall_s,
@@ -450,7 +448,7 @@ def fingerprint(choice: Choice, request: Request) -> str:
     """The hash of everything that a model's answer depends on, which excludes the deadline and the
     prompt's variables."""
     asked = asdict(replace(request, variables={}, deadline_s=0.0, again=False))
-    text = json.dumps([choice.asked, type(request.output).__name__, asked], sort_keys=True)
+    text = json.dumps([choice.model_key, type(request.output).__name__, asked], sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 

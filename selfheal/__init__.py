@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent import *  # noqa: F403
     from agent.interfaces.notebook import Shell
+
+if (Path(__file__).parents[1] / "setup.py").exists():  # a checkout: `sandbox` is `../sandbox`
+    __path__.append(str(Path(__file__).parents[1]))  # noqa: F405
 
 
 def __getattr__(name: str) -> object:

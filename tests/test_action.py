@@ -200,9 +200,7 @@ def test_the_guide_uses_inputs_and_outputs_that_there_are() -> None:
 
 @pytest.mark.parametrize("green", [True, False])
 @pytest.mark.nightly
-def test_the_hook_says_what_fails_and_edits_nothing(
-    green: bool, project: Path, tmp_path: Path
-) -> None:
+def test_the_hook_reports_and_edits_nothing(green: bool, project: Path, tmp_path: Path) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     program = project / "tally.py"
     if green:

@@ -10,7 +10,7 @@ import pytest
 
 from agent.loop.graph import STEPS
 from agent.report.words import INTEGRITY_MEANING, OUTCOME_WORDS, PROOF_MEANING, STATUS_SYMBOLS
-from agent.verify.tamper_indicators import ACTING, WRITTEN
+from agent.verify.tamper_indicators import RUNTIME_INDICATORS, TEXT_INDICATORS
 from evaluation.screenshots import PICTURES
 
 ROOT = Path(__file__).parent.parent
@@ -22,11 +22,9 @@ def read(name: str) -> str:
 
 
 @pytest.mark.parametrize(("document", "names"), [
-    ("docs/steps.md", (*STEPS,)), ("docs/verdicts.md", (*ACTING, *WRITTEN)),
+    ("docs/steps.md", (*STEPS,)), ("docs/verdicts.md", (*RUNTIME_INDICATORS, *TEXT_INDICATORS)),
 ])
-def test_every_step_and_every_tamper_indicator_is_explained(
-    document: str, names: tuple[str, ...]
-) -> None:
+def test_every_step_and_indicator_is_explained(document: str, names: tuple[str, ...]) -> None:
     text = read(document)
     assert not [name for name in names if f"`{name}`" not in text]
 
@@ -79,9 +77,7 @@ def test_what_the_table_of_changes_names_is_there() -> None:
     ("docs/verdicts.md", r"^\| `(\w+)` \| [A-Z :,]+ \|$", OUTCOME_WORDS),
     ("docs/verdicts.md", r"^\| `([a-z ]+)` \| . \| .+ \|$", STATUS_SYMBOLS),
 ])
-def test_documents_list_all_that_can_be_shown(
-    document: str, row: str, known: dict[str, object]
-) -> None:
+def test_documents_list_all_options(document: str, row: str, known: dict[str, object]) -> None:
     assert re.findall(row, read(document), re.MULTILINE) == [*known]
 
 

@@ -56,7 +56,7 @@ def ran(command: str, tree: Path, saved: Path) -> str:
 
 @pytest.mark.parametrize("title", SECTIONS)
 @pytest.mark.nightly
-def test_each_section_works_as_told(title: str, tree: Path, tmp_path: Path) -> None:
+def test_each_section_works(title: str, tree: Path, tmp_path: Path) -> None:
     commands = 0
     for kind, name, text in _BLOCK.findall(SECTIONS[title]):
         if kind == "diff":

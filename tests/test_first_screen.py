@@ -35,6 +35,7 @@ def expected(said: str) -> re.Pattern[str]:
     return re.compile("".join(lines))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_first_screen_happens_as_it_is_shown(tmp_path: Path) -> None:
     project = tmp_path / "quorum"

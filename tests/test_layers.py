@@ -219,9 +219,7 @@ def test_steps_do_not_import_each_other_but_for_shared_words() -> None:
 @pytest.mark.parametrize(("lines", "reason", "code"), [
     (3, "", 0), (1, "", 0), (4, "", 1), (4, "Size: it does more\n", 0),
 ])
-def test_a_product_that_grows_says_why(
-    tmp_path: Path, lines: int, reason: str, code: int
-) -> None:
+def test_growth_needs_a_reason(tmp_path: Path, lines: int, reason: str, code: int) -> None:
     def git(*words: str) -> None:
         identity = ("-c", "user.name=a", "-c", "user.email=a@b")
         subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True, capture_output=True)

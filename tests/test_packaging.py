@@ -130,9 +130,7 @@ def test_the_documents_tables_are_what_the_program_reads() -> None:
         assert path.read_text(encoding="utf-8") == text
 
 
-def test_where_there_is_no_checkout_no_document_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_document_without_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reference_docs, "ROOT", tmp_path)
     with pytest.raises(SystemExit):
         reference_docs.main()
@@ -193,6 +191,16 @@ def test_a_built_module_imports_under_the_installed_name() -> None:
         renamed("import llm\n")
     with pytest.raises(SyntaxError, match="relative"):
         renamed("to_thread(import_module, 'agent.loop.graph')\n")
+
+
+def test_a_checkout_has_the_sandbox_under_its_installed_name() -> None:
+    guide = (ROOT / "docs/use-it-from-python.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(import asyncio\nfrom selfheal.*?)```", guide, re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sandbox\nassert sandbox.Job is Job\n"], cwd=ROOT,
+        capture_output=True, text=True, check=False,
+    )
+    assert done.stdout == "completed (42,)\n", done.stderr
 
 
 def test_no_module_finds_its_data_by_the_names_of_a_checkout() -> None:

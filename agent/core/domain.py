@@ -30,7 +30,7 @@ VETO = 0.6
 VETOING_ORIGINS: frozenset[Origin] = frozenset(
     one for one, weight in WEIGHTS.items() if weight >= FULL_WEIGHT
 )
-PINNING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest"})
+SPECIFYING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest"})
 DERIVED_ORIGINS: frozenset[Origin] = frozenset(
     one for one, weight in WEIGHTS.items() if 0 < weight < FULL_WEIGHT
 )
@@ -40,7 +40,7 @@ Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "
 """The result of a test in pytest's terms, plus `timeout`."""
 Integrity = Literal["isolated", "in-process"]
 INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "isolated")
-REST = "*"
+OTHER_TESTS = "*"
 """The node that represents all other tests that pytest collects from a file."""
 EXCLUDED: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
 """Results that count neither for nor against a program."""
@@ -60,7 +60,7 @@ RunOutcome = Literal[
     "model_failed", "budget", "cancelled", "awaiting_review",
 ]
 """How a run ended; an `awaiting_review` run continues after a person's answer."""
-Unheld = Literal["", "together", "no value", "known", "seen", "edited"]
+NotHeldOut = Literal["", "together", "no value", "known", "seen", "edited"]
 """Why no test is held out although there are enough tests."""
 PROOF_ORDER: tuple[ProofLevel, ...] = ("E0", "E1", "E2", "E3", "E4")
 
@@ -165,9 +165,9 @@ class Property(Value):
 class Script(Value):
     """Assert code. With `node`, `code` is a whole pytest file and `node` one function of it.
 
-    `node` is a pytest node id without the file name, as `TestStack::test_pop`; `REST` is every
-    other test that pytest collects, except the nodes in `without`. `uses_output` marks code that
-    reads `output`, the program's standard output. `file` is its file; empty for pasted code.
+    `node` is a pytest node id without the file name, as `TestStack::test_pop`; `OTHER_TESTS` is any
+    other test that pytest collects, except `excluded_nodes`. `uses_output` marks code that reads
+    `output`, the program's standard output. `file` is its file; empty for pasted code.
     """
 
     kind: Literal["script"] = "script"
@@ -175,7 +175,7 @@ class Script(Value):
     origin: Origin
     code: str
     node: str = ""
-    without: tuple[str, ...] = ()
+    excluded_nodes: tuple[str, ...] = renamed("excluded_nodes", "without", ())
     uses_output: bool = False
     file: str = ""
 
@@ -237,9 +237,7 @@ class Solution(Value):
 
     def with_texts(self, texts: Mapping[str, str], **changes: object) -> Solution:
         """The program with other texts of some files, the first of which becomes the entry."""
-        files = tuple(
-            File(path=one.path, text=texts.get(one.path, one.text)) for one in self.files
-        )
+        files = tuple(File(path=one.path, text=texts.get(one.path, one.text)) for one in self.files)
         entry = next(iter(texts), self.entry)
         return self._changed(files=files, entry=entry, **changes)
 
@@ -262,9 +260,7 @@ class Solution(Value):
 
     def diff(self, base: Solution) -> str:
         """The unified diff from `base` to this program, as `git apply` reads it."""
-        return "".join(
-            unified(one.path, one.before, one.after) for one in self.changed_from(base)
-        )
+        return "".join(unified(one.path, one.before, one.after) for one in self.changed_from(base))
 
 
 def unified(path: str, before: str, after: str) -> str:
@@ -272,9 +268,7 @@ def unified(path: str, before: str, after: str) -> str:
     if before == after:
         return ""  # saves the slow comparison of long texts
     lines: list[str] = []
-    for line in difflib.unified_diff(
-        _lines(before), _lines(after), f"a/{path}", f"b/{path}"
-    ):
+    for line in difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}"):
         lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
     return "".join(lines)
 
@@ -322,7 +316,7 @@ class Task(Value):
     support: tuple[File, ...] = ()
     stdin: str = ""
     argv: tuple[str, ...] = ()
-    sites: tuple[str, ...] = ()
+    site_dirs: tuple[str, ...] = renamed("site_dirs", "sites", ())
     project: Project | None = None
     doctests: bool = False
     """Doctests count in addition to other tests even if they failed before the repair."""
@@ -353,7 +347,7 @@ class Ending(Value):
         return self.kind in ("raised", "timeout", "killed")
 
     @property
-    def said(self) -> str:
+    def message_suffix(self) -> str:
         """The message after a colon, as a suffix; empty without a message."""
         return f": {self.message}" if self.message else ""
 
@@ -363,7 +357,7 @@ class JailLayer(Value):
 
     name: str
     holds: bool
-    seen: str
+    observed: str = renamed("observed", "seen", ...)
 
 
 class JailStatus(Value):
@@ -386,7 +380,7 @@ class Verdict(Value):
     """How a pass was established; `None` for a test that does not pass."""
     reason: str = ""
     """Why a pass is not `isolated`."""
-    doubt: str = ""
+    disbelieved: str = renamed("disbelieved", "doubt", "")
     """Why the pass or skip is not believed; empty if it is."""
     excluded: str = renamed("excluded", "aside", "")
     """Why the test is excluded, so that its failure does not count; empty if it counts."""
@@ -403,17 +397,17 @@ class Verdict(Value):
     @property
     def passed(self) -> bool:
         """Whether it passes and the pass is believed."""
-        return self.status == "passed" and not self.doubt
+        return self.status == "passed" and not self.disbelieved
 
     @property
-    def shows(self) -> bool:
+    def is_evidence(self) -> bool:
         """Whether it passes, the pass is believed, and it is not vacuous."""
         return self.passed and not self.vacuous
 
     @property
-    def standing(self) -> VerdictStatus:
+    def evidence_status(self) -> VerdictStatus:
         """The status shown to users."""
-        if self.doubt:
+        if self.disbelieved:
             return "not believed"
         if self.excluded:
             return "excluded"
@@ -422,7 +416,7 @@ class Verdict(Value):
     @property
     def fails(self) -> bool:
         """Whether it neither passes nor is skipped or excluded."""
-        if self.excluded or (self.status in EXCLUDED and not self.doubt):
+        if self.excluded or (self.status in EXCLUDED and not self.disbelieved):
             return False
         return not self.passed
 
@@ -452,7 +446,7 @@ class Report(Value):
     @property
     def is_specified(self) -> bool:
         """Whether user tests specify the program; derived tests then raise only doubts."""
-        return any(verdict.origin in PINNING_ORIGINS for verdict in self.verdicts)
+        return any(verdict.origin in SPECIFYING_ORIGINS for verdict in self.verdicts)
 
     @property
     def oracle(self) -> tuple[Verdict, ...]:
@@ -472,7 +466,7 @@ class Report(Value):
         return tuple(one for one in failing if one.origin in VETOING_ORIGINS)
 
     @property
-    def doubts(self) -> tuple[Verdict, ...]:
+    def derived_failures(self) -> tuple[Verdict, ...]:
         """Failing derived tests that forbid nothing; they are shown and limit a proof to E1."""
         forbidding = self.failing
         return tuple(
@@ -483,13 +477,13 @@ class Report(Value):
     @property
     def is_contested(self) -> bool:
         """Whether the doubts would forbid success with the weight of uncontested tests."""
-        return not self.is_specified and WEIGHTS["spec"] * len(self.doubts) >= VETO
+        return not self.is_specified and WEIGHTS["spec"] * len(self.derived_failures) >= VETO
 
     @property
     def weakest(self) -> Verdict | None:
         """The deciding pass with the lowest integrity; `None` where there is none."""
         return min(
-            (one for one in self.oracle if one.shows and one.integrity is not None),
+            (one for one in self.oracle if one.is_evidence and one.integrity is not None),
             key=lambda one: (
                 INTEGRITY_ORDER.index(one.integrity or "in-process"),
                 len(one.reason), one.reason,
@@ -527,7 +521,7 @@ def passing(passed: int, of: int, noun: str = "test", plural: str = "") -> str:
 
 def tally(verdicts: Sequence[Verdict], noun: str = "test", plural: str = "") -> str:
     """Counts verdicts, as `2 of 4 tests pass, 1 skipped, 1 not believed`."""
-    counts = Counter(verdict.standing for verdict in verdicts)
+    counts = Counter(verdict.evidence_status for verdict in verdicts)
     others = [
         f"{counts[one]} {one}"
         for one in ("vacuous", "skipped", "xfailed", "xpassed", "excluded", "not believed")
@@ -635,14 +629,14 @@ class Evidence(Value):
     """Inputs on which it raises or hangs although the original program returned a value."""
     inconsistent: tuple[str, ...] = renamed("inconsistent", "wavering", ())
     """Calls of the tests whose result differs when run among the changed inputs."""
-    others: int = 0
+    competing_patches: int = renamed("competing_patches", "others", 0)
     refuted: int = 0
     """Competing patches that pass the tests shown to the search and fail a held-out one."""
     variants_tried: int = renamed("variants_tried", "siblings", 0)
     """Variants of the repair that were tried."""
     uncovered: tuple[str, ...] = renamed("uncovered", "unwatched", ())
     """Changed conditions of which the tests cover only one branch."""
-    doubts: tuple[str, ...] = ()
+    newly_accepted: tuple[str, ...] = renamed("newly_accepted", "doubts", ())
     """Changed inputs that the program rejected before and accepts now, in words."""
     inconclusive: str = renamed("inconclusive", "unsettled", "")
     """Which of the checks above ran out of time, in words."""
@@ -653,7 +647,7 @@ class Evidence(Value):
     """The mutants that no test detected, in words."""
     equivalent: int = 0
     """Undetected mutants that give the same results as the repair on all changed inputs."""
-    around: bool = False
+    whole_function: bool = renamed("whole_function", "around", False)
     """The mutants are of the whole function, because the repaired lines have too few."""
     reruns: int = 0
     disagreeing: tuple[str, ...] = ()
@@ -666,17 +660,17 @@ class Proof(Value):
 
     level: ProofLevel
     why: str
-    lacks: str = ""
+    missing: str = renamed("missing", "lacks", "")
     """The part of `why` that prevents the next level."""
-    unheld: Unheld = ""
+    not_held_out: NotHeldOut = renamed("not_held_out", "unheld", "")
     """Why no test was held out, if that prevents the next level."""
     evidence: Evidence | None = None
 
-    def but(
-        self, lacks: str, *, at_most: ProofLevel = "E4", evidence: Evidence | None = None
+    def limited(
+        self, missing: str, *, at_most: ProofLevel = "E4", evidence: Evidence | None = None
     ) -> Proof:
         """The proof limited to a level, with the reason added."""
         return Proof(
-            level=min(self.level, at_most), why=f"{self.why}; {lacks}", lacks=lacks,
-            unheld=self.unheld, evidence=evidence or self.evidence,
+            level=min(self.level, at_most), why=f"{self.why}; {missing}", missing=missing,
+            not_held_out=self.not_held_out, evidence=evidence or self.evidence,
         )

@@ -26,6 +26,7 @@ from agent.core.domain import (
     Strategy,
     SuspectFile,
     Value,
+    renamed,
 )
 from agent.core.state import Ruled, Stop
 from llm.types import Finish
@@ -181,14 +182,14 @@ class TestRuled(Value):
     quote: str = ""
 
 
-class Looked(Value):
+class ToolCalled(Value):
     """The debugger called a tool before answering, and got its result."""
 
     kind: Literal["looked"] = "looked"
     tool: str
     arguments: str
     """JSON text as written by the model."""
-    seen: str
+    result: str = renamed("result", "seen", ...)
 
 
 class PatchProposed(Value):
@@ -199,7 +200,7 @@ class PatchProposed(Value):
     diff: str
 
 
-class Outdone(Value):
+class NotChosen(Value):
     """A repair of a tournament was not chosen, since another passes more or changes less."""
 
     kind: Literal["outdone"] = "outdone"
@@ -227,7 +228,7 @@ class Ambiguous(Value):
 
     kind: Literal["ambiguous"] = "ambiguous"
     iteration: int
-    rivals: CompetingPatches
+    competing: CompetingPatches = renamed("competing", "rivals", ...)
 
 
 class Critiqued(Value):
@@ -249,7 +250,7 @@ class Proved(Proof):
     def settles_competition(self) -> bool:
         """Whether all tests, including held-out ones, refuted every other behaviour."""
         evidence = self.evidence
-        return evidence is not None and not evidence.others and not evidence.inconclusive
+        return evidence is not None and not evidence.competing_patches and not evidence.inconclusive
 
 
 class LessonLearned(Value):
@@ -261,7 +262,7 @@ class LessonLearned(Value):
 
 StepStatus = Literal["pending", "done", "failed", "replaced", "skipped", "refused"]
 
-GONE: tuple[StepStatus, ...] = ("failed", "skipped", "refused")
+NOT_COMPLETED: tuple[StepStatus, ...] = ("failed", "skipped", "refused")
 """The statuses of steps that were not completed."""
 
 
@@ -311,7 +312,7 @@ class ModelCalled(ModelCall):
     cached: bool = False
     """The answer came from this run's log or a recording; no request was sent."""
     question: str = ""
-    said: str = ""
+    answer_id: str = renamed("answer_id", "said", "")
     """The store address of the full answer, which a repeated step reuses."""
     answer: str = ""
 
@@ -365,14 +366,14 @@ class Waiting(Value):
     interrupt: str
     question: str
     diff: str = ""
-    rivals: CompetingPatches | None = None
+    competing: CompetingPatches | None = renamed("competing", "rivals", None)
     needs: Literal["answer", "review", "leave", "help", "budget", "key", "visitor"] = "answer"
     """The kind of input the run waits for."""
     code: str = ""
     """The text of the entry file under review."""
     tried: str = ""
     """A person's program that failed."""
-    unhinted: str = ""
+    hint_refusal: str = renamed("hint_refusal", "unhinted", "")
     """Why a hint cannot be used; empty if a model reads it."""
     more: Extended | None = None
     """The offered budget at a limit; `None` if nothing is offered."""
@@ -398,7 +399,7 @@ class RunFinished(Value):
     proof: ProofLevel | None
     confidence: float | None = None
     unsure: str = ""
-    fitting: int = 1
+    fitting_repairs: int = renamed("fitting_repairs", "fitting", 1)
     """The number of different repairs that fit the tests, this one included."""
     strategy: Strategy | None
     edit: str = ""
@@ -425,7 +426,7 @@ class RunFailed(Value):
 
 Event = Annotated[
     RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
-    | Looked | Searched | Recalled | IterationEnded | TestRuled | PatchProposed | Outdone
+    | ToolCalled | Searched | Recalled | IterationEnded | TestRuled | PatchProposed | NotChosen
     | PartialFound | Ambiguous | Critiqued | Proved | LessonLearned | PlanStepped | ModelAsked
     | ModelCalled | ModelFailed | FellBack | Extended | Notice | Waiting | Answered | Resumed
     | RunFinished | RunFailed,

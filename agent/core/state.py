@@ -11,9 +11,10 @@ from typing import Annotated, Literal, TypedDict
 
 from agent.core.domain import (
     DERIVED_ORIGINS,
-    PINNING_ORIGINS,
+    SPECIFYING_ORIGINS,
     VETOING_ORIGINS,
     Approach,
+    NotHeldOut,
     Origin,
     ProofLevel,
     Report,
@@ -21,12 +22,11 @@ from agent.core.domain import (
     Solution,
     Strategy,
     TestCase,
-    Unheld,
     Value,
     renamed,
 )
 
-UNHELD_WORDS: dict[Unheld, str] = {
+NOT_HELD_OUT_WORDS: dict[NotHeldOut, str] = {
     "": "",
     "together": "no test was held out, because the failing tests may depend on each other",
     "no value": "no test was held out, because no failing test states the value it expects",
@@ -41,11 +41,11 @@ class Suite(Value):
 
     visible: tuple[TestCase, ...] = ()
     held_out: tuple[TestCase, ...] = ()
-    held_passed: bool = False
+    held_out_passed: bool = renamed("held_out_passed", "held_passed", False)
     """The held-out test also passed before the repair, so it only shows that nothing broke."""
-    consulted: bool = False
+    held_out_revealed: bool = renamed("held_out_revealed", "consulted", False)
     """A held-out test failed once and was shown; passing it proves nothing more."""
-    unheld: Unheld = ""
+    not_held_out: NotHeldOut = renamed("not_held_out", "unheld", "")
     """Why no test could be held out although there are enough."""
     excluded: Mapping[str, str] = renamed("excluded", "aside", {})
     """Names of excluded derived tests, and why."""
@@ -53,22 +53,22 @@ class Suite(Value):
     """Names of derived tests that were validated because a program failed them."""
     flaky: tuple[str, ...] = ()
     """Tests that fail only in some runs of the first program; a repair must always pass them."""
-    together: tuple[str, ...] = ()
+    order_dependent: tuple[str, ...] = renamed("order_dependent", "together", ())
     """Names of tests that fail only if the others run before them."""
-    was_urged: bool = False
+    repair_was_required: bool = renamed("repair_was_required", "was_urged", False)
     """Another repair was tried once to pass confirmed tests."""
 
     @property
     def all(self) -> tuple[TestCase, ...]:
         return (*self.visible, *self.held_out)
 
-    def derived_required(self, names: Collection[str]) -> Suite:
+    def requiring(self, names: Collection[str]) -> Suite:
         """The suite in which the named tests forbid success on their own for now."""
         return self.with_origins({name: "urged" for name in names}).model_copy(
-            update={"was_urged": True}
+            update={"repair_was_required": True}
         )
 
-    def settled(self) -> Suite:
+    def without_required(self) -> Suite:
         """The suite with its urged tests reset to confirmed."""
         return self.with_origins(
             {test.name: "confirmed" for test in self.all if test.origin == "urged"}
@@ -82,14 +82,12 @@ class Suite(Value):
                 for one in tests
             )
 
-        return self.model_copy(
-            update={"visible": of(self.visible), "held_out": of(self.held_out)}
-        )
+        return self.model_copy(update={"visible": of(self.visible), "held_out": of(self.held_out)})
 
     @property
     def is_specified(self) -> bool:
         """Whether user tests specify the program; see `Report.is_specified`."""
-        return any(test.origin in PINNING_ORIGINS for test in self.all)
+        return any(test.origin in SPECIFYING_ORIGINS for test in self.all)
 
     @property
     def oracle(self) -> tuple[TestCase, ...]:
@@ -100,7 +98,7 @@ class Suite(Value):
             if test.origin in deciding and test.name not in self.excluded
         )
 
-    def ruled(self, report: Report) -> Report:
+    def with_rulings(self, report: Report) -> Report:
         """The report with the current origins and exclusions of derived tests."""
         origins = {test.name: test.origin for test in self.all}
         return report.model_copy(update={"verdicts": tuple(
@@ -117,7 +115,7 @@ class Suite(Value):
         verdicts = tuple(verdict for verdict in report.verdicts if verdict.test not in held)
         return report.model_copy(update={"verdicts": verdicts})
 
-    def shown(self) -> Suite:
+    def revealed(self) -> Suite:
         """The suite with its held-out tests made visible."""
         before: Origin = "user" if self.is_specified else "task"
         opened = tuple(
@@ -125,16 +123,16 @@ class Suite(Value):
             for test in self.held_out
         )
         return self.model_copy(update={
-            "visible": (*self.visible, *opened), "held_out": (), "held_passed": False,
+            "visible": (*self.visible, *opened), "held_out": (), "held_out_passed": False,
         })
 
 
 class AttemptCandidate(TypedDict):
     """One repair of an iteration; a tournament has several."""
 
-    round: int
+    iteration: int
     place: int
-    try_id: str
+    repair_id: str
 
 
 def of_the_newest_iteration(
@@ -142,8 +140,8 @@ def of_the_newest_iteration(
 ) -> list[AttemptCandidate]:
     """The candidates of the newest iteration, in order."""
     both = [*(before or ()), *(after or ())]
-    newest = max((one["round"] for one in both), default=0)
-    by_place = {one["place"]: one for one in both if one["round"] == newest}
+    newest = max((one["iteration"] for one in both), default=0)
+    by_place = {one["place"]: one for one in both if one["iteration"] == newest}
     return [by_place[place] for place in sorted(by_place)]
 
 
@@ -159,7 +157,7 @@ class State(TypedDict, total=False):
     diagnosis_id: str
     doubted_id: str
     """A program that fails only confirmed tests, while another is tried; else empty."""
-    urged_from: int
+    required_from: int
     """The iteration in which that began."""
     iteration: int
     """Judged iterations so far: a search, a model's repair and a tournament are one each."""
@@ -168,7 +166,7 @@ class State(TypedDict, total=False):
     escalated: bool
     """The failure is diagnosed again before the next iteration."""
     approach: Approach
-    rounds_id: str
+    iterations_id: str
     place: int
     candidates_now: Annotated[list[AttemptCandidate], of_the_newest_iteration]
     taken: bool
@@ -184,8 +182,8 @@ class State(TypedDict, total=False):
     note: str
     proposed_id: str
     """The program of the last repair; empty if it produced none."""
-    proposed_rivals_id: str
-    rivals_id: str
+    proposed_alternatives_id: str
+    alternatives_id: str
     """The `Alternatives` of the current program; empty if no other is known to pass."""
     asked: int
     """The number of questions about them that a person was asked."""
@@ -208,7 +206,7 @@ class State(TypedDict, total=False):
     unsure: str
     accepted: bool
     doubtful_id: str
-    """The `Reserve` with a patch below the required confidence, while a model is asked."""
+    """The `ReservePatch` with a patch below the required confidence, while a model is asked."""
     reserve_id: str
     """The `RecalledFix` that is used if the search finds none; else empty."""
     caveat: str
@@ -242,7 +240,7 @@ Ruled = Literal["confirmed", "excluded", "contested", "undecided"]
 """The validation result of a derived test; the last two leave it open."""
 
 
-class Try(Value):
+class ModelRepair(Value):
     """One program from a model with its report, or why there is none."""
 
     solution: Solution | None = None

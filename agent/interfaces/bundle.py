@@ -85,25 +85,25 @@ def patch(result: Result) -> bytes:
 
 
 def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
-    """Returns a zip with all files of a run."""
+    """Returns a zip with all files of a run. The tests are beside the program, so that they run."""
     result = fold(log)
     name = patched(result) if patch_of(result) else true_name(task)
+    is_kept = result.outcome in KEPT and (result.diff or result.drafted)
+    folder, healed = ("healed", dict(result.files)) if is_kept else ("submitted", {})
+    submitted = task.solution.files if task.solution is not None else ()
+    before = (*task.support, *submitted, *regression_tests(task, result))
+    programs = {one.path: one.text for one in before} | healed
     files = {
         "heal.patch" if result.diff else "partial.patch": patch(result),
         "report.md": markdown(result, name).encode("utf-8", "replace"),
         "junit.xml": junit(result, result.columns[0].report if result.columns else None),
         "run.jsonl": to_jsonl(log).encode(),
         **{
-            f"healed/{path}": text.encode("utf-8", "surrogateescape")
-            for path, text in result.files
-            if result.outcome in KEPT and (result.diff or result.drafted)
-        },
-        **{
-            file.path: file.text.encode("utf-8", "surrogateescape")
-            for file in regression_tests(task, result)
+            f"{folder}/{path}": text.encode("utf-8", "surrogateescape")
+            for path, text in programs.items()
         },
     }
-    return packed({path: content for path, content in files.items() if content})
+    return packed({path: content for path, content in files.items() if content or "/" in path})
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:

@@ -29,7 +29,7 @@ EXIT_CODES: dict[int, str] = {
     INTERRUPTED: "interrupted; nothing was written",
 }
 
-Lack = Literal["", "confidence", "proof", "integrity"]
+Shortfall = Literal["", "confidence", "proof", "integrity"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def exit_code(result: Result, least: Requirements = USUAL) -> int:
         case None | "unresolved" | "awaiting_review":
             return NOT_HEALED
         case "healthy" | "healed" | "proposed" | "crash_stopped":
-            return BELOW if lacking(result, least) else HEALED
+            return BELOW if missed_requirement(result, least) else HEALED
         case "not_fixable" | "needs_model":
             return NOT_FIXABLE
         case "model_failed":
@@ -70,23 +70,23 @@ def exit_code(result: Result, least: Requirements = USUAL) -> int:
             assert_never(result.outcome)
 
 
-def lacking(result: Result, least: Requirements) -> Lack:
+def missed_requirement(result: Result, least: Requirements) -> Shortfall:
     """Returns the requirement that a result misses. A submitted program that is healthy needs no
     proof."""
     if result.error or result.outcome not in ("healthy", "healed", "proposed", "crash_stopped"):
         return ""
     if result.outcome == "proposed" and not least.accept_proposed:
         return "confidence"
-    if (result.outcome != "healthy" or result.drafted) and not result.proven(
+    if (result.outcome != "healthy" or result.drafted) and not result.reaches_proof(
         least.proof_of(result)
     ):
         return "proof"
-    return "" if result.believed(least.integrity) else "integrity"
+    return "" if result.reaches_integrity(least.integrity) else "integrity"
 
 
-def shortfall(result: Result, least: Requirements) -> str:
+def missed_words(result: Result, least: Requirements) -> str:
     """Returns which requirement a result misses, as a sentence; empty if none."""
-    match lacking(result, least):
+    match missed_requirement(result, least):
         case "confidence":
             return f"The patch is not written, because {result.unsure}."
         case "proof":
@@ -107,11 +107,11 @@ def shortfall(result: Result, least: Requirements) -> str:
             return ""
 
 
-def against(result: Result, least: Requirements) -> Result:
+def with_missed_requirement(result: Result, least: Requirements) -> Result:
     """Adds the missed requirement and the next step to the reason of a result."""
     from agent.interfaces.next_step import TERMINAL, next_step
 
-    missing = shortfall(result, least)
+    missing = missed_words(result, least)
     if not missing:
         return result
     reason = f"{result.reason.rstrip('.')}." if result.reason else ""

@@ -107,6 +107,11 @@ class HealResult(Result):
     def __contains__(self, key: object) -> bool:
         return key in self.keys()
 
+    @property
+    def rivals(self) -> CompetingPatches | None:
+        """The old name of `competing`; removed with the next version."""
+        return self.competing
+
     def keys(self) -> tuple[str, ...]:
         """The valid subscripts, so that `dict(result)` works."""
         return (*KEYS, *MEASURES)
@@ -122,10 +127,11 @@ KEYS: dict[str, str] = {
     "iteration": "iterations", "max_iterations": "max_iterations", "is_complete": "success",
     **{name: name for name in (
         "success", "outcome", "proof", "confidence", "unsure", "integrity",
-        "integrity_reason", "evidence", "rivals",
+        "integrity_reason", "evidence", "competing",
         "reason", "diff", "best", "stdout", "report", "tests", "lessons", "run_id", "provider",
         "tokens", "cost_usd", "seconds", "metrics", "degraded",
     )},
+    "rivals": "competing",  # the name of the version before
 }
 """Attribute by subscript; the measures of the program's text are also valid subscripts."""
 
@@ -216,7 +222,7 @@ class SelfHealingAgent:
             approve: Reviews each repair; called in a thread. Without it, a run with reviews ends
                 as `awaiting_review`, and `decide` continues it.
             deselect: Ids of tests to leave out.
-            doctests: Whether failing doctests are healed too.
+            doctests: Whether failing doctests are healed even if there are other tests.
 
         Raises:
             BadInput: The input cannot be used.
@@ -395,9 +401,7 @@ class SelfHealingAgent:
             )
         return plan
 
-    def _result(
-        self, log: tuple[Stamped, ...], task: Task, settings: Settings
-    ) -> HealResult:
+    def _result(self, log: tuple[Stamped, ...], task: Task, settings: Settings) -> HealResult:
         """Raises: RunFault."""
         result = fold(log)
         if result.error:
@@ -454,10 +458,10 @@ async def _to_its_end(
                 answer = await asyncio.to_thread(approve, waiting)
                 await session.answer(run, waiting.interrupt, _review(run, answer).model_dump())
                 continue
-            if ask is None or waiting is None or waiting.rivals is None:
+            if ask is None or waiting is None or waiting.competing is None:
                 return session.log(run), unusable
-            choice: object = await asyncio.to_thread(ask, waiting.rivals)
-            unusable = _unusable(waiting.rivals, choice)
+            choice: object = await asyncio.to_thread(ask, waiting.competing)
+            unusable = _unusable(waiting.competing, choice)
             # Skipping one question also skips the following ones.
             chosen = SKIP if choice is None or unusable else choice
             await session.answer(run, waiting.interrupt, {"answer": chosen})
@@ -478,7 +482,7 @@ def _review(run: str, answer: object) -> Review:
     return Review(approve=answer)
 
 
-def _unusable(rivals: CompetingPatches, choice: object) -> str:
+def _unusable(patches: CompetingPatches, choice: object) -> str:
     """Returns why the answer of `ask` is unusable; else empty."""
     if choice is None:
         return ""
@@ -488,7 +492,7 @@ def _unusable(rivals: CompetingPatches, choice: object) -> str:
             f"such as a label or {repr(choice)!r}, or None."
         )
     try:
-        answered_test(rivals, choice)
+        answered_test(patches, choice)
     except BadAnswer as error:
         return str(error)
     return ""

@@ -66,9 +66,7 @@ class FolderTools:
     def _opened(self) -> tuple[Workspace, ToolRegistry]:
         workspace = Workspace.copy_of(self.root)
         registry = open_tools(workspace)
-        for function in (
-            self.heal, self.check, self.read_report, self.copy_diff, self.fresh_copy
-        ):
+        for function in (self.heal, self.check, self.read_report, self.copy_diff, self.fresh_copy):
             registry.register(function)
         return workspace, registry
 
@@ -195,7 +193,7 @@ class FolderTools:
 def _checked(found: dict[str, object]) -> dict[str, object]:
     tests: list[dict[str, object]] = found["tests"]  # type: ignore[assignment] # its format
     return {key: found.get(key) for key in CHECK_KEYS} | {"tests": [
-        one for one in tests if one["status"] != "passed" or one["doubt"] or one["vacuous"]
+        one for one in tests if one["status"] != "passed" or one["disbelieved"] or one["vacuous"]
     ]}
 
 
@@ -296,9 +294,7 @@ def build_server(tools: FolderTools, calls: Calls) -> Server[dict[str, object]]:
             for one in tools.registry.get_schemas()
         ])
 
-    async def call_tool(
-        context: object, request: types.CallToolRequestParams
-    ) -> CallToolResult:
+    async def call_tool(context: object, request: types.CallToolRequestParams) -> CallToolResult:
         result = await calls.run(request.name, request.arguments or {})
         return types.CallToolResult(
             content=[types.TextContent(text=result.text)], is_error=not result.ok,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent.core.domain import counted
 from agent.core.settings import COMMAND
-from agent.interfaces.exits import USUAL, Requirements, lacking
+from agent.interfaces.exits import USUAL, Requirements, missed_requirement
 from agent.report.result import Result
 from agent.report.words import advice_words
 
@@ -23,6 +23,8 @@ TERMINAL: Words = {
     "disbelieved": "no test showed a wrong value, but the program interferes with its tests. "
     "Remove the code shown next to them, and run again.",
     "apart": "choose the right repair with --ask, or add a test that only one of them passes",
+    "several": "compare the patches shown. If they behave differently, add a test that only one "
+    "of them passes",
     "surer": "add a test for another input that fails now",
     "proposed": "{step}; or accept the patch as it is with --accept-proposed.",
     "E0": "add a test that fails now (--tests or --tests-file); or accept the patch as it is with "
@@ -58,6 +60,7 @@ PAGE: Words = {
     "disbelieved": "remove the code that interferes with the tests; it is shown next to them.",
     "proposed": "review the patch; to be more certain, {step}",
     "apart": "add a test that only one of the repairs passes.",
+    "several": "compare the repairs. If they behave differently, add a test that only one passes.",
     "surer": "add a test for another input that fails now.",
     "E0": "add a test with the expected value.",
     "E1": "add a test that fails now and compares a value; have at least four tests in all.",
@@ -83,9 +86,9 @@ def step_of(result: Result, least: Requirements) -> str:
         return ""
     if result.unanswered and outcome in ("unresolved", "not_fixable", "model_failed"):
         return "no answer"
-    match lacking(result, least):
-        case "confidence" | "proof" if result.fitting > 1:
-            return "apart"
+    match missed_requirement(result, least):
+        case "confidence" | "proof" if result.fitting_repairs > 1:
+            return "apart" if result.competing and result.competing.call else "several"
         case "confidence":
             return "surer"
         case "proof":
@@ -99,7 +102,7 @@ def step_of(result: Result, least: Requirements) -> str:
 def _by_outcome(result: Result) -> str:
     report, outcome = result.shown_report, result.outcome
     failing = [one for one in report.verdicts if one.fails] if report else []
-    if outcome == "unresolved" and failing and all(one.doubt for one in failing):
+    if outcome == "unresolved" and failing and all(one.disbelieved for one in failing):
         return "disbelieved"
     if outcome == "unresolved" and result.provider == "mock":
         return "unresolved without a model"
@@ -114,10 +117,10 @@ def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:
     """Returns the next step in lower case, in an interface's wording; empty if there is none."""
     step = step_of(result, least)
     text = words.get(step, "")
-    if words is PAGE and step in ("apart", "surer", "E0", "E1", "E2", "E3", "E4"):
+    if words is PAGE and step in ("apart", "several", "surer", "E0", "E1", "E2", "E3", "E4"):
         text = advice_words(result) or words.get(result.proof or "E0", "") or words[step]
         text = text[:1].lower() + text[1:]
-    if result.outcome == "proposed" and step in ("apart", "surer"):
+    if result.outcome == "proposed" and step in ("apart", "several", "surer"):
         text = words["proposed"].replace("{step}", text)
     longer = "" if result.cut_after is None else ", or give it more seconds under “Options”"
     return text.format(result=result, longer=longer, more=_more(result))

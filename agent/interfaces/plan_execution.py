@@ -91,7 +91,7 @@ async def aexecute(
         tools = open_tools(workspace, session.sandbox)
         tools.register(_healing(agent, workspace))
         plan = Plan(tools, max_steps, emit)
-        ctx = session.asking(Task(text=task), emit, budget_s=agent.budget_s)
+        ctx = session.role_context(Task(text=task), emit, budget_s=agent.budget_s)
         try:
             planner = Planner(task, workspace, ctx)
             await planner.fill(plan)

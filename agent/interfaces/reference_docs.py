@@ -71,7 +71,7 @@ def providers_table() -> str:
     """Returns the providers as a Markdown table: requirements, key and default model."""
     rows = ["| provider | needs | key | model unless you name one |", "|---|---|---|---|"]
     for name, row in PROVIDERS.items():
-        first = row.like in ("", name)
+        first = row.same_as in ("", name)
         install = f'`pip install -e ".[{row.extra}]"`' if row.extra else ""
         needs = [install if first else "the same", row.needs]
         key = f"`{row.key}` {row.key_when}".strip() if row.key else "none"

@@ -115,9 +115,7 @@ class HealRequest(Inputs):
 
     @property
     def _dash(self) -> int:
-        return next(
-            (at for at, one in enumerate(self.args) if one.startswith("-")), len(self.args)
-        )
+        return next((at for at, one in enumerate(self.args) if one.startswith("-")), len(self.args))
 
     @property
     def least(self) -> Requirements:
@@ -180,4 +178,4 @@ class HealRequest(Inputs):
     def _refuse(self, options: dict[str, str], why: str) -> None:
         for name, option in options.items():
             if getattr(self, name):
-                raise UsageError(f"{option} cannot be used here: {why}.")
+                raise UsageError(f"{option} cannot be used here: {why}. Remove it and run again.")

@@ -11,9 +11,9 @@ from agent.core.domain import Report, Solution
 from agent.core.events import Notice
 from agent.core.state import State, Suite
 from agent.iteration.context import Context
-from agent.iteration.iterations import may_ask
+from agent.iteration.iterations import may_ask_model
 
-LEAST_TESTS = 2
+MIN_TESTS = 2
 """Failing confirmed tests that are needed: a single one may be wrong."""
 MAX_ITERATIONS = 2
 """Iterations in which these tests are required."""
@@ -23,22 +23,23 @@ def worth_requiring(state: State, ctx: Context, suite: Suite, report: Report) ->
     """Names of the confirmed tests that another repair should pass, if it should be tried."""
     solution = ctx.store.get(state["solution_id"], Solution)
     if (
-        suite.was_urged or not report.is_specified or not report.passed or solution.origin == "user"
-        or ctx.task.project is not None or not may_ask(ctx)
+        suite.repair_was_required or not report.is_specified or not report.passed
+        or solution.origin == "user"
+        or ctx.task.project is not None or not may_ask_model(ctx)
         or state["iteration"] >= ctx.settings.max_iterations
     ):
         return ()
-    confirmed = tuple(one.test for one in report.doubts if one.origin == "confirmed")
-    return confirmed if len(confirmed) >= LEAST_TESTS else ()
+    confirmed = tuple(one.test for one in report.derived_failures if one.origin == "confirmed")
+    return confirmed if len(confirmed) >= MIN_TESTS else ()
 
 
-def urged(state: State, ctx: Context, names: tuple[str, ...]) -> State:
+def require_confirmed(state: State, ctx: Context, names: tuple[str, ...]) -> State:
     """The state update that starts another repair for these tests."""
     ctx.emit(Notice(level="info", text=(
         f"Your tests pass, but {len(names)} confirmed derived tests fail. Trying another repair "
         "before keeping this one."
     )))
-    return {"doubted_id": state["solution_id"], "urged_from": state["iteration"]}
+    return {"doubted_id": state["solution_id"], "required_from": state["iteration"]}
 
 
 def with_doubts(state: State, ctx: Context, update: State) -> State:
@@ -49,12 +50,12 @@ def with_doubts(state: State, ctx: Context, update: State) -> State:
     suite = ctx.store.get(update.get("suite_id", state["suite_id"]), Suite)
     is_urging = any(test.origin == "urged" for test in suite.all)
     if update.get("taken"):
-        return update | {"suite_id": ctx.store.put(suite.settled())}
-    used = update.get("iteration", state["iteration"]) - state["urged_from"]
+        return update | {"suite_id": ctx.store.put(suite.without_required())}
+    used = update.get("iteration", state["iteration"]) - state["required_from"]
     if not update.get("outcome") and not (is_urging and used >= MAX_ITERATIONS):
         return update
     return update | {
-        "solution_id": key, "suite_id": ctx.store.put(suite.settled()), "doubted_id": "",
-        "taken": True, "rivals_id": "", "caveat": "", "others_fit": False, "open_id": "",
+        "solution_id": key, "suite_id": ctx.store.put(suite.without_required()), "doubted_id": "",
+        "taken": True, "alternatives_id": "", "caveat": "", "others_fit": False, "open_id": "",
         "outcome": None, "stopped": None, "reason": "",
     }

@@ -7,7 +7,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.core.domain import REST, ProofLevel, Report, Script, Solution, Strategy, Task, TestCase
+from agent.core.domain import (
+    OTHER_TESTS,
+    ProofLevel,
+    Report,
+    Script,
+    Solution,
+    Strategy,
+    Task,
+    TestCase,
+)
 from agent.core.events import CodeWritten, Event, Judged, PatchProposed, Stamped
 from agent.core.settings import GENERATOR, Settings
 from agent.core.state import Iterations, State
@@ -17,7 +26,7 @@ from agent.log.store import Store
 from agent.memory import Memory
 from agent.target.failures.excluded import with_lost_tests
 from agent.verify.judge import check
-from agent.verify.tamper_indicators import introduced
+from agent.verify.tamper_indicators import introduced_indicator
 from llm import ModelPlan, Provider
 from llm.asking.prompts import Prompts
 from llm.router import Router
@@ -47,7 +56,7 @@ class Context:
     """The run's events so far."""
     deadline: float
     """The end of the run on the monotonic clock."""
-    answered: frozenset[str] = frozenset()
+    answered_tests: frozenset[str] = frozenset()
     """Names of tests that a person's answers in an earlier run became."""
     start: State = field(default_factory=lambda: State(iteration=0))
     """The state before the first step."""
@@ -55,12 +64,12 @@ class Context:
     """At a limit, the run waits for a person instead of ending."""
     learn: bool = True
     """Successful repairs are saved in the fix memory."""
-    least_proof: ProofLevel = "E1"
+    required_proof: ProofLevel = "E1"
     """The required proof level; replaying a remembered fix shows at most E1."""
-    begun: Awaitable[Report] | None = None
+    submitted_report: Awaitable[Report] | None = None
     """The report on the submitted program, if judging it began before the first step."""
     prompts: Prompts = field(default_factory=lambda: Prompts(PROMPTS))
-    screenings: SearchCache = field(default_factory=SearchCache)
+    search_cache: SearchCache = field(default_factory=SearchCache)
     verified: dict[str, Report] = field(default_factory=dict)
     """Reports on solutions that a search judged, because a project's suite takes long."""
     confirmed: set[tuple[str, str]] = field(default_factory=set)
@@ -75,12 +84,12 @@ class Context:
         return max(0.0, self.deadline - time.monotonic())
 
     @property
-    def asks(self) -> bool:
+    def may_ask_user(self) -> bool:
         """Whether a person can be asked which of several behaviours is right."""
-        return self.settings.ask or bool(self.answered)
+        return self.settings.ask or bool(self.answered_tests)
 
     @property
-    def asks_leave(self) -> bool:
+    def requires_permission(self) -> bool:
         """Whether a person must permit the use of a model as generator."""
         return self.settings.autonomy_level == "review_all" and bool(self.plan.of(GENERATOR))
 
@@ -91,17 +100,17 @@ class Context:
 
     def iterations(self, state: State) -> Iterations:
         """The judged iterations so far."""
-        key = state.get("rounds_id")
+        key = state.get("iterations_id")
         return self.store.get(key, Iterations) if key else Iterations()
 
-    def free(self, state: State) -> bool:
+    def forbids_models(self, state: State) -> bool:
         """Whether no model may be used yet: code was submitted, and the search has not failed."""
         return self.task.solution is not None and not state.get("paid", False)
 
-    async def answerer(self, role: str, *, free: bool = False) -> Provider:
+    async def answerer(self, role: str, *, rules_only: bool = False) -> Provider:
         """The provider of a role: its model in the plan, or the rules if there is none or the
         answer must be `free`."""
-        return self.rules if free else await self.router.at(role) or self.rules
+        return self.rules if rules_only else await self.router.at(role) or self.rules
 
     async def judge_submitted(self, program: Solution) -> Report:
         """Judges the submitted program with the user's tests."""
@@ -121,7 +130,7 @@ class Context:
                 confirmed=self.confirmed,
             )
             first = self.first_report
-            report = doubted(self.task.solution, solution, tests, report)
+            report = doubt_tampering(self.task.solution, solution, tests, report)
             return report if first is None else with_lost_tests(report, first, tests)
         origins = {test.name: test.origin for test in tests}
         verdicts = tuple(
@@ -133,7 +142,9 @@ class Context:
         names = {verdict.test for verdict in verdicts}
         fresh = [
             test for test in tests
-            if test.name not in names and not (isinstance(test, Script) and test.node == REST)
+            if test.name not in names and not (
+                isinstance(test, Script) and test.node == OTHER_TESTS
+            )
         ]
         if not fresh:
             return known.model_copy(update={"verdicts": verdicts})
@@ -142,7 +153,7 @@ class Context:
             run_program=any(test.kind == "script" and test.uses_output for test in fresh),
             wall_s=self.test_s, confirmed=self.confirmed,
         )
-        return doubted(self.task.solution, solution, tests, report).model_copy(
+        return doubt_tampering(self.task.solution, solution, tests, report).model_copy(
             update={
                 "verdicts": (*verdicts, *report.verdicts),
                 "ending": known.ending or report.ending,
@@ -157,19 +168,21 @@ class Context:
         )
 
 
-def doubted(
+def doubt_tampering(
     base: Solution | None, solution: Solution, tests: Sequence[TestCase], report: Report
 ) -> Report:
     """The report on a repair of `base`; passes are doubted if it adds a tamper indicator."""
     if base is None or solution.origin == "user":
         return report
     codes = [test.code for test in tests]
-    indicators = (introduced(one.before, one.after, codes) for one in solution.changed_from(base))
+    indicators = (
+        introduced_indicator(one.before, one.after, codes) for one in solution.changed_from(base)
+    )
     indicator = next(filter(None, indicators), "")
     if not indicator:
         return report
     return report.model_copy(update={"verdicts": tuple(
-        verdict.model_copy(update={"doubt": indicator, "integrity": None})
+        verdict.model_copy(update={"disbelieved": indicator, "integrity": None})
         if verdict.passed else verdict for verdict in report.verdicts
     )})
 

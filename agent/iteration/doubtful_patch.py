@@ -11,12 +11,12 @@ from agent.core.domain import ProofLevel, Report, RunOutcome, Solution, Strategy
 from agent.core.events import Event, Judged, Notice, Proved
 from agent.core.state import State, Suite, is_repaired
 from agent.iteration.context import Context, propose
-from agent.iteration.escalation import NoMore
-from agent.iteration.iterations import choose_approach, may_ask, started
+from agent.iteration.escalation import Exhausted
+from agent.iteration.iterations import choose_approach, iteration_started, may_ask_model
 from agent.log.store import Store
 
 
-class Reserve(Value):
+class ReservePatch(Value):
     """A passing patch with its proof and confidence."""
 
     solution: Solution
@@ -27,7 +27,7 @@ class Reserve(Value):
     proof_why: str
     confidence: float
     unsure: str
-    rivals_id: str = ""
+    alternatives_id: str = ""
 
 
 def second_opinion(state: State, ctx: Context) -> State | None:
@@ -39,34 +39,34 @@ def second_opinion(state: State, ctx: Context) -> State | None:
     if (
         not is_repaired(state) or state.get("doubtful_id") or state["strategy"] == "model"
         or state["confidence"] >= ctx.settings.require_confidence
-        or state["strategy"] == "person" or not may_ask(ctx) or first is None
+        or state["strategy"] == "person" or not may_ask_model(ctx) or first is None
     ):
         return None
     iterations = ctx.iterations(state)
     following = choose_approach(state, ctx, iterations)
-    if isinstance(following, NoMore):
+    if isinstance(following, Exhausted):
         return None
     suite = ctx.store.get(state["suite_id"], Suite)
-    kept = Reserve(
+    kept = ReservePatch(
         solution=ctx.store.get(state["solution_id"], Solution),
         report=ctx.store.get(state["report_id"], Report),
         strategy=state["strategy"], note=state["note"], proof=state["proof"],
         proof_why=state["proof_why"], confidence=state["confidence"], unsure=state["unsure"],
-        rivals_id=state.get("rivals_id", ""),
+        alternatives_id=state.get("alternatives_id", ""),
     )
     ctx.emit(Notice(level="info", text=(
         f"The patch found is {kept.confidence:.0%} likely right: {kept.unsure}. A model is asked "
         "for another."
     )))
     approach = "minimal" if following == "search" else following
-    return started(state, ctx, approach, iterations.last) | {
+    return iteration_started(state, ctx, approach, iterations.last) | {
         "doubtful_id": ctx.store.put(kept), "solution_id": state["base_id"],
-        "report_id": ctx.store.put(suite.ruled(first)), "escalated": True, "taken": False,
-        "asking": False, "rivals_id": "", "caveat": "", "others_fit": False,
+        "report_id": ctx.store.put(suite.with_rulings(first)), "escalated": True, "taken": False,
+        "asking": False, "alternatives_id": "", "caveat": "", "others_fit": False,
     }
 
 
-def restored(
+def restore_reserve(
     state: State, store: Store, emit: Callable[[Event], object], refused: RunOutcome | None
 ) -> tuple[State, RunOutcome | None]:
     """Restores the patch in reserve if no better one was found.
@@ -76,7 +76,7 @@ def restored(
     """
     if not state.get("doubtful_id") or refused == "cancelled":
         return state, refused
-    kept = store.get(state["doubtful_id"], Reserve)
+    kept = store.get(state["doubtful_id"], ReservePatch)
     if refused is None and is_repaired(state) and state["confidence"] >= kept.confidence:
         return state, None
     base = store.get(state["base_id"], Solution)

@@ -13,15 +13,15 @@ from itertools import takewhile
 from agent.core.domain import Approach
 from agent.core.state import Iteration, Stop
 
-SUBMITTED: tuple[Approach, ...] = ("search", "minimal", "tournament", "rewrite", "fresh")
+SUBMITTED_LADDER: tuple[Approach, ...] = ("search", "minimal", "tournament", "rewrite", "fresh")
 """For a program that a user submitted, or that tests of the user specify."""
-DRAFTED: tuple[Approach, ...] = ("minimal", "tournament", "search", "rewrite", "fresh")
+DRAFTED_LADDER: tuple[Approach, ...] = ("minimal", "tournament", "search", "rewrite", "fresh")
 """For a program that a model wrote from a description: an edit of it is a guess too."""
-SMALL: tuple[Approach, ...] = ("search", "minimal", "fresh")
+SMALL_MODEL_LADDER: tuple[Approach, ...] = ("search", "minimal", "fresh")
 """For a small model: the search, then samples, then other drafts from the description."""
-UNSURE = 0.3
+MIN_CONFIDENCE = 0.3
 """Confidence of a diagnosis below which no small edit is requested."""
-MAX_AGAIN = 2
+MAX_REPEATS = 2
 """Limit of iterations in a row with the same approach."""
 
 
@@ -33,63 +33,65 @@ class RunSituation:
     """A model wrote the program from a description, and tests of the user do not specify it."""
     has_model: bool
     may_search: bool
-    most: int
+    max_iterations: int
     """Limit of iterations."""
-    parallel: int
+    parallel_repairs: int
     """Candidates of a tournament; below 2 there is none."""
     confidence: float = 1.0
     """Of the newest diagnosis by a model."""
     suggested: Approach | None = None
     """The approach that this diagnosis suggests."""
-    small: bool = False
+    small_model: bool = False
     """The generator is a small model."""
 
 
 @dataclass(frozen=True)
-class NoMore:
+class Exhausted:
     """No further iteration is started."""
 
     why: Stop
 
 
-def next_approach(iterations: Sequence[Iteration], now: RunSituation) -> Approach | NoMore:
+def next_approach(iterations: Sequence[Iteration], situation: RunSituation) -> Approach | Exhausted:
     """The approach of the next iteration, or why there is none."""
-    if len(iterations) >= now.most:
-        return NoMore("iterations")
-    ladder = SMALL if now.small else DRAFTED if now.drafted else SUBMITTED
-    approaches = [one for one in ladder if _can(one, now)]
+    if len(iterations) >= situation.max_iterations:
+        return Exhausted("iterations")
+    ladder = DRAFTED_LADDER if situation.drafted else SUBMITTED_LADDER
+    ladder = SMALL_MODEL_LADDER if situation.small_model else ladder
+    approaches = [one for one in ladder if _is_possible(one, situation)]
     start = 0
     if iterations:
         last = iterations[-1].approach
         start = approaches.index(last) if last in approaches else 0
-        if not _again(iterations):
+        if not _should_repeat(iterations):
             start += 1
         if _alternates(iterations) and "fresh" in approaches:
             start = max(start, approaches.index("fresh"))
     tried = {one.approach for one in iterations}
     # A suggestion is followed only up the ladder, and only if the debugger is confident.
-    if now.suggested in set(approaches[start:]) - tried and now.confidence >= UNSURE:
-        start = approaches.index(now.suggested)
+    confident = situation.confidence >= MIN_CONFIDENCE
+    if situation.suggested in set(approaches[start:]) - tried and confident:
+        start = approaches.index(situation.suggested)
     for one in approaches[start:]:
         if one == "search" and one in tried and not iterations[-1].refuted:
             continue
-        if one == "minimal" and now.confidence < UNSURE and len(approaches[start:]) > 1:
+        if one == "minimal" and not confident and len(approaches[start:]) > 1:
             continue
         return one
     # At the end, try the approaches that a suggestion skipped.
     for one in approaches[:start]:
         if one not in tried and one != "search":
             return one
-    return NoMore("stuck" if now.has_model else "no_model")
+    return Exhausted("stuck" if situation.has_model else "no_model")
 
 
-def _can(approach: Approach, now: RunSituation) -> bool:
+def _is_possible(approach: Approach, situation: RunSituation) -> bool:
     if approach == "search":
-        return now.may_search
-    return now.has_model and (approach != "tournament" or now.parallel > 1)
+        return situation.may_search
+    return situation.has_model and (approach != "tournament" or situation.parallel_repairs > 1)
 
 
-def _again(iterations: Sequence[Iteration]) -> bool:
+def _should_repeat(iterations: Sequence[Iteration]) -> bool:
     """Whether to repeat the newest approach: it made progress, or it is a first small edit that
     failed in a new way."""
     last = iterations[-1]
@@ -98,7 +100,7 @@ def _again(iterations: Sequence[Iteration]) -> bool:
     if last.approach == "search" or not last.program:
         return False
     in_a_row = len([*takewhile(lambda one: one.approach == last.approach, reversed(iterations))])
-    if in_a_row >= MAX_AGAIN or repeats(iterations):
+    if in_a_row >= MAX_REPEATS or repeats(iterations):
         return False
     return last.better or last.approach == "minimal"
 

@@ -22,11 +22,11 @@ from agent.verify.confirmation import OTHER_HASHES, uses_hashes
 from agent.verify.judge import check
 from agent.verify.subject import Seeds
 
-OTHER_CHANCE = (Seeds(0, 1), Seeds(0, 2))
+RERUN_SEEDS = (Seeds(0, 1), Seeds(0, 2))
 """Seeds of the reruns."""
-OTHER_ORDER = (Seeds(0, 1), Seeds(OTHER_HASHES[1], 3))
+RERUN_HASH_SEEDS = (Seeds(0, 1), Seeds(OTHER_HASHES[1], 3))
 """Seeds of the reruns if sets or hashes are used: another hash seed needs its own interpreter."""
-MORE_CHANCE = (Seeds(0, 3), Seeds(0, 4), Seeds(0, 5))
+FURTHER_SEEDS = (Seeds(0, 3), Seeds(0, 4), Seeds(0, 5))
 """Seeds of further runs that check that tests fail only together, and not by chance."""
 RUNS = 3
 MAX_S = 2.0
@@ -39,7 +39,7 @@ class FlakyTests:
 
     flaky: tuple[str, ...] = ()
     """Tests that pass by chance."""
-    together: tuple[str, ...] = ()
+    order_dependent: tuple[str, ...] = ()
     """Tests that always pass without the passing tests, and never with them."""
 
 
@@ -54,7 +54,7 @@ async def flaky_tests(
     if not readable_nodes(solution.text):
         return FlakyTests()
     failing = {verdict.test for verdict in report.failing}
-    skipped = {one.test for one in report.verdicts if one.status == "timeout" or one.doubt}
+    skipped = {one.test for one in report.verdicts if one.status == "timeout" or one.disbelieved}
     expected_s = {verdict.test: verdict.wall_s for verdict in report.verdicts}
     chosen = [test for test in tests if test.name in failing - skipped]
     while chosen and sum(expected_s[test.name] for test in chosen) * (RUNS - 1) > MAX_S:
@@ -66,10 +66,10 @@ async def flaky_tests(
     # Snippets always run alone.
     together = {test.name for test in chosen if isinstance(test, Script) and test.node} - ever
     brief = sum(expected_s.values()) <= MAX_S
-    for runs in (seeds, MORE_CHANCE) if brief else (seeds,):
+    for runs in (seeds, FURTHER_SEEDS) if brief else (seeds,):
         if together:
             together &= (await _failing_again(ctx, solution, tests, runs))[0]
-        if together and runs is MORE_CHANCE:
+        if together and runs is FURTHER_SEEDS:
             together -= (await _failing_again(ctx, solution, chosen, runs))[1]
     return FlakyTests(
         tuple(test.name for test in chosen if test.name not in steady | together),
@@ -82,7 +82,10 @@ async def _failing_again(
 ) -> tuple[set[str], set[str]]:
     """Names of the tests that fail in every run, and in any. The runs are parallel."""
     reports = await asyncio.gather(*(
-        check(solution, tests, ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds, observe=False)
+        check(
+            solution, tests, ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds,
+            verify_passes=False,
+        )
         for seeds in runs
     ))
     failing = [{one.test for one in report.verdicts if not one.passed} for report in reports]
@@ -113,7 +116,7 @@ async def with_reruns(
     for seeds in rerun_seeds(solution, passing) if passing else ():
         again = await check(
             solution, passing, ctx.task, ctx.sandbox, run_program=False,
-            wall_s=ctx.test_s, seeds=seeds, observe=False,
+            wall_s=ctx.test_s, seeds=seeds, verify_passes=False,
         )
         for verdict in again.verdicts:
             if not verdict.passed:
@@ -127,7 +130,7 @@ async def with_reruns(
 
 def rerun_seeds(solution: Solution, tests: Sequence[TestCase]) -> tuple[Seeds, ...]:
     texts = dict.fromkeys((solution.text, *(test.code for test in tests)))
-    return OTHER_ORDER if any(map(uses_hashes, texts)) else OTHER_CHANCE
+    return RERUN_HASH_SEEDS if any(map(uses_hashes, texts)) else RERUN_SEEDS
 
 
 def _flaky_verdict(verdict: Verdict, count: int) -> Verdict:
@@ -136,7 +139,7 @@ def _flaky_verdict(verdict: Verdict, count: int) -> Verdict:
 
 
 def flaky_words(names: Sequence[str]) -> str:
-    subject, one = _subject(names)
+    subject, one = _subject_words(names)
     return (
         f"{subject} {'is' if one else 'are'} flaky: in {RUNS} runs of the program as it is, "
         f"{'it' if one else 'each'} fails in some and passes in others"
@@ -145,22 +148,22 @@ def flaky_words(names: Sequence[str]) -> str:
 
 def passing_words(names: Sequence[str]) -> str:
     """The message about tests that failed before a run and pass in it."""
-    subject, one = _subject(names)
+    subject, one = _subject_words(names)
     return (
         f"{subject} {'is' if one else 'are'} flaky: {'it' if one else 'each'} failed before this "
         "run, and passes in it although nothing was changed"
     )
 
 
-def together_words(names: Sequence[str]) -> str:
-    subject, one = _subject(names)
+def order_dependent_words(names: Sequence[str]) -> str:
+    subject, one = _subject_words(names)
     return (
         f"{subject} {'fails' if one else 'fail'} only together with the other tests, and "
         f"{'passes' if one else 'pass'} without them: state is kept between tests"
     )
 
 
-def _subject(names: Sequence[str]) -> tuple[str, bool]:
+def _subject_words(names: Sequence[str]) -> tuple[str, bool]:
     """The first of these names as a subject, and whether there is only one."""
     shown = ", ".join(f"`{name}`" for name in names[:3])
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -180,8 +183,8 @@ async def changed_by_tests(
     for place, test in enumerate(tests):
         if test.name not in names or not isinstance(test, Script):
             continue
-        tops, fixtures = _shared(test)
-        name, who = _changed(test, tops | fixtures)
+        tops, fixtures = _shared_names(test)
+        name, who = _changed_name(test, tops | fixtures)
         if name in tops and ctx.task.project is None:
             seen = seen or await trace(solution, tests, ctx.task, ctx.sandbox)
         if name in fixtures or (name in tops and (seen is None or not seen.tests[place].passed)):
@@ -189,7 +192,7 @@ async def changed_by_tests(
     return found
 
 
-def _shared(test: Script) -> tuple[set[str], set[str]]:
+def _shared_names(test: Script) -> tuple[set[str], set[str]]:
     """The module-level variables of a test's file, and its fixtures with a wider scope."""
     body = readable(test.code).body
     tops = {
@@ -204,7 +207,7 @@ def _shared(test: Script) -> tuple[set[str], set[str]]:
     }
 
 
-def _changed(test: Script, shared: Collection[str]) -> tuple[str, str]:
+def _changed_name(test: Script, shared: Collection[str]) -> tuple[str, str]:
     """One of these names that a test reads and an earlier test changes, and that test's name."""
     own = test.node.rpartition("::")[2].partition("[")[0]
     earlier: list[ast.FunctionDef] = []

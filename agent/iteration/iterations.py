@@ -12,24 +12,24 @@ from agent.core.settings import GENERATOR
 from agent.core.state import Iteration, Iterations, State, Stop, Suite
 from agent.core.trees import tree_of
 from agent.iteration.context import Context
-from agent.iteration.escalation import NoMore, RunSituation, next_approach
-from agent.iteration.strategies import Attempt, is_guess, specified_by
+from agent.iteration.escalation import Exhausted, RunSituation, next_approach
+from agent.iteration.strategies import RepairInput, is_guess, specified_by
 from llm.errors import OverBudget
-from llm.provider import row_of
+from llm.provider import provider_row
 
 DEBUGGER = "debugger"
-LEAST_S, LEAST_SHARE = 5.0, 0.2
+VERDICT_RESERVE_S, VERDICT_RESERVE_SHARE = 5.0, 0.2
 """The end of a run, in seconds and as a share of its budget (the less counts), in which no model
 is asked, because its answer could not be judged in time."""
-LEAST_PROGRAMS = 3
+MIN_PROGRAMS = 3
 """Judged programs that are needed to report two tests as contradicting."""
-STOPPED: dict[Stop, str] = {
+STOP_REASONS: dict[Stop, str] = {
     "iterations": "the limit of iterations was reached",
     "stuck": "every repair approach was tried",
 }
 
 
-def attempt_of(state: State, ctx: Context) -> Attempt:
+def repair_input(state: State, ctx: Context) -> RepairInput:
     """The input of the next iteration.
 
     A search starts from the submitted or forked program, and then from a repair that a held-out
@@ -39,14 +39,15 @@ def attempt_of(state: State, ctx: Context) -> Attempt:
     first = state.get("around_id", state["base_id"])
     searches = state["approach"] == "search"
     key = first if searches else state["solution_id"]
-    refuted = searches and suite.consulted and state["solution_id"] != key
-    return Attempt(
+    refuted = searches and suite.held_out_revealed and state["solution_id"] != key
+    return RepairInput(
         solution=ctx.store.get(key, Solution),
         tests=tuple(test for test in suite.oracle if test.name not in suite.flaky),
         report=suite.without_held_out(ctx.store.get(state["report_id"], Report)),
         diagnosis=ctx.store.get(state["diagnosis_id"], Diagnosis),
-        together=bool(suite.together), is_second=bool(state.get("doubtful_id")),
-        nearer=ctx.store.get(state["solution_id"], Solution) if refuted else None,
+        order_dependent=bool(suite.order_dependent),
+        is_second_opinion=bool(state.get("doubtful_id")),
+        refuted_repair=ctx.store.get(state["solution_id"], Solution) if refuted else None,
     )
 
 
@@ -56,26 +57,26 @@ def begin_iterations(state: State, ctx: Context) -> State:
     update: State = {"taken": False}
     if state.get("taken") and iterations.all:
         iterations = iterations.refuted()
-        update["rounds_id"] = ctx.store.put(iterations)
+        update["iterations_id"] = ctx.store.put(iterations)
     following = choose_approach(state, ctx, iterations)
-    if isinstance(following, NoMore):
-        return update | stopped(ctx, following.why, iterations.last)
-    return update | started(state, ctx, following, iterations.last) | {"escalated": False}
+    if isinstance(following, Exhausted):
+        return update | run_stopped(ctx, following.why, iterations.last)
+    return update | iteration_started(state, ctx, following, iterations.last) | {"escalated": False}
 
 
 def approach_after_diagnosis(state: State, ctx: Context) -> Approach:
     """Chooses the approach again, because a new diagnosis may suggest one or be only a guess."""
     following = choose_approach(state, ctx, ctx.iterations(state))
-    return state["approach"] if isinstance(following, NoMore) else following
+    return state["approach"] if isinstance(following, Exhausted) else following
 
 
-def choose_approach(state: State, ctx: Context, iterations: Iterations) -> Approach | NoMore:
+def choose_approach(state: State, ctx: Context, iterations: Iterations) -> Approach | Exhausted:
     """The approach of the next iteration, or why there is none."""
     tried = {one.approach for one in iterations.all}
     if state.get("doubtful_id") and is_small(ctx) and "minimal" in tried:
-        return NoMore("stuck")  # further iterations cost more than a second opinion is worth
+        return Exhausted("stuck")  # further iterations cost more than a second opinion is worth
     suite = ctx.store.get(state["suite_id"], Suite)
-    has_model = may_ask(ctx)
+    has_model = may_ask_model(ctx)
     confidence, suggested = 1.0, None
     if "diagnosis_id" in state and ctx.plan.of(DEBUGGER) is not None:
         found = ctx.store.get(state["diagnosis_id"], Diagnosis)
@@ -87,26 +88,26 @@ def choose_approach(state: State, ctx: Context, iterations: Iterations) -> Appro
     return next_approach(iterations.all, RunSituation(
         drafted=is_guess(ctx.task, suite.oracle), has_model=has_model,
         may_search=ctx.settings.enable_search and (specified or not has_model),
-        most=ctx.settings.max_iterations, parallel=parallel_repairs(ctx),
-        confidence=confidence, suggested=suggested, small=is_small(ctx),
+        max_iterations=ctx.settings.max_iterations, parallel_repairs=parallel_repairs(ctx),
+        confidence=confidence, suggested=suggested, small_model=is_small(ctx),
     ))
 
 
-def may_ask(ctx: Context) -> bool:
+def may_ask_model(ctx: Context) -> bool:
     """Whether a model can write a repair, and time is left to judge it."""
     return ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > verdict_reserve_s(ctx)
 
 
 def verdict_reserve_s(ctx: Context) -> float:
     """The last seconds of a run, which are reserved for judging."""
-    return min(LEAST_S, LEAST_SHARE * ctx.settings.budget_s)
+    return min(VERDICT_RESERVE_S, VERDICT_RESERVE_SHARE * ctx.settings.budget_s)
 
 
 def parallel_repairs(ctx: Context) -> int:
     """The number of repairs to request in parallel; one from a model in this process, which answers
     one request after the other."""
     choice = ctx.plan.of(GENERATOR)
-    one_by_one = choice is not None and row_of(choice.provider).in_process
+    one_by_one = choice is not None and provider_row(choice.provider).in_process
     return 1 if one_by_one else ctx.settings.parallel_strategies
 
 
@@ -116,7 +117,7 @@ def is_small(ctx: Context) -> bool:
     return choice is not None and choice.is_small
 
 
-def started(state: State, ctx: Context, approach: Approach, found: Iteration) -> State:
+def iteration_started(state: State, ctx: Context, approach: Approach, found: Iteration) -> State:
     """The state update that begins an iteration; the first with a model also asks for a diagnosis,
     and logs a notice."""
     paid = state.get("paid", False)
@@ -132,8 +133,8 @@ def started(state: State, ctx: Context, approach: Approach, found: Iteration) ->
     }
 
 
-def stopped(ctx: Context, why: Stop, found: Iteration) -> State:
-    if ctx.plan.of(GENERATOR) is not None and not may_ask(ctx):
+def run_stopped(ctx: Context, why: Stop, found: Iteration) -> State:
+    if ctx.plan.of(GENERATOR) is not None and not may_ask_model(ctx):
         return out_of_time(ctx)
     last = found.feedback.splitlines()[-1] if found.feedback else ""
     if last and found.approach != "search":
@@ -143,7 +144,7 @@ def stopped(ctx: Context, why: Stop, found: Iteration) -> State:
     if why == "no_model":
         reason = last or "no model is available, and the search is disabled"
     else:
-        reason = f"{STOPPED[why]}; {last}".rstrip("; ")
+        reason = f"{STOP_REASONS[why]}; {last}".rstrip("; ")
     pair = _contradicting_tests(ctx.log())
     if pair is not None:
         reason += (
@@ -163,7 +164,7 @@ def _contradicting_tests(log: Iterable[Stamped]) -> tuple[str, str] | None:
         for entry in log if isinstance(entry.event, Judged)
     }
     best = min(reports.values(), key=lambda one: len(one.failing), default=None)
-    if best is None or len(best.failing) != 1 or len(reports) < LEAST_PROGRAMS:
+    if best is None or len(best.failing) != 1 or len(reports) < MIN_PROGRAMS:
         return None
     passed = [{one.name for one in each.oracle if one.passed} for each in reports.values()]
     failing = best.failing[0].name
@@ -175,14 +176,14 @@ def _contradicting_tests(log: Iterable[Stamped]) -> tuple[str, str] | None:
     ), None)
 
 
-def recorded(state: State, ctx: Context, found: Iteration) -> State:
+def iteration_recorded(state: State, ctx: Context, found: Iteration) -> State:
     """The state update that adds a completed iteration."""
     known = ctx.iterations(state)
     ctx.emit(IterationEnded(
         iteration=state["iteration"] + 1, approach=found.approach, better=found.better,
     ))
     return {
-        "rounds_id": ctx.store.put(known.model_copy(update={"all": (*known.all, found)})),
+        "iterations_id": ctx.store.put(known.model_copy(update={"all": (*known.all, found)})),
         "iteration": state["iteration"] + 1, "escalated": False, "taken": False,
     }
 
@@ -191,7 +192,7 @@ def out_of_time(ctx: Context) -> State:
     """Ends the run. A run that pauses continues if its time was extended, and else raises
     `OverBudget` to ask for that."""
     words = f"the run's {ctx.settings.budget_s:g} seconds are over"
-    if ctx.seconds_left > LEAST_S:
+    if ctx.seconds_left > VERDICT_RESERVE_S:
         words = "on a busy machine, the search reached its wall-clock limit before its work limit"
     if not ctx.pauses:
         return {"outcome": "budget", "stopped": "time", "reason": words}

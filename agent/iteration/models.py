@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from agent.core.settings import GENERATOR, ROLES, Settings
-from agent.memory.visitors import Crowds
+from agent.memory.visitors import VisitorAddresses
 from llm import Connection, ModelPlan, NoProvider, Provider, Secret, open_provider, resolve
 from llm.errors import NeedsKey
 from llm.plan import Choice, connection, with_preset
 from llm.prices import Prices, prices_with
-from llm.provider import PROVIDERS, row_of
+from llm.provider import PROVIDERS, provider_row
 from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
 
@@ -44,7 +44,7 @@ def visitor_of(word: str) -> str:
 
 
 @runtime_checkable
-class Described(Protocol):
+class DescribedProvider(Protocol):
     """A provider whose model runs in this process."""
 
     def describe(self) -> str:
@@ -78,7 +78,7 @@ class Models:
             for name in key_names() if settings.environment.get(name, "").strip()
         }
         self._given: dict[str, dict[str, Secret]] = {}
-        self.crowds = Crowds()
+        self.addresses = VisitorAddresses()
         self._breakers: dict[tuple[str, ...], Breaker] = {}
         self.logs = LogRedaction(self.redactor())
         """The filter for log handlers, which removes every known key."""
@@ -104,7 +104,7 @@ class Models:
         if mine:
             self._given[visitor] = mine
         while len(self._given) > self._most_visitors:
-            self.forget(self.crowds.first_to_go([one for one in self._given if one != OWNER]))
+            self.forget(self.addresses.next_evicted([one for one in self._given if one != OWNER]))
         self.logs.redactor = self.redactor()
 
     def forget(self, visitor: str) -> None:
@@ -144,7 +144,7 @@ class Models:
         plan = resolve(
             self.keys(visitor), ROLES, provider=provider or ours.provider, model=model,
             by_role={**ours.roles, **(roles or {})}, fallbacks=ours.fallbacks,
-            given=self._options, without=WITHOUT_MODEL,
+            given=self._options, no_model_reason=WITHOUT_MODEL,
         )
         if plan.has_model and plan.of(GENERATOR) is None:
             note = ("No model is given to the generator, so none writes a repair, and the other "
@@ -156,7 +156,7 @@ class Models:
         """States which key of a plan is missing; empty if none is."""
         try:
             for choice in plan.choices:
-                if choice.asks:
+                if choice.uses_model:
                     self._connection(choice, visitor)
         except NeedsKey as error:
             return str(error)
@@ -175,7 +175,7 @@ class Models:
 
     def breaker(self, choice: Choice, visitor: str) -> Breaker:
         """The circuit breaker of a model, shared by all runs of a visitor."""
-        whose = (visitor, *choice.asked)
+        whose = (visitor, *choice.model_key)
         if whose not in self._breakers and len(self._breakers) >= MAX_BREAKERS:
             del self._breakers[next(iter(self._breakers))]
         return self._breakers.setdefault(whose, Breaker())
@@ -183,7 +183,7 @@ class Models:
     async def test_key(self, visitor: str, name: str) -> tuple[str, ...]:
         """Lists a provider's models to check that it is reachable and the key is valid. It costs
         nothing. Raises an `LlmError` if the check fails."""
-        choice = Choice("", name, str(row_of(name).default("model")) or "any", "tested")
+        choice = Choice("", name, str(provider_row(name).default("model")) or "any", "tested")
         async with self._opened(choice, visitor) as provider:
             return await provider.models()
 
@@ -193,7 +193,7 @@ class Models:
         for choice in self._in_process(plan):
             try:
                 async with self._opened(choice, visitor) as provider:
-                    if isinstance(provider, Described):
+                    if isinstance(provider, DescribedProvider):
                         found.append(provider.describe())
             except NoProvider as error:
                 found.append(str(error))
@@ -205,13 +205,14 @@ class Models:
         for choice in self._in_process(self.plan())[:1]:
             # Not closed, so that the model stays loaded.
             provider = await asyncio.to_thread(self._open, self._connection(choice, OWNER))
-            if isinstance(provider, Described):
+            if isinstance(provider, DescribedProvider):
                 provider.warm()
 
     def _in_process(self, plan: ModelPlan) -> list[Choice]:
         """The choices of models that run in this process, each model once."""
         return list({
-            one.asked: one for one in plan.choices if one.asks and row_of(one.provider).in_process
+            one.model_key: one for one in plan.choices if one.uses_model
+            and provider_row(one.provider).in_process
         }.values())
 
     def _connection(self, choice: Choice, visitor: str) -> Connection:

@@ -9,7 +9,7 @@ from agent.core.domain import Behaviour, CompetingPatches, Report, Solution, Tes
 from agent.core.events import Ambiguous, Judged
 from agent.core.state import State
 from agent.iteration.context import Context, propose
-from agent.memory import Fix, RememberedEdit, is_local, remade
+from agent.memory import Fix, RememberedEdit, is_local, reapply_edit
 from agent.search.ranking.question import choices, in_words
 from agent.target.program import untouched
 
@@ -34,7 +34,7 @@ class RecalledFix(Value):
     """The fix was learned with other tests."""
     refuted: bool = False
     """All of these other repairs fail the tests now."""
-    rivals: CompetingPatches | None = None
+    competing: CompetingPatches | None = None
     """Those that still pass, if a call distinguishes them."""
 
 
@@ -43,7 +43,7 @@ async def with_competing(
     offer: RememberedEdit,
 ) -> RecalledFix:
     """Adds the competing patches of a remembered fix that pass the tests now."""
-    known = _applied(offer.known.fix, base, candidate.text) if offer.left_open else None
+    known = _applied(offer.stored.fix, base, candidate.text) if offer.left_open else None
     rivals = None
     if known is not None:
         own, *others = known.behaviours
@@ -52,8 +52,9 @@ async def with_competing(
         rivals = _distinguishing(known.model_copy(update={"behaviours": (own, *passing)}))
     return RecalledFix(
         solution=candidate, report=report, caveat=offer.caveat, left_open=offer.left_open,
-        rivals=rivals, refuted=known is not None and rivals is None, other_tests=offer.elsewhere,
-        transferred=offer.done if offer.elsewhere else "",
+        competing=rivals, refuted=known is not None and rivals is None,
+        other_tests=offer.other_failure,
+        transferred=offer.change_words if offer.other_failure else "",
     )
 
 
@@ -61,19 +62,19 @@ def apply_recalled_fix(ctx: Context, base: Solution, found: RecalledFix, iterati
     """The state update that makes a judged program with a remembered fix the current one."""
     solution = found.solution
     propose(ctx.emit, iteration, "memory", solution, base)
-    if found.rivals is not None:
-        ctx.emit(Ambiguous(iteration=iteration, rivals=found.rivals))
+    if found.competing is not None:
+        ctx.emit(Ambiguous(iteration=iteration, competing=found.competing))
     # The next step need not judge the program again.
     ctx.emit(Judged(iteration=iteration, report=found.report))
-    choices = f": {in_words(found.rivals)}" if found.rivals is not None else ""
+    choices = f": {in_words(found.competing)}" if found.competing is not None else ""
     passed = OTHERS_PASSED_BEFORE if found.other_tests else OTHERS_PASSED
     return {
         "solution_id": ctx.store.put(solution), "report_id": ctx.store.put(found.report),
         "iteration": iteration, "strategy": "memory", "note": solution.note,
-        "transferred": found.transferred, "rivals_id": "",
+        "transferred": found.transferred, "alternatives_id": "",
         "caveat": f"{passed}{choices}" if found.left_open else found.caveat,
         "others_fit": found.left_open and not (found.other_tests or found.refuted),
-        "open_id": ctx.store.put(found.rivals) if found.rivals is not None else "",
+        "open_id": ctx.store.put(found.competing) if found.competing is not None else "",
     }
 
 
@@ -83,31 +84,31 @@ def _applied(fix: Fix, base: Solution, chosen: str) -> CompetingPatches | None:
     `None` if they are not known. `base` differs from the program of the fix only in comments and
     layout.
     """
-    if fix.rivals is None:
+    if fix.competing is None:
         return None
     found = [
-        (one, made) for one in fix.rivals.behaviours
+        (one, made) for one in fix.competing.behaviours
         if (made := _edited(fix, base.text, one.solution.text)) is not None
     ]
     if not found or found[0][1] != chosen:
         return None
     return _distinguishing(CompetingPatches(
-        call=fix.rivals.call, behaviours=tuple(_rebased(base, *one) for one in found)
+        call=fix.competing.call, behaviours=tuple(_rebased(base, *one) for one in found)
     ))
 
 
-def _distinguishing(rivals: CompetingPatches) -> CompetingPatches | None:
+def _distinguishing(patches: CompetingPatches) -> CompetingPatches | None:
     """The competing patches, labelled in order; `None` if their call distinguishes none."""
-    if len(choices(rivals)) < 2:
+    if len(choices(patches)) < 2:
         return None
-    labelled = zip("ABC", rivals.behaviours, strict=False)
-    return rivals.model_copy(update={
+    labelled = zip("ABC", patches.behaviours, strict=False)
+    return patches.model_copy(update={
         "behaviours": tuple(one.model_copy(update={"label": label}) for label, one in labelled)
     })
 
 
 def _edited(fix: Fix, text: str, after: str) -> str | None:
-    made = remade(fix.before, after, text)
+    made = reapply_edit(fix.before, after, text)
     is_usable = made is not None and is_local(text, made) and untouched(text, made)
     return made if is_usable else None
 

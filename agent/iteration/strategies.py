@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from agent.core.domain import (
-    PINNING_ORIGINS,
-    REST,
+    OTHER_TESTS,
+    SPECIFYING_ORIGINS,
     VETOING_ORIGINS,
     Alternatives,
     Diagnosis,
@@ -33,35 +33,35 @@ from agent.search.project.suspects import Suspect
 from agent.search.syntax import compiles, repaired
 from agent.search.wording import edit_in_words
 
-FOR_THE_VERDICT, MAX_RESERVED_S = 0.25, 5.0
+RESERVED_SHARE, MAX_RESERVED_S = 0.25, 5.0
 """Share of a run's remaining seconds that is left for judging and proving, and its limit."""
 MAX_SYNTAX_EDITS, MAX_REPAIRED = 4_000, 8
 """Limit of edits to a project's file that does not compile, and of repaired texts to judge."""
 MAX_FUNCTIONS, MAX_VALUES = 5, 8
-AROUND = 0.25
+NEARBY_SHARE = 0.25
 """Share of a search's seconds and candidates for a search around a model's repair."""
-LEAST_EXAMPLES = 3
+MIN_EXAMPLES = 3
 """Trusted tests that specify a program enough if a model wrote it or the user submitted no test."""
 
 
 def reserved_s(seconds_left: float) -> float:
     """The seconds at the end of a run that a search leaves for judging and proving."""
-    return min(MAX_RESERVED_S, FOR_THE_VERDICT * seconds_left)
+    return min(MAX_RESERVED_S, RESERVED_SHARE * seconds_left)
 
 
 @dataclass(frozen=True)
-class Attempt:
+class RepairInput:
     """The input of a strategy. `tests` are those that a repair may see and must pass."""
 
     solution: Solution
     tests: tuple[TestCase, ...]
     report: Report
     diagnosis: Diagnosis
-    together: bool = False
+    order_dependent: bool = False
     """Some of the tests fail only together with others."""
-    is_second: bool = False
+    is_second_opinion: bool = False
     """Another repair is requested to compare it with a doubtful one."""
-    nearer: Solution | None = None
+    refuted_repair: Solution | None = None
     """A repair that passed the visible tests and failed a held-out one."""
 
 
@@ -79,7 +79,7 @@ class Proposal:
     """The best candidate if none passes; it is not judged."""
 
 
-async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
+async def by_search(attempt: RepairInput, ctx: Context) -> Proposal:
     """Searches around the failing program, without a model."""
 
     async def verify(candidate: Solution) -> Report:
@@ -95,8 +95,8 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
             if not compiles(text):
                 return await _repair_syntax(attempt, path, text, verify)
     found = await _search(attempt, ctx, attempt.solution, attempt.report, verify, 1.0)
-    if found.solution is None and attempt.nearer is not None:
-        repaired, tried = await search_near(attempt, ctx, attempt.nearer, attempt.report)
+    if found.solution is None and attempt.refuted_repair is not None:
+        repaired, tried = await search_near(attempt, ctx, attempt.refuted_repair, attempt.report)
         found = replace(found, candidates=found.candidates + tried)
         if repaired is not None:
             note = edit_in_words(attempt.solution.text, repaired.text)
@@ -145,16 +145,16 @@ def is_guess(task: Task, tests: Sequence[TestCase]) -> bool:
 
 
 def _by_user(tests: Sequence[TestCase]) -> bool:
-    return any(test.origin in PINNING_ORIGINS for test in tests)
+    return any(test.origin in SPECIFYING_ORIGINS for test in tests)
 
 
 def has_enough_examples(tests: Sequence[TestCase]) -> bool:
     """Whether there are enough trusted tests to specify a program."""
-    return sum(test.origin in VETOING_ORIGINS for test in tests) >= LEAST_EXAMPLES
+    return sum(test.origin in VETOING_ORIGINS for test in tests) >= MIN_EXAMPLES
 
 
 async def search_near(
-    attempt: Attempt, ctx: Context, candidate: Solution, report: Report
+    attempt: RepairInput, ctx: Context, candidate: Solution, report: Report
 ) -> tuple[Solution | None, int]:
     """Searches around a failing repair.
 
@@ -168,14 +168,14 @@ async def search_near(
     ):
         return None, 0
     found = await _search(
-        attempt, ctx, candidate, report, lambda one: ctx.judge(one, attempt.tests), AROUND,
+        attempt, ctx, candidate, report, lambda one: ctx.judge(one, attempt.tests), NEARBY_SHARE,
         tuple(one.path for one in changed),
     )
     return found.solution, found.candidates
 
 
 async def _search(
-    attempt: Attempt, ctx: Context, base: Solution, report: Report,
+    attempt: RepairInput, ctx: Context, base: Solution, report: Report,
     verify: Callable[[Solution], Awaitable[Report]], share: float, only: Sequence[str] = (),
 ) -> SearchResult:
     """Searches around a program with a share of the limits; in a project, it edits `only` these
@@ -191,7 +191,8 @@ async def _search(
     if project is None:
         return await search_repair(file_runner(
             ctx.task, base, attempt.tests, report, ctx.sandbox, limits,
-            known=ctx.screenings if share == 1.0 else None, together=attempt.together,
+            cache=ctx.search_cache if share == 1.0 else None,
+            order_dependent=attempt.order_dependent,
         ), base, limits, progress=ctx.emit, verify=verify)
     if only:
         project = project.model_copy(update={"editable": only})
@@ -207,25 +208,25 @@ def failing_nodes(tests: Sequence[TestCase], report: Report) -> list[str]:
     failing = {verdict.test for verdict in report.failing}
     return [
         one.node for one in tests
-        if isinstance(one, Script) and one.name in failing and one.node != REST
+        if isinstance(one, Script) and one.name in failing and one.node != OTHER_TESTS
     ]
 
 
-def _project_summary(attempt: Attempt, found: SearchResult) -> Searched:
+def _project_summary(attempt: RepairInput, found: SearchResult) -> Searched:
     """The event that reports a search in a project, with its suspect files."""
     return Searched(
         candidates=found.candidates, plausible=int(found.solution is not None),
         best_passed=attempt.report.score[0], total=len(attempt.report.verdicts),
         wall_s=found.work_s, cut_after=found.cut_after,
         suspects=tuple(
-            _suspect_file(one, attempt.solution, *found.moments.get(one.file, (None, ())))
+            _suspect_file(one, attempt.solution, *found.failure_values.get(one.file, (None, ())))
             for one in found.suspects
         ),
     )
 
 
 async def _repair_syntax(
-    attempt: Attempt, path: str, text: str, verify: Callable[[Solution], Awaitable[Report]]
+    attempt: RepairInput, path: str, text: str, verify: Callable[[Solution], Awaitable[Report]]
 ) -> Proposal:
     """Judges the likeliest repaired texts of a file that does not compile."""
     texts = (await asyncio.to_thread(repaired, text, MAX_SYNTAX_EDITS))[:MAX_REPAIRED]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.core.domain import Alternative, Alternatives, Report, Solution, TestCase
-from agent.core.state import Try
+from agent.core.state import ModelRepair
 from agent.iteration.context import Context
 from agent.search.program import Program
 from agent.search.variants.inputs import probes
@@ -30,37 +30,37 @@ Answers = tuple[str, ...]
 class Winner:
     """The chosen candidate, and passing ones that behave differently."""
 
-    chosen: Try
+    chosen: ModelRepair
     others: Alternatives | None = None
     votes: int = 1
     """The number of passing candidates with the same results, itself included."""
 
 
 async def best_of(
-    ctx: Context, tries: Sequence[Try], base: Solution, tests: Sequence[TestCase],
-    further: Sequence[str] = (),
+    ctx: Context, repairs: Sequence[ModelRepair], base: Solution, tests: Sequence[TestCase],
+    more_tests: Sequence[str] = (),
 ) -> Winner:
     """Chooses one of at least one candidate of an iteration.
 
     Args:
         further: Additional texts of tests from which calls are derived.
     """
-    passing = [one for one in tries if _passes(one)]
+    passing = [one for one in repairs if _passes(one)]
     if len(passing) < 2 or ctx.task.project is not None or len(base.files) > 1:
-        return winner(tries, base, (), {})
-    calls = _calls(passing[0], [*(test.code for test in tests), *further])
+        return winner(repairs, base, (), {})
+    calls = _calls(passing[0], [*(test.code for test in tests), *more_tests])
     results = {}
     until = time.monotonic() + min(MAX_CALLS_S, ctx.seconds_left / 4)
-    for number, one in enumerate(tries):
+    for number, one in enumerate(repairs):
         if _passes(one) and one.solution is not None:
             given = await answers(
                 one.solution, calls, ctx.task, ctx.sandbox, wall_s=ctx.test_s, until=until
             )
             results[number] = tuple(map(_in_words, given))
-    return winner(tries, base, calls, results)
+    return winner(repairs, base, calls, results)
 
 
-def _calls(one: Try, tests: Sequence[str]) -> tuple[str, ...]:
+def _calls(one: ModelRepair, tests: Sequence[str]) -> tuple[str, ...]:
     try:
         names = Program(one.solution.text if one.solution else "").functions
     except (SyntaxError, ValueError, RecursionError):
@@ -79,17 +79,18 @@ def _in_words(answer: ProbeAnswer) -> str:
 
 
 def winner(
-    tries: Sequence[Try], base: Solution, calls: tuple[str, ...], results: dict[int, Answers]
+    repairs: Sequence[ModelRepair], base: Solution, calls: tuple[str, ...],
+    results: dict[int, Answers]
 ) -> Winner:
     """Chooses a candidate by the reports, and by the `results` of `calls` of passing ones; pure."""
     given = {
         number: (_test_results(one.report), results.get(number, ()))
-        for number, one in enumerate(tries) if one.solution is not None
+        for number, one in enumerate(repairs) if one.solution is not None
     }
     agreeing = Counter(given.values())
 
     def worth(number: int) -> tuple[bool, tuple[int, int], int, int]:
-        one = tries[number]
+        one = repairs[number]
         if one.solution is None or one.report is None:
             return (False, (-1, -1), 0, 0)
         return (
@@ -97,25 +98,25 @@ def winner(
             -len(one.solution.diff(base)),
         )
 
-    ranked = sorted(range(len(tries)), key=worth, reverse=True)
+    ranked = sorted(range(len(repairs)), key=worth, reverse=True)
     chosen = ranked[0]
     behaviours: dict[Answers, int] = {}
     for number in ranked:
         if number in results:
             behaviours.setdefault(results[number], number)
     votes = sum(
-        given[one] == given.get(chosen) and _passes(tries[one]) for one in given
-    ) if _passes(tries[chosen]) else 1
+        given[one] == given.get(chosen) and _passes(repairs[one]) for one in given
+    ) if _passes(repairs[chosen]) else 1
     if chosen not in results or len(behaviours) < 2:
-        return Winner(tries[chosen], votes=votes)
-    return Winner(tries[chosen], Alternatives(calls=calls, behaviours=tuple(
+        return Winner(repairs[chosen], votes=votes)
+    return Winner(repairs[chosen], Alternatives(calls=calls, behaviours=tuple(
         Alternative(solution=one, note=one.note, confirmed=True, answers=given_)
         for given_, number in behaviours.items()
-        if (one := tries[number].solution) is not None
+        if (one := repairs[number].solution) is not None
     )), votes)
 
 
-def _passes(one: Try) -> bool:
+def _passes(one: ModelRepair) -> bool:
     return one.report is not None and one.report.passed
 
 

@@ -14,7 +14,7 @@ from agent.log.store import RunRow, Store, UnknownRun
 
 LEAST_NAMED = 4  # characters of an id
 LONGEST_TITLE = 80
-VerdictStatus = Literal["running", "waiting", "interrupted", "failed"] | RunOutcome
+RunStatus = Literal["running", "waiting", "interrupted", "failed"] | RunOutcome
 
 
 @dataclass(frozen=True)
@@ -22,17 +22,17 @@ class Listed:
     id: str
     title: str
     created: float  # seconds since the epoch
-    standing: VerdictStatus
+    status: RunStatus
     parent: Parent | None
     proof: ProofLevel | None = None
-    fitting: int = 1
+    fitting_repairs: int = 1
     """How many repairs are known to fit the tests; see `Result.fitting`."""
 
     @property
     def document(self) -> dict[str, object]:
         return {
             "run_id": self.id, "title": self.title, "created": self.created,
-            "standing": self.standing,
+            "status": self.status, "standing": self.status,
             "parent": None if self.parent is None else self.parent.model_dump(mode="json"),
         }
 
@@ -68,14 +68,14 @@ class History:
         self._store.rename(self.named(name), " ".join(title.split())[:LONGEST_TITLE])
 
     def _listed(self, row: RunRow) -> Listed:
-        first, last = self._store.ends(row.id)
+        first, last = self._store.first_and_last(row.id)
         parent = first.event.parent if first and isinstance(first.event, RunStarted) else None
         listed = Listed(row.id, row.title, row.created, self._status(row, last), parent)
         if last is None or not isinstance(last.event, RunFinished):
             return listed
-        return replace(listed, proof=last.event.proof, fitting=last.event.fitting)
+        return replace(listed, proof=last.event.proof, fitting_repairs=last.event.fitting_repairs)
 
-    def _status(self, row: RunRow, last: Stamped | None) -> VerdictStatus:
+    def _status(self, row: RunRow, last: Stamped | None) -> RunStatus:
         match last.event if last is not None else None:
             case RunFinished(outcome=outcome):
                 return outcome

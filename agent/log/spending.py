@@ -100,7 +100,7 @@ def shortened(text: str) -> str:
     return f"{text[:half]}\n[{omitted:,} characters omitted]\n{text[-half:]}"
 
 
-class Said(Value):
+class StoredAnswer(Value):
     text: str
 
 
@@ -119,14 +119,14 @@ def paid_in_unfinished_step(log: Iterable[Stamped]) -> tuple[ModelCalled, ...]:
                 active.add(entry.task)
             case StepFinished():
                 active.discard(entry.task)
-            case ModelCalled(said=str(address)) as call if address:
+            case ModelCalled(answer_id=str(address)) as call if address:
                 calls.append(call)
     return tuple(calls)
 
 
 def event_of(
     occurrence: CallEvent, first: int, redacted: Callable[[str], str],
-    keep: Callable[[Said], str],
+    keep: Callable[[StoredAnswer], str],
 ) -> Event:
     """Converts a router's report to an event.
 
@@ -160,7 +160,7 @@ def event_of(
                 estimated=usage.estimated,
                 first_s=None if reply.first_s is None else round(reply.first_s, 3),
                 finish=reply.finish, attempts=reply.attempts, cached=reply.cached,
-                question=occurrence.question, said=keep(Said(text=reply.text)),
+                question=occurrence.question, answer_id=keep(StoredAnswer(text=reply.text)),
                 answer=shortened(reply.text),
             )
         case CallBroke():
@@ -198,7 +198,7 @@ def estimate_costs(
     """The highest cost of one call of each role for the typed text."""
     estimates = []
     for choice in plan.choices:
-        if not choice.asks:
+        if not choice.uses_model:
             continue
         prompt = prompts.current(choice.role).prompt
         longest = max(prompt.templates.values(), key=len)

@@ -103,9 +103,7 @@ class Store:
         body = value.to_json()
         key = address(body)
         self._db.execute("insert or ignore into artifacts(id, body) values(?, ?)", (key, body))
-        self._db.execute(
-            "insert or ignore into kept(run, artifact) values(?, ?)", (self._run, key)
-        )
+        self._db.execute("insert or ignore into kept(run, artifact) values(?, ?)", (self._run, key))
         return key
 
     def share(self, run: str, other: str) -> None:
@@ -173,9 +171,7 @@ class Store:
 
     def forget_answer(self, run: str, interrupt: str) -> None:
         """Allows the question to be answered again."""
-        self._db.execute(
-            "delete from answers where run = ? and interrupt = ?", (run, interrupt)
-        )
+        self._db.execute("delete from answers where run = ? and interrupt = ?", (run, interrupt))
 
     def take_over(self, run: str) -> None:
         """Makes this process the owner of the run."""
@@ -274,7 +270,7 @@ class Store:
     def log(self, run: str) -> tuple[Stamped, ...]:
         return self._events("run = ? order by seq", (run,))
 
-    def ends(self, run: str) -> tuple[Stamped | None, Stamped | None]:
+    def first_and_last(self, run: str) -> tuple[Stamped | None, Stamped | None]:
         """The first and the newest event of a run; `None` for a run without events."""
         last = self._events("run = ? order by seq desc limit 1", (run,))
         return (self.events(run, limit=1)[0], last[0]) if last else (None, None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, cast
 
-from agent.core.domain import PINNING_ORIGINS, Report, Solution, Task, TestCase, Value
+from agent.core.domain import SPECIFYING_ORIGINS, Report, Solution, Task, TestCase, Value
 from agent.core.events import Judged, Parent, Stamped
 from agent.core.state import State, Suite
 from agent.log.store import Store
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from agent.loop.graph import Engine
 
 _PROGRAM_FIELDS = (
-    "strategy", "note", "rivals_id", "caveat", "others_fit", "open_id", "transferred", "edited",
+    "strategy", "note", "alternatives_id", "caveat", "others_fit", "open_id", "transferred",
+    "edited",
 )
 """The state's fields that describe its current program."""
 
@@ -39,7 +40,7 @@ class Edits:
     """New file texts by path; an empty path is the entry file."""
     tests: Sequence[TestText] = ()
     """Tests to add; a test of the same name is replaced."""
-    without: Sequence[str] = ()
+    removed_tests: Sequence[str] = ()
     """Names of tests to remove."""
 
 
@@ -75,12 +76,12 @@ async def make_fork(
     fresh: tuple[TestCase, ...] = ()
     if edits.code:
         own = edited_program(program, edits.code)
-    if edits.tests or edits.without:
+    if edits.tests or edits.removed_tests:
         if task.project is not None:
             raise BadFork("A fork cannot change a project's tests. Change them in the project, "
                           "then start a new run.")
         fresh = await asyncio.to_thread(_read, edits.tests, own, task)
-        suite = edited_suite(suite, fresh, edits.without, own)
+        suite = edited_suite(suite, fresh, edits.removed_tests, own)
     state: dict[str, str | bool] = {"suite_id": store.put(suite)}
     if edits.code:
         task = task.model_copy(update={"solution": own})
@@ -89,13 +90,13 @@ async def make_fork(
         found = await engine.state_with(run, program.id)
         state |= _status_at(program, parent, found, store)
         state |= _first_report(parent["base_id"], log, suite, store)
-    removed = {*edits.without, *(test.name for test in fresh)}
+    removed = {*edits.removed_tests, *(test.name for test in fresh)}
     remaining = tuple(test for test in task.tests if test.name not in removed)
     task = task.model_copy(update={"tests": (*remaining, *fresh)})
     origin = Parent(run=run, iteration=iteration, edits=tuple(filter(None, (
         "other code" if edits.code else "",
         f"tests added: {len(fresh)}" if fresh else "",
-        f"tests left out: {len(edits.without)}" if edits.without else "",
+        f"tests left out: {len(edits.removed_tests)}" if edits.removed_tests else "",
     ))))
     return task, Fork(parent=origin, state=state)
 
@@ -104,24 +105,24 @@ def _read(texts: Sequence[TestText], program: Solution, task: Task) -> tuple[Tes
     if not texts:
         return ()
     read = make_task(program.text, entry=program.entry, tests=texts, support=task.support,
-                     sites=task.sites).task.tests
+                     sites=task.site_dirs).task.tests
     return tuple(test for test in read if test.origin == "user")
 
 
 def edited_suite(
-    suite: Suite, fresh: Sequence[TestCase], without: Sequence[str], program: Solution
+    suite: Suite, fresh: Sequence[TestCase], removed_tests: Sequence[str], program: Solution
 ) -> Suite:
     """Adds and removes tests; none stays held out, because the editor has seen all of them."""
-    shown = suite.shown()
+    shown = suite.revealed()
     names = [test.name for test in shown.visible]
-    unknown = [name for name in without if name not in names]
+    unknown = [name for name in removed_tests if name not in names]
     if unknown:
         own = [test.name for test in shown.visible if test.origin != "adversarial"]
         raise BadFork(f"There is no test {unknown[0]!r} to remove. Tests: {'; '.join(own)}.")
-    removed = {*without, *(test.name for test in fresh)}
+    removed = {*removed_tests, *(test.name for test in fresh)}
     visible = (*(test for test in shown.visible if test.name not in removed), *fresh)
     pair = contradiction(
-        [test for test in visible if test.origin in PINNING_ORIGINS], program.text,
+        [test for test in visible if test.origin in SPECIFYING_ORIGINS], program.text,
         PurePosixPath(program.entry).stem,
     )
     if pair is not None:
@@ -132,8 +133,8 @@ def edited_suite(
         "excluded": {name: why for name, why in shown.excluded.items() if name not in removed},
         "validated": tuple(name for name in shown.validated if name not in removed),
         "flaky": tuple(name for name in shown.flaky if name not in removed),
-        "together": tuple(name for name in shown.together if name not in removed),
-        "unheld": "edited" if suite.held_out else suite.unheld,
+        "order_dependent": tuple(name for name in shown.order_dependent if name not in removed),
+        "not_held_out": "edited" if suite.held_out else suite.not_held_out,
     })
 
 

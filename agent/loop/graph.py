@@ -89,7 +89,7 @@ async def after_recall(state: State) -> str:
 async def after_specify(state: State, runtime: Runtime[Context]) -> str:
     if "base_id" in state:
         return "attack"
-    return "permit" if runtime.context.asks_leave else "generate"
+    return "permit" if runtime.context.requires_permission else "generate"
 
 
 async def after_execute(state: State, runtime: Runtime[Context]) -> str:
@@ -134,10 +134,10 @@ async def after_permit(state: State, runtime: Runtime[Context]) -> str | list[Se
     return "diagnose" if state.get("escalated") else next_iteration(state, runtime)
 
 
-def needs_leave(state: State, runtime: Runtime[Context]) -> bool:
+def needs_permission(state: State, runtime: Runtime[Context]) -> bool:
     """Whether a model is called next and the user must permit that first."""
     asked = state["approach"] != "search" and not state.get("permitted")
-    return asked and runtime.context.asks_leave
+    return asked and runtime.context.requires_permission
 
 
 def finish_or_help(state: State, runtime: Runtime[Context]) -> str:
@@ -154,13 +154,13 @@ async def after_help(state: State, runtime: Runtime[Context]) -> str:
         return "execute"
     if state.get("outcome"):
         return "finish"
-    return "permit" if needs_leave(state, runtime) else "diagnose"
+    return "permit" if needs_permission(state, runtime) else "diagnose"
 
 
 async def after_diagnose(state: State, runtime: Runtime[Context]) -> str | list[Send]:
     if state.get("outcome"):
         return finish_or_help(state, runtime)
-    return "permit" if needs_leave(state, runtime) else next_iteration(state, runtime)
+    return "permit" if needs_permission(state, runtime) else next_iteration(state, runtime)
 
 
 async def after_select(state: State, runtime: Runtime[Context]) -> str | list[Send]:
@@ -168,7 +168,7 @@ async def after_select(state: State, runtime: Runtime[Context]) -> str | list[Se
         return finish_or_help(state, runtime)
     if state.get("taken"):
         return "ask"
-    if needs_leave(state, runtime):
+    if needs_permission(state, runtime):
         return "permit"
     return "diagnose" if state.get("escalated") else next_iteration(state, runtime)
 
@@ -194,7 +194,7 @@ async def after_gate(state: State, runtime: Runtime[Context]) -> str:
         return "execute"
     if not state.get("escalated"):
         return "learn"
-    return "permit" if needs_leave(state, runtime) else "diagnose"
+    return "permit" if needs_permission(state, runtime) else "diagnose"
 
 
 STEPS: dict[Step, tuple[Node, str, Callable[..., Awaitable[object]] | None]] = {

@@ -116,7 +116,7 @@ class Resources:
 
     def sandbox_of(self, visitor: str, run: str) -> Sandbox:
         """Returns the sandbox for a run; visitors from one address share one queue place."""
-        place = run if visitor == OWNER else self.models.crowds.place(visitor)
+        place = run if visitor == OWNER else self.models.addresses.address_of(visitor)
         return OwnedSandbox(self.sandbox, place)
 
 

@@ -39,7 +39,7 @@ from agent.core.state import State
 from agent.iteration.context import Context
 from agent.iteration.models import OWNER
 from agent.log.spending import (
-    Said,
+    StoredAnswer,
     event_of,
     ledger,
     lost_calls,
@@ -147,7 +147,7 @@ class Run:
         self._store = shared.store.of(id_)
         self._first: asyncio.Task[Report] | None = None
         self._driver: asyncio.Task[None] | None = None
-        self.so_far: Callable[[], Mapping[int, str]] = dict
+        self.partial_answers: Callable[[], Mapping[int, str]] = dict
         """The partial texts of model answers so far, by call."""
 
     @classmethod
@@ -269,7 +269,7 @@ class Run:
     def with_answer(self, answer: str) -> tuple[Task, Options]:
         """Returns task and options of a new run that includes an answer to this run's open
         question. Raises: BadAnswer."""
-        patches = fold(self.log).rivals
+        patches = fold(self.log).competing
         if patches is None:
             raise BadAnswer("That run has no open question.")
         test = answered_test(patches, answer)
@@ -370,7 +370,7 @@ class Run:
         settings, options = self._shared.settings, self.options
         role, _, unit = error.cap.partition(" ")
         caps = options.caps if error.is_of_the_run else settings.role_budgets.get(role, Caps())
-        amount = max(getattr(caps, unit, None) or 0, error.lacks)
+        amount = max(getattr(caps, unit, None) or 0, error.excess)
         limit = getattr(settings.caps, unit, None) if options.visitor != OWNER else None
         if not 0 < amount <= (inf if limit is None else limit):
             return None
@@ -399,10 +399,10 @@ class Run:
             }),
             writer=lambda step: shared.bus.writer(self.id, step), emit=self.emit,
             log=lambda: self.log, deadline=time.monotonic() + self.seconds_left,
-            answered=frozenset(options.answered),
+            answered_tests=frozenset(options.answered),
             start=options.fork.start if options.fork is not None else State(iteration=0),
-            pauses=options.pauses, learn=options.learn, least_proof=options.require_proof,
-            begun=self._first, prompts=shared.prompts,
+            pauses=options.pauses, learn=options.learn, required_proof=options.require_proof,
+            submitted_report=self._first, prompts=shared.prompts,
         )
 
     def _router(self) -> Router:
@@ -415,20 +415,22 @@ class Run:
             open=lambda choice: shared.models.provider(choice, options.visitor),
             ledger=ledger(options.caps, shared.settings.role_budgets, entries),
             prices=shared.models.prices,
-            tell=lambda occurrence: self.emit(
+            emit=lambda occurrence: self.emit(
                 event_of(occurrence, first, redactor.text, self._store.put)
             ),
             breaker=lambda choice: shared.models.breaker(choice, options.visitor),
             before={
                 call.question: Reply(
-                    self._store.get(call.said, Said).text, call.finish, call.provider, call.model,
-                    Usage(),
+                    self._store.get(call.answer_id, StoredAnswer).text, call.finish, call.provider,
+                    call.model, Usage(),
                 )
                 for call in paid_in_unfinished_step(entries)
             },
             clean=redactor.text,
         )
-        self.so_far = lambda: {first + number: text for number, text in router.so_far().items()}
+        self.partial_answers = lambda: {
+            first + number: text for number, text in router.partial_answers().items()
+        }
         return router
 
 

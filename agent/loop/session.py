@@ -122,7 +122,7 @@ class Session:
         self._drive(waiting, answer if isinstance(answer, ForStep) else None)
         return True
 
-    async def settle(
+    async def rerun_with_answer(
         self, run: str, answer: str, *, run_id: str | None = None, visitor: str | None = None
     ) -> str:
         """Starts a run whose tests include the answer to this run's open question; a different
@@ -143,7 +143,7 @@ class Session:
         task, options = await parent.forked(iteration, edits, plan, **requested)
         return await self._begin(run_id, parent.title, task, options, of=parent.id)
 
-    async def again(
+    async def repeat(
         self,
         run: str, *, plan: ModelPlan | None = None, run_id: str | None = None, visitor: str = OWNER,
     ) -> str:
@@ -170,7 +170,9 @@ class Session:
         """Deletes visitors' runs beyond `keep_days` and `keep_runs`; returns their ids."""
         days, limit = self.settings.keep_days, self.settings.keep_runs
         before = time.time() - days * 24 * 3600 if days else 0.0
-        expired = self._store.outlived(before, limit or sys.maxsize, self.models.crowds.place)
+        expired = self._store.outlived(
+            before, limit or sys.maxsize, self.models.addresses.address_of
+        )
         for run in expired:
             if run not in self._driven:  # by now its visitor may have answered it
                 with suppress(UnknownRun):  # or have deleted it
@@ -230,9 +232,9 @@ class Session:
         """All events of a run so far; raises `UnknownRun`."""
         return self._run(run).log
 
-    def so_far(self, run: str) -> Mapping[int, str]:
+    def partial_answers(self, run: str) -> Mapping[int, str]:
         """The partial texts of model answers of a run in this process, by call."""
-        return self._driven[run].so_far() if run in self._driven else {}
+        return self._driven[run].partial_answers() if run in self._driven else {}
 
     def task(self, run: str) -> Task:
         """The task of a run; raises `UnknownRun`."""
@@ -248,7 +250,7 @@ class Session:
         """The visitor whose keys a run uses; raises `UnknownRun`."""
         return self._run(run).options.visitor
 
-    def can_go_on(self, run: str) -> bool:
+    def has_all_keys(self, run: str) -> bool:
         """Whether every key that the run needs is available."""
         options = self._run(run).options
         return not self.models.missing_key(options.plan, options.visitor)
@@ -258,7 +260,7 @@ class Session:
         question = self._run(run).question
         return None if question is None else question.interrupt
 
-    def going(self) -> dict[str, str]:
+    def running(self) -> dict[str, str]:
         """The runs that this process drives, each with its visitor."""
         return {run.id: run.options.visitor for run in self._driven.values() if run.is_running}
 
@@ -266,10 +268,10 @@ class Session:
         """A visitor's runs that are running or waiting."""
         return self._store.unfinished(visitor)
 
-    def came(self, visitor: str, address: str) -> None:
+    def record_address(self, visitor: str, address: str) -> None:
         """Records the network address of a visitor."""
-        self.models.crowds.came(visitor, address)
-        self._shared.memories.came(visitor, address)
+        self.models.addresses.record(visitor, address)
+        self._shared.memories.record_address(visitor, address)
 
     def plan(
         self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
@@ -293,7 +295,7 @@ class Session:
         """Returns the isolation level of the sandbox for a task. Raises: SandboxError."""
         return await jail_status(self.sandbox, task)
 
-    def asking(
+    def role_context(
         self, task: Task, emit: Callable[[Event], Stamped], budget_s: float | None = None
     ) -> Context:
         """Returns a context for calling a role outside of a run; the caller closes its router."""

@@ -58,7 +58,7 @@ class _Line:
         return self.start + len(self.text)
 
 
-def remade(before: str, after: str, text: str, *, anywhere: bool = False) -> str | None:
+def reapply_edit(before: str, after: str, text: str, *, anywhere: bool = False) -> str | None:
     """Applies the edit from `before` to `after` to `text`, or returns `None`. `text` must be
     `before` in another layout, or with `anywhere` contain the changed lines exactly once."""
     if text == before:

@@ -18,11 +18,11 @@ from agent.memory.failures import LONGEST_MESSAGE, FailureKey
 from agent.memory.fixes import (
     LONGEST_PROGRAM,
     OF_PROJECT,
+    Competition,
     Count,
     Fix,
     Memory,
     StoredFix,
-    VerdictStatus,
 )
 from llm.redaction import may_hold_a_key
 
@@ -69,7 +69,7 @@ class FixLine(Value):
     note: Annotated[str, Field(max_length=LONGEST_NOTE), _Clean] = ""
     proof: ProofLevel
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
-    standing: VerdictStatus = "unknown"
+    standing: Competition = "unknown"
     """`settled` is accepted only from a trusted owner."""
     successes: Count = 0
     failures: Count = 0
@@ -137,7 +137,7 @@ def fix_line(known: StoredFix) -> FixLine | None:
     try:
         return FixLine(
             **fix.failure.model_dump(), note=fix.note, proof=fix.proof, before=fix.before,
-            after=fix.after, confidence=fix.confidence, standing=fix.standing,
+            after=fix.after, confidence=fix.confidence, standing=fix.competition,
             successes=known.successes, failures=known.failures,
         )
     except ValidationError:
@@ -235,7 +235,7 @@ def _import_fix(
     memory: Memory, fix: Fix, origin: str, record: tuple[int, int], *, trusted: bool
 ) -> _Result:
     known = memory.find(fix.failure, fix.after)
-    same = known is not None and known.fix.model_copy(update={"rivals": None}) == fix
+    same = known is not None and known.fix.model_copy(update={"competing": None}) == fix
     becomes_trusted = known is not None and trusted and not known.trusted
     if known is not None and not becomes_trusted and (same or (known.trusted and not trusted)):
         return "known"

@@ -29,7 +29,7 @@ MAX_MATCHES = 40
 MAX_FILES = 6  # of a project, in one fix
 MAX_COMPETING_LENGTH = 600_000  # characters of JSON
 
-VerdictStatus = Literal["unknown", "open", "settled"]
+Competition = Literal["unknown", "open", "settled"]
 """`open` if other repairs passed the tests too when a fix was learned, and nobody has chosen."""
 Count = Annotated[int, Field(ge=0)]
 
@@ -44,8 +44,8 @@ class Fix(Value):
     note: str = ""
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
     """How likely it was correct when it was learned; 1 if the user accepted it."""
-    standing: VerdictStatus = "unknown"
-    rivals: CompetingPatches | None = None
+    competition: Competition = "unknown"
+    competing: CompetingPatches | None = None
     project: str = ""
     """The key of the only project that may use it; empty for a program."""
     path: str = ""
@@ -54,15 +54,15 @@ class Fix(Value):
     @classmethod
     def create(
         cls, failure: FailureKey, before: str, after: str, proof: ProofLevel, note: str,
-        standing: VerdictStatus = "unknown", rivals: CompetingPatches | None = None,
+        competition: Competition = "unknown", competing: CompetingPatches | None = None,
         confidence: float = 0.5, *, project: str = "", path: str = "",
         others: tuple[FileChange, ...] = (),
     ) -> Fix | None:
         """Creates a fix; `None` if a text is too long or cannot be encoded as a file."""
         fits = (
-            standing == "open"
-            and rivals is not None
-            and len(rivals.to_json()) <= MAX_COMPETING_LENGTH
+            competition == "open"
+            and competing is not None
+            and len(competing.to_json()) <= MAX_COMPETING_LENGTH
         )
         texts = [text for one in others for text in (one.before, one.after)]
         try:
@@ -70,8 +70,8 @@ class Fix(Value):
                 text.encode()
             return None if max(map(len, texts), default=0) > LONGEST_PROGRAM else cls(
                 failure=failure, before=before, after=after, proof=proof, note=note,
-                standing=standing, rivals=rivals if fits else None, confidence=confidence,
-                project=project, path=path, others=others,
+                competition=competition, competing=competing if fits else None,
+                confidence=confidence, project=project, path=path, others=others,
             )
         except ValueError:
             return None
@@ -170,8 +170,8 @@ class Memory:
             **failure.model_dump(exclude={"passed"}), "alike": failure.alike,
             "before": fix.before, "after": fix.after, "note": fix.note,
             "proof_before": failure.passed, "proof_after": fix.proof,
-            "confidence": fix.confidence, "standing": fix.standing,
-            "rivals": fix.rivals.to_json() if fix.rivals is not None else "",
+            "confidence": fix.confidence, "standing": fix.competition,
+            "rivals": fix.competing.to_json() if fix.competing is not None else "",
             "project": fix.project, "path": fix.path,
             "others": json.dumps([one.model_dump() for one in fix.others]),
             "successes": record[0], "failures": record[1],
@@ -190,9 +190,9 @@ class Memory:
                 tuple(values.values()),
             )
 
-    def credit(self, known: StoredFix, *, helped: bool, elsewhere: bool = False) -> None:
+    def credit(self, known: StoredFix, *, helped: bool, other_failure: bool = False) -> None:
         """Counts a successful or failed replay on the fix's own program or elsewhere."""
-        column = (("failures", "successes"), ("misfits", "transfers"))[elsewhere][helped]
+        column = (("failures", "successes"), ("misfits", "transfers"))[other_failure][helped]
         with memory_faults(self._name):
             self._db.execute(
                 f"update fixes set {column} = {column} + 1, used = ? where id = ?",
@@ -313,9 +313,11 @@ def of_project(root: str) -> str:
 def _read_fix(row: sqlite3.Row) -> StoredFix | None:
     values = dict(row) | {
         "number": row["id"], "passed": row["proof_before"], "proof": row["proof_after"],
+        "competition": row["standing"],
     }
     try:
-        values["rivals"] = CompetingPatches.from_json(str(row["rivals"])) if row["rivals"] else None
+        stored = str(row["rivals"])
+        values["competing"] = CompetingPatches.from_json(stored) if stored else None
         values["others"] = json.loads(str(row["others"]))
         failure = FailureKey.model_validate(_of(FailureKey, values))
         fix = Fix.model_validate(_of(Fix, values) | {"failure": failure})

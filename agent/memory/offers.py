@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from agent.core.domain import Estimate, Project, Solution
-from agent.memory.edits import defines_no_names, is_local, remade
+from agent.memory.edits import defines_no_names, is_local, reapply_edit
 from agent.memory.failures import FailureKey, project_key
 from agent.memory.file import MemoryFault
 from agent.memory.fixes import OWN, Memory, StoredFix
@@ -24,33 +24,33 @@ MAX_PROJECT_OFFERS = 3
 class RememberedEdit:
     """A stored fix and its result for the failing program."""
 
-    known: StoredFix
+    stored: StoredFix
     base: Solution
     new_texts: Mapping[str, str]
     """The new texts of the changed files, by path."""
-    elsewhere: bool
+    other_failure: bool
     """The fix was learned for another program, or for this one with other tests."""
     same_program: bool
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether no competing patch was open when it was learned for exactly this failure."""
-        return not self.elsewhere and self.known.fix.standing == "settled"
+        return not self.other_failure and self.stored.fix.competition == "settled"
 
     @property
     def left_open(self) -> bool:
         """Whether competing patches passed too when it was learned for this program."""
-        return self.same_program and self.known.fix.standing == "open"
+        return self.same_program and self.stored.fix.competition == "open"
 
     @property
     def caveat(self) -> str:
         """The limits of what a passing replay proves."""
         if self.left_open:
             return ""  # the caller says more about this
-        if not self.settled:
+        if not self.is_settled:
             return "other repairs may pass the tests too, which was not checked"
-        fix = self.known.fix
-        known = self.known.origin == OWN and fix.proof > "E1"
+        fix = self.stored.fix
+        known = self.stored.origin == OWN and fix.proof > "E1"
         return f"when it was learned, it reached {fix.proof}" if known else ""
 
     @property
@@ -59,7 +59,7 @@ class RememberedEdit:
         return ((path, texts[path], text) for path, text in self.new_texts.items())
 
     @property
-    def done(self) -> str:
+    def change_words(self) -> str:
         several = len(self.base.files) > 1
         return "; ".join(
             edit_in_words(before, after) + (f" ({path})" if several else "")
@@ -74,7 +74,7 @@ class RememberedEdit:
     @property
     def estimate(self) -> Estimate:
         """How likely it is correct: as when it was learned, less for another program."""
-        chance = self.known.fix.confidence * (1.0 if self.same_program else ELSEWHERE)
+        chance = self.stored.fix.confidence * (1.0 if self.same_program else ELSEWHERE)
         return Estimate.of(
             chance, "the fix was not certain when it was learned" if self.same_program
             else "the edit comes from another program",
@@ -85,13 +85,13 @@ class RememberedEdit:
         """A description of its changes and its source."""
         source = "an edit that healed another program"
         if self.same_program:
-            source = f"it was healed before{', with other tests' if self.elsewhere else ''}"
+            source = f"it was healed before{', with other tests' if self.other_failure else ''}"
         source += ", one of several repairs that passed" if self.left_open else ""
-        origin = "" if self.known.origin == OWN else f", {self.known.origin}"
-        return f"from memory: {self.done} ({source}{origin})"
+        origin = "" if self.stored.origin == OWN else f", {self.stored.origin}"
+        return f"from memory: {self.change_words} ({source}{origin})"
 
 
-def offers(
+def applicable_fixes(
     memory: Memory, failure: FailureKey, base: Solution, project: Project | None = None
 ) -> Iterator[RememberedEdit]:
     """Yields fixes of this failure, then of similar ones: small edits that leave the program's own
@@ -139,11 +139,11 @@ def _of_project(
             if text is not None
         }
         if len(repaired) == len(known.fix.files):
-            yield RememberedEdit(known, base, repaired, elsewhere=not exact, same_program=True)
+            yield RememberedEdit(known, base, repaired, other_failure=not exact, same_program=True)
 
 
 def _reapply(before: str, after: str, text: str, *, anywhere: bool) -> str | None:
-    new = remade(before, after, text, anywhere=anywhere)
+    new = reapply_edit(before, after, text, anywhere=anywhere)
     return new if new is not None and is_local(text, new) and untouched(text, new) else None
 
 

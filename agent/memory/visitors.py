@@ -12,33 +12,33 @@ from agent.memory.fixes import Memory
 from agent.memory.offers import open_memory
 
 MAX_OPEN = 256
-MAX_KEPT = 2_000
+MAX_MEMORIES = 2_000
 """The maximum number of visitors' memories on disk."""
-MAX_KNOWN = 10_000
+MAX_ADDRESSES = 10_000
 """The maximum number of known visitor addresses."""
 
 
-class Crowds:
+class VisitorAddresses:
     """The network addresses of this process's visitors. If there are too many visitors, one of the
     most used address is evicted, so one address never displaces the others."""
 
     def __init__(self) -> None:
         self._addresses: OrderedDict[str, str] = OrderedDict()
 
-    def came(self, visitor: str, address: str) -> None:
+    def record(self, visitor: str, address: str) -> None:
         """Records the address of a visitor."""
         self._addresses[visitor] = address
         self._addresses.move_to_end(visitor)
-        while len(self._addresses) > MAX_KNOWN:
+        while len(self._addresses) > MAX_ADDRESSES:
             self._addresses.popitem(last=False)
 
-    def first_to_go(self, visitors: Sequence[str], others: Iterable[str] = ()) -> str:
+    def next_evicted(self, visitors: Sequence[str], others: Iterable[str] = ()) -> str:
         """The oldest visitor of the address that most `visitors` and `others` share."""
-        places = [self.place(one) for one in visitors]
-        counts = Counter([*places, *map(self.place, others)])
+        places = [self.address_of(one) for one in visitors]
+        counts = Counter([*places, *map(self.address_of, others)])
         return visitors[places.index(max(places, key=counts.__getitem__))]
 
-    def place(self, visitor: str) -> str:
+    def address_of(self, visitor: str) -> str:
         """The visitor's address, or a unique name if it is unknown."""
         return self._addresses.get(visitor) or f"unknown {visitor}"
 
@@ -50,7 +50,7 @@ class Memories:
         self.owner = open_memory(folder / "memory.db")
         self._folder = folder / "visitors"
         self._open: OrderedDict[str, Memory] = OrderedDict()
-        self._crowds = Crowds()
+        self._addresses = VisitorAddresses()
 
     def of(self, visitor: str) -> Memory:
         """The memory of a visitor; "" is the owner."""
@@ -66,9 +66,9 @@ class Memories:
             self._open.popitem(last=False)  # it closes when no run uses it any more
         return self._open[name]
 
-    def came(self, visitor: str, address: str) -> None:
+    def record_address(self, visitor: str, address: str) -> None:
         """Records the address of a visitor in memory only."""
-        self._crowds.came(_name(visitor), address)
+        self._addresses.record(_name(visitor), address)
 
     def known(self, visitor: str) -> Memory:
         """A visitor's memory for reading; an empty one if there is none yet."""
@@ -87,8 +87,8 @@ class Memories:
 
     def _make_room(self, name: str) -> None:
         closed = {path.stem: path for path in self._closed()}
-        while closed and len(closed) + len(self._open) + 1 > MAX_KEPT:
-            evicted = self._crowds.first_to_go([*closed], [*self._open, name])
+        while closed and len(closed) + len(self._open) + 1 > MAX_MEMORIES:
+            evicted = self._addresses.next_evicted([*closed], [*self._open, name])
             self._delete(closed.pop(evicted))
 
     def _closed(self) -> list[Path]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agent.core.domain import Value
-from agent.core.events import GONE, PlanStepped, StepStatus
+from agent.core.events import NOT_COMPLETED, PlanStepped, StepStatus
 from agent.tools.registry import ToolRegistry
 from sandbox import Json
 
@@ -46,11 +46,11 @@ class Plan:
 
     def __init__(
         self, tools: ToolRegistry, max_steps: int = MAX_STEPS,
-        tell: Callable[[PlanStepped], object] = lambda event: None,
+        emit: Callable[[PlanStepped], object] = lambda event: None,
     ) -> None:
         self.tools = tools
         self.max_steps = max_steps
-        self._tell = tell
+        self._emit = emit
         self._steps: dict[int, PlanStep] = {}
 
     @property
@@ -86,7 +86,7 @@ class Plan:
         """Returns the steps that can run now; skips steps whose needed steps will not be done."""
         pending = [one for one in self.steps if one.status == "pending"]
         for step in pending:
-            if {self._steps[one].status for one in step.needs} & {*GONE}:
+            if {self._steps[one].status for one in step.needs} & {*NOT_COMPLETED}:
                 self.mark(step.number, "skipped", "a step that it needs was not done")
                 return self.ready()
         return tuple(
@@ -99,7 +99,7 @@ class Plan:
             "status": status, "report": textwrap.shorten(report, LONGEST), "output": output,
         })
         self._steps[number] = step
-        self._tell(PlanStepped(step=number, what=step.words, status=status, report=step.report))
+        self._emit(PlanStepped(step=number, what=step.words, status=status, report=step.report))
 
     def replace(self, number: int, other: int) -> None:
         """Replaces a failed step by another for all steps that need it."""

@@ -84,12 +84,13 @@ async def _gather(case: ProofCase, seen: Evidence, budget_s: float) -> Evidence:
 
 def is_limited_to_e1(seen: Evidence) -> bool:
     """Whether another patch fits, or the tests cover only one branch of a changed condition."""
-    return bool(seen.others or seen.uncovered)
+    return bool(seen.competing_patches or seen.uncovered)
 
 
 def reaches_e3(seen: Evidence) -> bool:
     """Whether the evidence from changed inputs and competing patches is enough for E3."""
-    refuted = seen.new_failures or seen.inconsistent or seen.doubts or is_limited_to_e1(seen)
+    failed = seen.new_failures or seen.inconsistent or seen.newly_accepted
+    refuted = failed or is_limited_to_e1(seen)
     return seen.probes >= ENOUGH_PROBES and not refuted and not seen.inconclusive
 
 
@@ -171,7 +172,7 @@ async def _probe(case: ProofCase, known: Evidence, until: float) -> Evidence:
     return known.model_copy(update={
         "probes": len(called) - len(new) - len(unasked), "new_failures": tuple(new),
         "inconsistent": tuple(dict.fromkeys(inconsistent)),
-        "doubts": tuple(accepted[:1]),
+        "newly_accepted": tuple(accepted[:1]),
         "inconclusive": known.inconclusive or (
             "" if time.monotonic() < until else "not all changed inputs were tried"
         ),
@@ -202,7 +203,7 @@ async def _test_mutants(case: ProofCase, seen: Evidence, until: float) -> Eviden
                 return None
             report = await check(
                 _mutant(case, mutant), case.tests, case.task, case.sandbox, wall_s=wall_s,
-                first_failure=True, observe=False,
+                first_failure=True, verify_passes=False,
             )
             return not report.passed
 
@@ -219,7 +220,7 @@ async def _test_mutants(case: ProofCase, seen: Evidence, until: float) -> Eviden
     late = None in fates or (survivors and time.monotonic() >= until)
     return seen.model_copy(update={
         "mutants": killed + len(differing), "killed": killed, "equivalent": len(alike),
-        "survivors": tuple(one.note for one in differing), "around": around,
+        "survivors": tuple(one.note for one in differing), "whole_function": around,
         "cut": "not all mutants were judged" if late else "",
     })
 
@@ -260,7 +261,7 @@ async def _rerun(case: ProofCase, until: float) -> Evidence:
             )
         report = await check(
             case.repaired, case.tests, case.task, case.sandbox, wall_s=case.test_s, seeds=seeds,
-            observe=False,
+            verify_passes=False,
         )
         again = {verdict.name: verdict.status for verdict in report.trusted}
         differing.update(dict.fromkeys(

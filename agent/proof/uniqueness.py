@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from agent.core.domain import Alternative, Alternatives, Evidence, Report, Solution, Task, TestCase
 from agent.search.inspection.widening import changed_conditions
-from agent.search.precheck.fitting import Fitting, fitting
+from agent.search.precheck.fitting import PassingTexts, passing_texts
 from agent.search.program import Program
 from agent.search.ranking.competing import differs, raised_exceptions
 from agent.search.variants.inputs import probes
@@ -86,7 +86,7 @@ async def find_competing(
         left_s: The time limit for the variants.
     """
     known = await _judge_others(case, judge, until)
-    if known.others or known.inconclusive:
+    if known.competing_patches or known.inconclusive:
         return ProofEvidence(known)
     try:
         async with asyncio.timeout(left_s):
@@ -113,7 +113,7 @@ async def _judge_others(case: ProofCase, judge: Judge, until: float) -> Evidence
         else:
             others += one.confirmed
             inconclusive = "not all other repairs were judged with all tests"
-    return Evidence(others=others, refuted=refuted, inconclusive=inconclusive)
+    return Evidence(competing_patches=others, refuted=refuted, inconclusive=inconclusive)
 
 
 async def _judge_variants(case: ProofCase, judge: Judge) -> ProofEvidence:
@@ -124,33 +124,33 @@ async def _judge_variants(case: ProofCase, judge: Judge) -> ProofEvidence:
     texts = (*near.texts, *(text for _, text in sides))
     if not texts:
         return ProofEvidence(Evidence())
-    found = await fitting(case.repaired, texts, calls, case.tests, case.task, case.sandbox)
+    found = await passing_texts(case.repaired, texts, calls, case.tests, case.task, case.sandbox)
     variants = await _competing(case, judge, near.texts, found)
     first = len(near.texts)
     uncovered = [
         condition for place, (condition, text) in enumerate(sides, start=first)
-        if place in found.places and (await judge(_other(case, text))).passed
+        if place in found.indices and (await judge(_other(case, text))).passed
     ]
     alternatives = None
     if variants:
-        own = Alternative(solution=case.repaired, answers=found.own, confirmed=True)
+        own = Alternative(solution=case.repaired, answers=found.program_answers, confirmed=True)
         alternatives = Alternatives(calls=found.calls, behaviours=(own, *variants))
     return ProofEvidence(Evidence(
-        others=len(variants), variants_tried=len(near.texts),
+        competing_patches=len(variants), variants_tried=len(near.texts),
         uncovered=tuple(dict.fromkeys(uncovered)),
         inconclusive=f"{near.cut} variants of the repair were not tried" if near.cut else "",
     ), alternatives)
 
 
 async def _competing(
-    case: ProofCase, judge: Judge, texts: Sequence[str], found: Fitting
+    case: ProofCase, judge: Judge, texts: Sequence[str], found: PassingTexts
 ) -> tuple[Alternative, ...]:
     """A variant for each behaviour that differs from the repair's and passes the judge, the
     smallest change first."""
     behaviours: dict[tuple[str, ...], str] = {}
-    for place, answers in zip(found.places, found.answers, strict=True):
-        if place < len(texts) and answers and found.own and differs(
-            found.own, answers, raised_exceptions(texts[place])
+    for place, answers in zip(found.indices, found.answers, strict=True):
+        if place < len(texts) and answers and found.program_answers and differs(
+            found.program_answers, answers, raised_exceptions(texts[place])
         ):
             behaviours.setdefault(answers, texts[place])
     variants: list[Alternative] = []

@@ -35,13 +35,7 @@ from agent.core.settings import GENERATOR
 from agent.core.state import Ruled, Suite
 from agent.core.trees import literal_value, plain
 from agent.iteration.context import Context
-from agent.propose.roles import (
-    ARBITER,
-    PREDICTOR,
-    ask_for_code,
-    ask_if_it_answers,
-    if_it_answers,
-)
+from agent.propose.roles import ARBITER, PREDICTOR, ask_for_code, ask_if_it_answers, if_it_answers
 from agent.propose.wording import is_one_file
 from agent.search.ranking.question import Answer
 from agent.target.task import PASTED
@@ -79,24 +73,24 @@ class Dispute:
         return 1 if all(map(_is_unlikely_by_chance, values)) else 2
 
     @property
-    def is_sure(self) -> bool:
+    def is_decided_surely(self) -> bool:
         """Whether it is settled; a confirmed test needs two votes, as the program must change."""
-        found = self.settled
+        found = self.decided
         return found is not None and (found.ruling == "excluded" or len(self.for_test) > 1)
 
-    def ruled(self, ruling: Ruled, why: str, quote: str = "") -> TestRuled:
+    def ruling(self, ruling: Ruled, why: str, quote: str = "") -> TestRuled:
         return TestRuled(test=self.test.name, ruling=ruling, why=why, quote=quote)
 
-    def unsettled(self, why: str) -> TestRuled:
+    def left_open(self, why: str) -> TestRuled:
         contested = (self.for_code or self.same_model) and not self.for_test
-        return self.ruled("contested" if contested else "undecided", why)
+        return self.ruling("contested" if contested else "undecided", why)
 
     @property
-    def settled(self) -> TestRuled | None:
+    def decided(self) -> TestRuled | None:
         if len(self.for_test) >= self.votes_needed and not (self.for_code or self.same_model):
-            return self.ruled("confirmed", f"{_give(self.for_test)} the same value")
+            return self.ruling("confirmed", f"{_give(self.for_test)} the same value")
         if len(self.for_code) >= self.votes_needed and not self.for_test:
-            return self.ruled("excluded", f"{_give(self.for_code)} the program's value")
+            return self.ruling("excluded", f"{_give(self.for_code)} the program's value")
         return None
 
 
@@ -120,15 +114,15 @@ async def rulings(
 ) -> tuple[TestRuled, ...]:
     """Rules on each dispute; a role without an answer is reported and does not vote."""
     _add_earlier_programs(ctx, solution, disputes)
-    await _add_predictions(ctx, [one for one in disputes if one.settled is None])
+    await _add_predictions(ctx, [one for one in disputes if one.decided is None])
     # A reference program and an arbiter are paid only for rulings that change the result.
     important = [one for one in disputes if not is_specified and one.test.origin != "adversarial"]
-    await _add_reference(ctx, solution, [one for one in important if not one.is_sure])
-    settled = [one.settled for one in disputes if one.settled is not None]
-    open_disputes = [one for one in disputes if one.settled is None]
-    for_arbiter = [one for one in important if one.settled is None][:MAX_RULED]
+    await _add_reference(ctx, solution, [one for one in important if not one.is_decided_surely])
+    settled = [one.decided for one in disputes if one.decided is not None]
+    open_disputes = [one for one in disputes if one.decided is None]
+    for_arbiter = [one for one in important if one.decided is None][:MAX_RULED]
     ruled = [await _ask_arbiter(ctx, solution, one) for one in for_arbiter]
-    rest = [one.unsettled(UNDECIDED) for one in open_disputes if one not in for_arbiter]
+    rest = [one.left_open(UNDECIDED) for one in open_disputes if one not in for_arbiter]
     return (*settled, *ruled, *rest)
 
 
@@ -162,20 +156,21 @@ async def _add_predictions(ctx: Context, cases: Sequence[Dispute]) -> None:
     """Adds the votes of a model that sees only the task's text, neither program nor test."""
     predicted = await predictions(
         ctx, [_call(one.test) for one in cases],
-        without="The disputed tests are validated without its prediction.",
+        consequence="The disputed tests are validated without its prediction.",
     )
     for case in cases:
         if (call := _call(case.test)) in predicted:
             case.add_vote(Answer.read(predicted[call]), "a second prediction from the task")
 
 
-async def predictions(ctx: Context, calls: Sequence[str], *, without: str) -> dict[str, str]:
+async def predictions(ctx: Context, calls: Sequence[str], *, consequence: str) -> dict[str, str]:
     """Predicts the results of calls from the task's text; contains only answered calls."""
     queries = [*filter(None, calls)]
     if not queries or ctx.plan.of(ARBITER.name) is None:
         return {}
     answer = await ask_if_it_answers(
-        ctx, PREDICTOR, {"task": ctx.task.text, "calls": "\n".join(queries)}, without=without
+        ctx, PREDICTOR, {"task": ctx.task.text, "calls": "\n".join(queries)},
+        consequence=consequence
     )
     found = {_without_spaces(one.call): one.expected for one in (answer.examples if answer else ())}
     return {
@@ -218,26 +213,26 @@ async def _add_reference(ctx: Context, solution: Solution, cases: Sequence[Dispu
 async def _ask_arbiter(ctx: Context, solution: Solution, case: Dispute) -> TestRuled:
     """Asks the arbiter; without a literal quote from the task the dispute stays open."""
     if ctx.plan.of(ARBITER.name) is None:
-        return case.unsettled("no model is available to validate it")
+        return case.left_open("no model is available to validate it")
     answer = await ask_if_it_answers(
         ctx, ARBITER, {
             "task": ctx.task.text, "code": solution.text, "test": case.test.code,
             "failure": case.verdict.message,
         },
-        without="The disputed test is not validated.",
+        consequence="The disputed test is not validated.",
     )
     if answer is None or answer.verdict == "spec_ambiguous":
-        return case.unsettled(answer.reason if answer else UNDECIDED)
+        return case.left_open(answer.reason if answer else UNDECIDED)
     if not is_quoted(answer.quote, ctx.task.text):
-        return case.unsettled("the task does not contain the arbiter's quote")
+        return case.left_open("the task does not contain the arbiter's quote")
     ruling: Ruled = "excluded" if answer.verdict == "test_wrong" else "confirmed"
     against = (
         case.for_test if ruling == "excluded"
         else (*case.for_code, *case.same_model, *case.for_neither)
     )
     if against:
-        return case.unsettled(f"the arbiter contradicts {' and '.join(against)}")
-    return case.ruled(ruling, answer.reason, answer.quote)
+        return case.left_open(f"the arbiter contradicts {' and '.join(against)}")
+    return case.ruling(ruling, answer.reason, answer.quote)
 
 
 def is_quoted(quote: str, words: str) -> bool:

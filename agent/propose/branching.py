@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from agent.core.settings import GENERATOR
 from agent.iteration.context import Context
-from llm.asking.ask import whole
+from llm.asking.ask import complete_reply
 from llm.types import Frame, Reply, Request
 
 ALTERNATIVES = 8
@@ -41,7 +41,7 @@ async def branches(
             question = replace(
                 request, frame=Frame(opening, "\n"), max_tokens=LINE_TOKENS, alternatives=0
             )
-            answer = await whole(await ctx.answerer(GENERATOR), question)
+            answer = await complete_reply(await ctx.answerer(GENERATOR), question)
             if answer.finish != "stop":
                 continue
             line += answer.text[len(opening):].rstrip("\n")

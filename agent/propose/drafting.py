@@ -10,13 +10,13 @@ import ast
 
 from agent.core.domain import Diagnosis, Estimate, Report, Solution, TestCase
 from agent.core.events import Notice
-from agent.core.state import Try
+from agent.core.state import ModelRepair
 from agent.core.trees import parse
 from agent.iteration.context import Context
-from agent.iteration.strategies import Attempt
+from agent.iteration.strategies import RepairInput
 from agent.iteration.tournament import Winner, best_of
 from agent.proof.confidence import of_a_draft
-from agent.propose.rewriting import WARM, around
+from agent.propose.rewriting import WARM, search_around
 from agent.propose.roles import SMALL_GENERATOR, ask_generator, program_for
 from agent.search.ranking.question import question
 from llm import LlmError
@@ -46,10 +46,10 @@ async def compared(
         an estimate: it needs a repair.
     """
     report = await ctx.judge(first, tests)
-    tries = [Try(solution=first, report=report, candidates=1)]
+    tries = [ModelRepair(solution=first, report=report, candidates=1)]
     if not report.passed and (repaired := await _repaired(ctx, first, tests, report)) is not None:
         report = await ctx.judge(repaired, tests)
-        tries.insert(0, Try(solution=repaired, report=report, candidates=1))
+        tries.insert(0, ModelRepair(solution=repaired, report=report, candidates=1))
     best, unsure = Winner(tries[0]), ""
     left = FURTHER if report.passed else MAX_DRAFTS - 1
     seed = FIRST_SEED
@@ -69,7 +69,7 @@ async def compared(
         other = first.with_text(text, origin="model", parent=first.parent)
         found = await ctx.judge(other, tests)
         left = min(left, FURTHER) if found.passed else left
-        tries.append(Try(solution=other, report=found, candidates=1))
+        tries.append(ModelRepair(solution=other, report=found, candidates=1))
         further = [_with_full_stops(one.code) for one in tests]
         best = await best_of(ctx, tries, first, tests, further)
         report = best.chosen.report or report
@@ -95,8 +95,8 @@ async def _repaired(
     """Searches for a small edit that makes a failing draft pass, which is cheaper than another
     draft. The result counts as one draft, so another must agree with it."""
     diagnosis = Diagnosis(category="wrong_result", cause="the draft fails an example")
-    attempt = Attempt(draft, tests, report, diagnosis)
-    found, _ = await around(attempt, ctx, draft, report)
+    attempt = RepairInput(draft, tests, report, diagnosis)
+    found, _ = await search_around(attempt, ctx, draft, report)
     return None if found is None else found.model_copy(update={"origin": "model", "estimate": None})
 
 

@@ -11,17 +11,11 @@ import json
 from collections.abc import Mapping
 
 from agent.core.domain import File, Report, Script, Solution, Task
-from agent.core.events import CodeWritten, Looked, Notice
+from agent.core.events import CodeWritten, Notice, ToolCalled
 from agent.core.state import Suite
 from agent.iteration.context import Context
 from agent.memory import FailureDescription
-from agent.propose.roles import (
-    DEBUGGER,
-    INVESTIGATOR,
-    Investigation,
-    ask_if_it_answers,
-    brief,
-)
+from agent.propose.roles import DEBUGGER, INVESTIGATOR, Investigation, ask_if_it_answers, brief
 from agent.target.test_analysis.held_out import contains_test, file_without_test
 from agent.tools.debugging import DebuggerTools, Scene
 from agent.tools.registry import ToolRegistry
@@ -86,7 +80,7 @@ def debugger_tools(
         return registry
     workspace = Workspace(
         {path: text for path, text in files.items() if is_inside(path)}, name=project.name,
-        import_roots=project.import_roots, sites=task.sites, loopback=project.loopback,
+        import_roots=project.import_roots, sites=task.site_dirs, loopback=project.loopback,
     )
     tools = WorkspaceTools(workspace, ctx.sandbox)
     for function in (tools.file_list, tools.file_read, tools.search):
@@ -119,17 +113,19 @@ def readable_files(task: Task, solution: Solution, suite: Suite) -> dict[str, st
 
 async def investigate(
     ctx: Context, variables: Mapping[str, str], tools: ToolRegistry, calls: int, max_chars: int,
-    *, without: str,
+    *, consequence: str,
 ) -> Investigation | None:
     """Asks the debugger, which may make `calls` tool calls first; `None` if it gives no answer."""
     question = {**variables, "tools": _described(tools)}
     turns: list[Message] = []
     for left in range(calls, -1, -1):
-        answer = await ask_if_it_answers(ctx, INVESTIGATOR, question, turns=turns, without=without)
+        answer = await ask_if_it_answers(
+            ctx, INVESTIGATOR, question, turns=turns, consequence=consequence
+        )
         if answer is None or not answer.tool or not left:
             break
         result = brief(await _call(ctx, tools, answer), max_chars)
-        ctx.emit(Looked(tool=answer.tool, arguments=answer.arguments, seen=result))
+        ctx.emit(ToolCalled(tool=answer.tool, arguments=answer.arguments, result=result))
         # The name is a model's text, and may come from a hostile program.
         name = answer.tool if answer.tool in tools else "that tool"
         turns += [Message("assistant", answer.model_dump_json()), Message("user", (

@@ -33,7 +33,7 @@ async def predicted(
     if not calls or not may_ask or not ctx.task.text.strip():
         return solution, others
     predicted_values = await predictions(
-        ctx, calls, without="It remains undecided which passing repair is right."
+        ctx, calls, consequence="It remains undecided which passing repair is right."
     )
     ranked = by_predictions(others, predicted_values)
     before = others.behaviours[0]

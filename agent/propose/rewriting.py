@@ -8,11 +8,11 @@ from contextlib import aclosing, suppress
 from agent.core.domain import Approach, Report, Solution, counted
 from agent.core.events import ModelCalled, Notice, Recalled
 from agent.core.settings import GENERATOR
-from agent.core.state import Try
+from agent.core.state import ModelRepair
 from agent.core.trees import tree_of
 from agent.iteration.context import Context
 from agent.iteration.iterations import fingerprint, is_small
-from agent.iteration.strategies import Attempt, search_near, specified_by
+from agent.iteration.strategies import RepairInput, search_near, specified_by
 from agent.proof.confidence import of_a_draft
 from agent.propose.branching import ALTERNATIVES, branches
 from agent.propose.roles import (
@@ -67,8 +67,8 @@ TEMPLATES: dict[Approach, tuple[str, ...]] = {
 
 
 async def attempt_repair(
-    attempt: Attempt, ctx: Context, approach: Approach, feedback: Sequence[str], place: int = 0
-) -> Try:
+    attempt: RepairInput, ctx: Context, approach: Approach, feedback: Sequence[str], place: int = 0
+) -> ModelRepair:
     """Asks the generator for one repair, judges it, and searches near it if it fails.
 
     Args:
@@ -85,41 +85,41 @@ async def attempt_repair(
     except (OverBudget, NeedsKey):
         raise
     except LlmError as error:
-        return Try(fault=str(error), by=_model(ctx), is_models_fault=True)
+        return ModelRepair(fault=str(error), by=_model(ctx), is_models_fault=True)
     by = _model(ctx)
     note = _note(attempt, candidate.text, by) if len(candidate.files) == 1 else f"a repair by {by}"
     candidate = candidate.model_copy(update={"note": note})
     if candidate.files == attempt.solution.files:
-        return Try(fault="leaves the program as it is", by=by)
+        return ModelRepair(fault="leaves the program as it is", by=by)
     fault, report = await _judged(attempt, ctx, candidate)
-    tried = Try(solution=candidate, report=report, fault=fault, by=by)
+    tried = ModelRepair(solution=candidate, report=report, fault=fault, by=by)
     if report is None or report.passed:
         return tried
     return await _search_near(attempt, ctx, [(candidate, report)], tried)
 
 
-async def _sample(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
+async def _sample(attempt: RepairInput, ctx: Context, *, fresh: bool) -> ModelRepair:
     """Asks a small model several times until a program passes: first for its likeliest answer, with
     one-line variants, then for samples. Equal programs count once. Failing answers are searched
     near, the best first. `fresh` samples of a program from a task text are new drafts.
     """
     by = _model(ctx)
-    drafted = (fresh or attempt.is_second) and ctx.task.solution is None
+    drafted = (fresh or attempt.is_second_opinion) and ctx.task.solution is None
     forms = ("draft",) * len(PLAIN_FORMS) if drafted else PLAIN_FORMS
-    if attempt.is_second:
+    if attempt.is_second_opinion:
         forms = forms[: SECOND_DRAFTS if drafted else SECOND_SAMPLES]
     try:
         share = await share_of_an_answer(ctx, attempt.solution.text, SMALL_GENERATOR)
     except LlmError as error:
-        return Try(fault=str(error), by=by, is_models_fault=True)
+        return ModelRepair(fault=str(error), by=by, is_models_fault=True)
     if share > MAX_WHOLE:  # a small model copies a program more reliably than it quotes edits
-        return Try(by=by, is_models_fault=True, fault=(
+        return ModelRepair(by=by, is_models_fault=True, fault=(
             f"the program takes {share:.0%} of the longest answer of {by}, and a repair needs "
             f"{MAX_WHOLE:.0%} or less; use a stronger model as the generator, or a shorter program"
         ))
     known_programs = {fingerprint(attempt.solution)}
     failing: list[tuple[Solution, Report]] = []
-    last = Try(fault="leaves the program as it is", by=by)
+    last = ModelRepair(fault="leaves the program as it is", by=by)
     for number, form in enumerate(forms):
         is_first = not (number or fresh or drafted)
         try:
@@ -141,7 +141,7 @@ async def _sample(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
                         continue
                     known_programs.add(fingerprint(candidate))
                     fault, report = await _judged(attempt, ctx, candidate)
-                    tried = Try(
+                    tried = ModelRepair(
                         solution=candidate, report=report, fault=fault, by=by,
                         candidates=len(known_programs) - 1,
                     )
@@ -155,7 +155,7 @@ async def _sample(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
         except (OverBudget, NeedsKey):
             raise
         except LlmError as error:
-            last = Try(fault=str(error), by=by, is_models_fault=True)
+            last = ModelRepair(fault=str(error), by=by, is_models_fault=True)
             if not isinstance(error, BadReply):
                 break
         if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_SAMPLE:
@@ -163,7 +163,7 @@ async def _sample(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
     return await _search_near(attempt, ctx, failing, last)
 
 
-def _note(attempt: Attempt, text: str, by: str) -> str:
+def _note(attempt: RepairInput, text: str, by: str) -> str:
     """Describes a model's edit in a line; a long description is omitted."""
     edit = edit_in_words(attempt.solution.text, text)
     return f"{edit} ({by})" if len(edit) <= MAX_NOTE else f"a repair by {by}"
@@ -183,26 +183,28 @@ async def _candidates(
 
 
 async def _search_near(
-    attempt: Attempt, ctx: Context, failing: list[tuple[Solution, Report]], last: Try
-) -> Try:
+    attempt: RepairInput, ctx: Context, failing: list[tuple[Solution, Report]], last: ModelRepair
+) -> ModelRepair:
     """Searches near each failing answer; returns a passing program, else the best, else `last`."""
     tried = len(failing)
     failing.sort(key=lambda one: one[1].score, reverse=True)
     for candidate, report in failing:
-        near, count = await around(attempt, ctx, candidate, report)
+        near, count = await search_around(attempt, ctx, candidate, report)
         tried += count
         if near is not None:
             note = f"{candidate.note}, and {near.note}"
             near = near.model_copy(update={"origin": "model", "note": note})
             found = await ctx.judge(near, attempt.tests)
-            return Try(solution=near, report=found, by=last.by, candidates=tried)
+            return ModelRepair(solution=near, report=found, by=last.by, candidates=tried)
     if not failing:
         return last
     best, report = failing[0]
-    return Try(solution=best, report=report, fault=_failure(report), by=last.by, candidates=tried)
+    return ModelRepair(
+        solution=best, report=report, fault=_failure(report), by=last.by, candidates=tried
+    )
 
 
-def _plain_question(attempt: Attempt, ctx: Context, form: str) -> Mapping[str, str]:
+def _plain_question(attempt: RepairInput, ctx: Context, form: str) -> Mapping[str, str]:
     if form == "draft":
         return {"task": ctx.task.text}
     return {
@@ -212,8 +214,8 @@ def _plain_question(attempt: Attempt, ctx: Context, form: str) -> Mapping[str, s
     }
 
 
-async def around(
-    attempt: Attempt, ctx: Context, candidate: Solution, report: Report
+async def search_around(
+    attempt: RepairInput, ctx: Context, candidate: Solution, report: Report
 ) -> tuple[Solution | None, int]:
     """Searches for a passing repair near a failing one, and counts the candidates. Does nothing if
     the search is off, or if trusted tests do not specify the program."""
@@ -224,7 +226,9 @@ async def around(
     return await search_near(attempt, ctx, candidate, report)
 
 
-async def _judged(attempt: Attempt, ctx: Context, candidate: Solution) -> tuple[str, Report | None]:
+async def _judged(
+    attempt: RepairInput, ctx: Context, candidate: Solution
+) -> tuple[str, Report | None]:
     """Returns what is wrong with a candidate, and its report unless it was refused."""
     codes = [test.code for test in attempt.tests]
     for one in candidate.changed_from(attempt.solution):
@@ -243,7 +247,7 @@ def _failure(report: Report) -> str:
 
 
 async def _ask_for_repair(
-    attempt: Attempt, ctx: Context, approach: Approach, place: int, attempts: Sequence[str]
+    attempt: RepairInput, ctx: Context, approach: Approach, place: int, attempts: Sequence[str]
 ) -> Solution:
     solution, project, diagnosis = attempt.solution, ctx.task.project, attempt.diagnosis
     temperature = WARM if place else None

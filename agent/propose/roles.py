@@ -195,7 +195,8 @@ ROLES: tuple[Role[Any], ...] = (
 
 async def ask(
     ctx: Context, role: Role[T], variables: Mapping[str, str],
-    known: Mapping[str, object] | None = None, *, turns: Sequence[Message] = (), free: bool = False,
+    known: Mapping[str, object] | None = None, *, turns: Sequence[Message] = (),
+    rules_only: bool = False,
 ) -> T:
     """Asks a role for its typed answer; raises an `LlmError`.
 
@@ -205,7 +206,7 @@ async def ask(
         free: Uses the role's rule instead of the planned model.
     """
     schema = schema_of(role.answer)
-    answerer = await ctx.answerer(role.name, free=free)
+    answerer = await ctx.answerer(role.name, rules_only=rules_only)
     request = _request(
         ctx, answerer, role.name, role.template, variables, known or {}, in_words(schema), turns
     )
@@ -223,24 +224,24 @@ def _accepted(answer: type[T], value: object) -> T:
 
 async def ask_if_it_answers(
     ctx: Context, role: Role[T], variables: Mapping[str, str],
-    known: Mapping[str, object] | None = None, *, turns: Sequence[Message] = (), free: bool = False,
-    without: str,
+    known: Mapping[str, object] | None = None, *, turns: Sequence[Message] = (),
+    rules_only: bool = False, consequence: str,
 ) -> T | None:
     """Asks a role; returns `None` with a notice if its model gives no answer or a cap forbids it.
 
     Args:
-        without: How the run continues without the answer; the notice's last sentence.
+        consequence: How the run continues without the answer; the notice's last sentence.
 
     Raises:
         NeedsKey: A key is missing.
         OverBudget: The run pauses at this cap, or the critic, which every run needs, is capped.
     """
-    answer = ask(ctx, role, variables, known, turns=turns, free=free)
-    return await if_it_answers(ctx, role.name, answer, without)
+    answer = ask(ctx, role, variables, known, turns=turns, rules_only=rules_only)
+    return await if_it_answers(ctx, role.name, answer, consequence)
 
 
 async def if_it_answers(
-    ctx: Context, role: str, answer: Awaitable[Read], without: str
+    ctx: Context, role: str, answer: Awaitable[Read], consequence: str
 ) -> Read | None:
     """Awaits a role's answer and handles errors as `ask_if_it_answers` does."""
     try:
@@ -250,9 +251,9 @@ async def if_it_answers(
     except OverBudget as error:
         if role == CRITIC.name or (ctx.pauses and error.is_of_the_run):
             raise
-        text = f"{error}. {without}"
+        text = f"{error}. {consequence}"
     except LlmError as error:
-        text = f"The {role.replace('_', ' ')} gave no answer: {error} {without}"
+        text = f"The {role.replace('_', ' ')} gave no answer: {error} {consequence}"
     ctx.emit(Notice(level="warning", text=text, role=role))
     return None
 

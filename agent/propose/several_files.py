@@ -9,7 +9,7 @@ from typing import Literal
 from agent.core.domain import File, Project, Solution, SuspectFile
 from agent.iteration.context import Context
 from agent.iteration.iterations import is_small
-from agent.iteration.strategies import Attempt, failing_nodes
+from agent.iteration.strategies import RepairInput, failing_nodes
 from agent.propose.roles import SMALL_GENERATOR, ask_for_code, ask_generator
 from agent.search.project.suite import open_suite
 from agent.target.environment import standard_modules
@@ -103,14 +103,14 @@ def _refusal(path: str, is_support: bool, editable: Sequence[str]) -> str:
 
 
 async def values_seen(
-    attempt: Attempt, ctx: Context, project: Project, suspect: SuspectFile
+    attempt: RepairInput, ctx: Context, project: Project, suspect: SuspectFile
 ) -> list[str]:
     """Variable values in the most suspicious file at the points where failing tests go wrong."""
     if project.command:
         return []
     nodes = failing_nodes(attempt.tests, attempt.report)
     async with open_suite(
-        project_files(ctx.task, attempt.solution), project, ctx.task.sites, ctx.sandbox
+        project_files(ctx.task, attempt.solution), project, ctx.task.site_dirs, ctx.sandbox
     ) as suite:
         numbers = [number for number, node in enumerate(suite.nodes) if node in nodes]
         numbers = numbers[:MAX_TRACED]

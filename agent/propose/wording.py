@@ -70,7 +70,7 @@ def failures(report: Report) -> str:
     if ending is not None and ending.crashed:
         place = f" at line {ending.line}" if ending.line else ""
         kind = ending.exception or ending.kind
-        lines.append(f"the program by itself: {kind}{place}{ending.said}")
+        lines.append(f"the program by itself: {kind}{place}{ending.message_suffix}")
         if ending.traceback:
             lines.append(ending.traceback.rstrip())
     return "\n".join(lines)

@@ -54,7 +54,8 @@ class JudgedIteration:
             "passes": self.report.passed, "parent": self.parent, "diff": self.diff,
             "files": {file.path: file.text for file in self.solution.files},
             "tests": [
-                {"id": one.name, "origin": one.origin, "standing": one.standing, "got": one.got}
+                {"id": one.name, "origin": one.origin, "got": one.got,
+                 "status": one.evidence_status, "standing": one.evidence_status}
                 for one in self.report.verdicts
             ],
         }
@@ -150,7 +151,8 @@ def compared(left: Iterable[Stamped], right: Iterable[Stamped]) -> RunComparison
 def differing(left: Report | None, right: Report | None) -> tuple[Differing, ...]:
     """The tests whose status differs between two reports."""
     before, after = (
-        {verdict.name: verdict.standing for verdict in side.verdicts} if side is not None else {}
+        {verdict.name: verdict.evidence_status for verdict in side.verdicts} if side is not None
+        else {}
         for side in (left, right)
     )
     return tuple(

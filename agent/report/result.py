@@ -20,13 +20,13 @@ from agent.core.domain import (
     Evidence,
     File,
     Integrity,
+    NotHeldOut,
     ProofLevel,
     Report,
     RunOutcome,
     Solution,
     Strategy,
     SuspectFile,
-    Unheld,
     Verdict,
     claim,
 )
@@ -64,8 +64,8 @@ class Result:
     outcome: RunOutcome | None = None
     proof: ProofLevel | None = None
     proof_why: str = ""
-    lacks: str = ""
-    unheld: Unheld = ""
+    missing: str = ""
+    not_held_out: NotHeldOut = ""
     evidence: Evidence | None = None
     """The evidence for a proof above E2; `None` where none was collected."""
     confidence: float | None = None
@@ -101,7 +101,7 @@ class Result:
     cut_after: float | None = None
     """Seconds after which the last search was cut by its budget."""
     suspects: tuple[SuspectFile, ...] = ()
-    rivals: CompetingPatches | None = None
+    competing: CompetingPatches | None = None
     waiting: events.Waiting | None = None
     offered: events.Extended | None = None
     iterations: int = 0
@@ -118,7 +118,7 @@ class Result:
     waiting_since: float | None = None
     away_s: float = 0.0
     """Seconds in which no process drove the run."""
-    told_at: float = 0.0
+    last_event_at: float = 0.0
     """The time of its last event."""
     provider: str = ""
     provider_why: str = ""
@@ -131,7 +131,7 @@ class Result:
     recalled: events.Recalled | None = None
     patch: events.PatchProposed | None = None
     talk: Talk = ()
-    outdone: tuple[events.Outdone, ...] = ()
+    repairs_not_chosen: tuple[events.NotChosen, ...] = ()
     programs: Mapping[str, Solution] = field(default_factory=dict)
     """Every program of the run by address; the submitted one is under `SUBMITTED`."""
     metrics: Mapping[events.Step, NodeMetrics] = field(default_factory=dict)
@@ -224,18 +224,18 @@ class Result:
     def question(self) -> CompetingPatches | None:
         """The behaviours that a person can choose from now."""
         if self.waiting is not None:
-            return self.waiting.rivals
-        if self.outcome not in ("healed", "proposed") or self.rivals is None:
+            return self.waiting.competing
+        if self.outcome not in ("healed", "proposed") or self.competing is None:
             return None
-        return self.rivals if self.rivals.call else None
+        return self.competing if self.competing.call else None
 
     @property
     def unlikely(self) -> tuple[Behaviour, ...]:
         """The best patches of a run whose passing patches are all too unlikely to be right."""
-        known = self.outcome == "unresolved" and self.confidence is not None and self.rivals
+        known = self.outcome == "unresolved" and self.confidence is not None and self.competing
         return known.behaviours if known else ()
 
-    def proven(self, required: ProofLevel) -> bool:
+    def reaches_proof(self, required: ProofLevel) -> bool:
         """Whether the proof reaches `required`; a result without a proof reaches only E0."""
         return PROOF_ORDER.index(self.proof or "E0") >= PROOF_ORDER.index(required)
 
@@ -261,7 +261,7 @@ class Result:
             return ""
         return claim(self.proof, self.integrity, self.integrity_reason)
 
-    def believed(self, required: Integrity | None) -> bool:
+    def reaches_integrity(self, required: Integrity | None) -> bool:
         """Whether the integrity reaches `required`; `None` requires nothing."""
         if required is None:
             return True
@@ -271,32 +271,32 @@ class Result:
         )
 
     @property
-    def below(self) -> str:
+    def unmet(self) -> str:
         """The required proof or integrity that the run did not reach; else empty."""
         start = self.start
         if start is None or self.outcome not in KEPT:
             return ""
         changed = self.outcome != "healthy" or self.drafted
-        if changed and start.require_proof > "E1" and not self.proven(start.require_proof):
+        if changed and start.require_proof > "E1" and not self.reaches_proof(start.require_proof):
             return start.require_proof
         least = start.require_integrity
-        return least if least is not None and not self.believed(least) else ""
+        return least if least is not None and not self.reaches_integrity(least) else ""
 
     @property
     def healed(self) -> bool:
         """Whether a repair passed the user's tests, or nothing had to be repaired."""
-        return self.outcome == "healthy" or (self.outcome == "healed" and self.proven("E1"))
+        return self.outcome == "healthy" or (self.outcome == "healed" and self.reaches_proof("E1"))
 
     @property
-    def fitting(self) -> int:
+    def fitting_repairs(self) -> int:
         """How many different repairs are known to fit the tests, this one included."""
-        return self.fitting_so_far if self.outcome in ("healed", "proposed") else 1
+        return self.fitting_repairs_so_far if self.outcome in ("healed", "proposed") else 1
 
     @property
-    def fitting_so_far(self) -> int:
+    def fitting_repairs_so_far(self) -> int:
         """The same for a run that has not ended."""
-        others = self.evidence.others if self.evidence is not None else 0
-        return max(others + 1, len(self.rivals.behaviours) if self.rivals is not None else 1)
+        others = self.evidence.competing_patches if self.evidence is not None else 0
+        return max(others + 1, len(self.competing.behaviours) if self.competing is not None else 1)
 
     @property
     def smallest_failure(self) -> Verdict | None:
@@ -321,7 +321,7 @@ def in_one_text(files: Sequence[tuple[str, str]]) -> str:
 def document(result: Result) -> dict[str, object]:
     """The result as one JSON document; the keys are the same for every outcome."""
     ending = result.report.ending if result.report is not None else None
-    best, partial, rivals = result.best, result.partial, result.rivals
+    best, partial, patches = result.best, result.partial, result.competing
     return {
         "version": VERSION,
         **{name: getattr(result, name) for name in AS_THEY_ARE},
@@ -335,10 +335,10 @@ def document(result: Result) -> dict[str, object]:
         "refused": list(ending.refused) if ending is not None else [],
         "rulings": [one.model_dump(exclude={"kind"}) for one in result.rulings],
         "suspects": [one.model_dump(mode="json") for one in result.suspects],
-        "rivals": None if rivals is None else {
-            "call": rivals.call,
-            "behaviours": [one.model_dump(exclude={"solution"}) for one in rivals.behaviours],
-        },
+        **dict.fromkeys(("competing", "rivals"), None if patches is None else {
+            "call": patches.call,
+            "behaviours": [one.model_dump(exclude={"solution"}) for one in patches.behaviours],
+        }),
         "seconds": round(result.seconds, 3),
         "measures": measured(result.code),
         "metrics": {step: asdict(one) for step, one in result.metrics.items()},
@@ -363,8 +363,9 @@ VERDICT_EXCLUDES = {"name", "test", "call", "type_differs", "wall_s"}
 VERSION = 1
 """The version of the document; it changes when a key is removed or gets another meaning."""
 OLD_NAMES = {
-    "aside": "excluded", "siblings": "variants_tried", "wavering": "inconsistent",
-    "unwatched": "uncovered", "unsettled": "inconclusive",
+    "doubt": "disbelieved", "doubts": "newly_accepted", "around": "whole_function",
+    "others": "competing_patches", "aside": "excluded", "siblings": "variants_tried",
+    "wavering": "inconsistent", "unwatched": "uncovered", "unsettled": "inconclusive",
 }
 """Old keys of tests and evidence; deprecated, and removed with the next version."""
 
@@ -387,9 +388,7 @@ def fold(log: Iterable[events.Stamped]) -> Result:
     entries = events.fold_attempts(log)
     if not entries:
         return Result()
-    return replace(
-        Folding().after(entries), metrics=node_metrics(log), degraded=degraded(entries)
-    )
+    return replace(Folding().after(entries), metrics=node_metrics(log), degraded=degraded(entries))
 
 
 class Folding:
@@ -425,7 +424,8 @@ def _after(result: Result, stamped: events.Stamped) -> Result:
         waited_s += max(0.0, stamped.at - result.waiting_since)
     result = replace(
         result, timeline=with_event(result.timeline, stamped), waited_s=waited_s,
-        waiting_since=stamped.at if isinstance(event, events.Waiting) else None, told_at=stamped.at,
+        waiting_since=stamped.at if isinstance(event, events.Waiting) else None,
+        last_event_at=stamped.at,
     )
     match event:
         case events.RunStarted():
@@ -461,21 +461,21 @@ def _after(result: Result, stamped: events.Stamped) -> Result:
             return replace(result, recalled=event)
         case events.PatchProposed():
             # Competing patches are determined again for each patch.
-            return replace(result, patch=event, rivals=None)
-        case events.Outdone():
-            return replace(result, outdone=(*result.outdone, event))
+            return replace(result, patch=event, competing=None)
+        case events.NotChosen():
+            return replace(result, repairs_not_chosen=(*result.repairs_not_chosen, event))
         case events.PartialFound():
             return replace(result, partial=event)
         case events.Ambiguous():
-            return replace(result, rivals=event.rivals)
+            return replace(result, competing=event.competing)
         case events.Critiqued():
             return replace(result, critique=event)
         case events.Proved():
             return replace(
-                result, proof=event.level, proof_why=event.why, lacks=event.lacks,
-                unheld=event.unheld, evidence=event.evidence, confidence=event.confidence,
-                unsure=event.unsure,
-                rivals=None if event.settles_competition else result.rivals,
+                result, proof=event.level, proof_why=event.why, missing=event.missing,
+                not_held_out=event.not_held_out, evidence=event.evidence,
+                confidence=event.confidence, unsure=event.unsure,
+                competing=None if event.settles_competition else result.competing,
             )
         case events.LessonLearned():
             return replace(result, learned=(*result.learned, event))
@@ -499,16 +499,14 @@ def _after(result: Result, stamped: events.Stamped) -> Result:
                 outcome="awaiting_review" if event.needs == "review" else "unresolved",
             )
         case events.Waiting(needs="leave"):
-            return replace(
-                result, waiting=event, reason=event.question, outcome="awaiting_review"
-            )
+            return replace(result, waiting=event, reason=event.question, outcome="awaiting_review")
         case events.Waiting():
             return replace(result, waiting=event, offered=event.more or result.offered)
         case events.Answered():
-            chosen = result.waiting is not None and result.waiting.rivals is not None
+            chosen = result.waiting is not None and result.waiting.competing is not None
             return replace(
                 result, waiting=None, outcome=None, reason="", diff="",
-                rivals=None if chosen else result.rivals,
+                competing=None if chosen else result.competing,
             )
         case events.RunFinished():
             return replace(
@@ -522,7 +520,7 @@ def _after(result: Result, stamped: events.Stamped) -> Result:
                 candidates=max(result.candidates, event.candidates),
                 tokens=event.tokens, cost_usd=event.cost_usd, seconds=event.seconds,
                 # Without an accepted repair there is nothing to choose from.
-                rivals=result.rivals if (
+                competing=result.competing if (
                     event.outcome in REPAIRED or event.confidence is not None
                 ) else None,
                 waiting=None, error="",
@@ -533,11 +531,11 @@ def _after(result: Result, stamped: events.Stamped) -> Result:
             return replace(result, iterations=max(result.iterations, event.iteration))
         case events.TestRuled():
             return replace(result, rulings=(*result.rulings, event))
-        case events.PlanStepped() | events.StepFinished() | events.Extended() | events.Looked():
+        case events.PlanStepped() | events.StepFinished() | events.Extended() | events.ToolCalled():
             return result
         case events.Resumed():
             if before.waiting_since is None:
-                away_s += max(0.0, stamped.at - before.told_at)
+                away_s += max(0.0, stamped.at - before.last_event_at)
             notice = events.Notice(level="warning", text=f"Resumed after a restart: {event.note}.")
             return replace(result, notices=(*result.notices, notice), away_s=away_s)
         case _:

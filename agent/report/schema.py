@@ -15,14 +15,7 @@ from agent.core.domain import Behaviour, Evidence, SuspectFile, Verdict
 from agent.core.events import Parent, PartialFound, TestRuled
 from agent.core.measures import MEASURES
 from agent.report.metrics import Degraded, NodeMetrics
-from agent.report.result import (
-    AS_THEY_ARE,
-    OLD_NAMES,
-    OR_NULL,
-    VERDICT_EXCLUDES,
-    VERSION,
-    Result,
-)
+from agent.report.result import AS_THEY_ARE, OLD_NAMES, OR_NULL, VERDICT_EXCLUDES, VERSION, Result
 
 _STRICT = ConfigDict(extra="forbid")
 
@@ -33,7 +26,7 @@ def document_schema() -> JsonSchemaValue:
     best = _model("Best", {}, iteration=int | None, label=str, diff=str, files=dict[str, str],
                   tests=tests)
     behaviours = _list_of("Behaviour", _fields(Behaviour, {"solution"}))
-    rivals = _model("Rivals", {}, call=str, behaviours=behaviours)
+    competing = _model("Competing", {}, call=str, behaviours=behaviours)
     changed = _list_of("Changed", {}, file=str, line=int)
     commit = _model("Commit", {}, branch=str, commit=str)
     project = _model(
@@ -46,8 +39,8 @@ def document_schema() -> JsonSchemaValue:
         **dict.fromkeys(OR_NULL, str | None), parent=Parent | None,
         evidence=_model("Evidence", _fields(Evidence)) | None, files=dict[str, str], tests=tests,
         refused=list[str], rulings=_list_of("Ruling", _fields(TestRuled, {"kind"})),
-        suspects=list[SuspectFile], rivals=rivals | None, seconds=float,
-        measures=_model("Measures", dict.fromkeys(MEASURES, int | bool | None)),
+        suspects=list[SuspectFile], competing=competing | None, rivals=competing | None,
+        seconds=float, measures=_model("Measures", dict.fromkeys(MEASURES, int | bool | None)),
         metrics=dict[str, NodeMetrics], degraded=list[Degraded], project=project | None,
         not_a_fix=_model("Partial", _fields(PartialFound, {"kind", "note"})) | None,
         best=best | None,

@@ -82,10 +82,11 @@ def read_answer(asked: Waiting, value: Mapping[str, object]) -> Answer:
         return ForStep(asked.interrupt, dict(value))
     if asked.needs in REVIEWED:
         review = Review.of(dict(value))
-        if asked.unhinted and review.hint.strip() and not review.approve and review.code is None:
+        hinted = review.hint.strip() and not review.approve and review.code is None
+        if asked.hint_refusal and hinted:
             raise BadReview(
-                f"A hint cannot be used: {asked.unhinted}. Nothing was changed. Answer without a "
-                "hint, or send the corrected program."
+                f"A hint cannot be used: {asked.hint_refusal}. Nothing was changed. Answer without "
+                "a hint, or send the corrected program."
             )
         return ForStep(asked.interrupt, review.model_dump())
     if asked.needs in ("key", "visitor"):

@@ -67,7 +67,7 @@ PROOF_MEANING: dict[ProofLevel, str] = {
 }
 INTEGRITY_MEANING: dict[Integrity, str] = {
     "isolated": "each result was compared outside the program's process",
-    "in-process": "tests and program shared a process; no tampering with the tests was detected",
+    "in-process": "tests and program share a process; no tampering with the tests was detected",
 }
 INTEGRITY_SHORT: dict[Integrity, str] = {
     "isolated": "compared outside its process", "in-process": "in one process",
@@ -190,21 +190,21 @@ def event_lines(event: events.Event, judged: Report | None = None) -> Iterator[R
             quoted = f' (“{event.quote}”)' if event.quote else ""
             ruling = event.ruling
             yield ReportLine(f"test {ruling}: {event.test}: {event.why}{quoted}", "warning")
-        case events.Looked():
+        case events.ToolCalled():
             arguments = " ".join(event.arguments.split())
             yield ReportLine(f"the debugger runs: {event.tool} {arguments}".rstrip())
-            yield from (ReportLine(f"    {one}", detail=True) for one in event.seen.splitlines())
+            yield from (ReportLine(f"    {one}", detail=True) for one in event.result.splitlines())
         case events.PatchProposed():
             # The note of a remembered patch names the memory already.
             by = "" if event.strategy == "memory" else f"by {event.strategy}: "
             yield ReportLine(f"patch {by}{event.note}")
-        case events.Outdone():
-            yield ReportLine(f"not chosen: {outdone_words(event)}", detail=True)
+        case events.NotChosen():
+            yield ReportLine(f"not chosen: {not_chosen_words(event)}", detail=True)
         case events.PartialFound():
             yield ReportLine(partial_words(event), "warning", detail=True)
         case events.Ambiguous():
-            count = counted(len(event.rivals.behaviours), "behaviour")
-            text = f"{count} pass the tests: {in_words(event.rivals)}"
+            count = counted(len(event.competing.behaviours), "behaviour")
+            text = f"{count} pass the tests: {in_words(event.competing)}"
             yield ReportLine(text, "warning", detail=True)
         case events.Critiqued():
             tone = "good" if event.verdict == "approve" else "bad"
@@ -219,7 +219,7 @@ def event_lines(event: events.Event, judged: Report | None = None) -> Iterator[R
             tone = "good" if event.status == "done" else "plain"
             text = f"step {event.step} {event.status}: {event.what}"
             yield ReportLine(
-                f"{text}: {event.report}" if event.status in events.GONE else text, tone
+                f"{text}: {event.report}" if event.status in events.NOT_COMPLETED else text, tone
             )
         case events.LessonLearned():
             yield ReportLine(f"learned: {event.text}")
@@ -261,11 +261,11 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
                 is_unlikely = result.outcome == "healthy" and (result.confidence or 1.0) < 0.5
                 title = WRITTEN[RUNS] if is_unlikely else WRITTEN.get(title, title)
             if result.outcome == "healed":
-                title = open_words(result.fitting) or title
+                title = open_words(result.fitting_repairs) or title
             if result.outcome == "budget":
                 title = TIME_IS_UP if result.stopped == "time" else BUDGET_IS_SPENT
-            if result.below:
-                title += f", below {result.below}"
+            if result.unmet:
+                title += f", below {result.unmet}"
             return title, tuple(_facts(result))
         case "failed":
             return "INTERNAL ERROR", (result.error,)
@@ -317,8 +317,9 @@ def integrity_words(result: Result) -> str:
     """The meaning of the integrity, and why it is not `isolated`; empty without a proof."""
     if result.integrity is None:
         return ""
-    why = f": {result.integrity_reason}" if result.integrity_reason else ""
-    return f"{INTEGRITY_MEANING[result.integrity]}{why}"
+    words = INTEGRITY_MEANING[result.integrity]
+    why = result.integrity_reason.removeprefix(f"{words.partition(';')[0]}; ")
+    return f"{words}: {why}" if why else words
 
 
 def _facts(result: Result) -> Iterator[str]:
@@ -342,8 +343,8 @@ def _facts(result: Result) -> Iterator[str]:
         empty = f"{bare} without a program" if tried else "none with a program"
         without = f", {empty}" if bare > 0 else ""
         yield counted(result.iterations, "iteration") + without
-    if result.outcome == "crash_stopped" and result.rivals is not None:
-        yield others_words(result.rivals)
+    if result.outcome == "crash_stopped" and result.competing is not None:
+        yield others_words(result.competing)
     if result.candidates:
         yield counted(result.candidates, "candidate") + (" in all" if result.iterations > 1 else "")
     waited = f", plus {result.waited_s:.1f} s of waiting" if result.waited_s > 0.05 else ""
@@ -351,10 +352,11 @@ def _facts(result: Result) -> Iterator[str]:
 
 
 def confidence_words(result: Result) -> str:
-    """The confidence as `62 % likely right`, between 1 and 99 %; empty where there is none."""
+    """The confidence as `62 % likely right`, rounded down, so that what is below a threshold looks
+    so, and between 1 and 99 %; empty where there is none."""
     if result.confidence is None:
         return ""
-    return f"{max(1, min(99, round(100 * result.confidence)))} % likely right"
+    return f"{max(1, min(99, int(100 * result.confidence + 1e-9)))} % likely right"
 
 
 def confidence_meaning(result: Result) -> str:
@@ -364,9 +366,9 @@ def confidence_meaning(result: Result) -> str:
     return f"in our benchmarks, about this share of such {what} was correct{unsure}"
 
 
-def others_words(rivals: CompetingPatches) -> str:
+def others_words(patches: CompetingPatches) -> str:
     """States how many other repairs stop a crash as well."""
-    many = len(rivals.behaviours) - 1
+    many = len(patches.behaviours) - 1
     return f"{counted(many, 'other repair')} also {'stops' if many == 1 else 'stop'} the crash"
 
 
@@ -384,7 +386,7 @@ def advice_words(result: Result) -> str:
     report, level = result.report, result.proof
     if level is None or report is None or level in ("E3", "E4"):
         return ""
-    if result.fitting > 1:
+    if result.fitting_repairs > 1:
         or_answer = ", or answer which one is right" if result.question is not None else ""
         return f"Add a test that distinguishes the repairs{or_answer}."
     if level == "E0":
@@ -395,7 +397,7 @@ def advice_words(result: Result) -> str:
     if few > 0:
         return f"Add {counted(few, 'test')} with other inputs, so that one can be held out."
     advice = "Add a failing test that compares a value for inputs that no other test uses."
-    return advice if result.unheld in ("together", "no value", "known") else ""
+    return advice if result.not_held_out in ("together", "no value", "known") else ""
 
 
 def _progress(search: events.Searched) -> Iterator[str]:
@@ -507,7 +509,7 @@ def best_words(result: Result) -> str:
     return f"{text} To get it: {COMMAND} show {result.run_id}{iteration}"
 
 
-def outdone_words(event: events.Outdone) -> str:
+def not_chosen_words(event: events.NotChosen) -> str:
     """Describes a repair of a tournament that was not chosen."""
     return f"a repair by {event.by}, which passes {event.passed} of {counted(event.total, 'test')}"
 
@@ -529,7 +531,7 @@ def passing_words(report: Report) -> str:
 
 def _report_tone(report: Report) -> Tone:
     if report.verdicts:
-        shown = all(verdict.shows for verdict in report.trusted or report.verdicts)
+        shown = all(verdict.is_evidence for verdict in report.trusted or report.verdicts)
         return "good" if shown else "warning" if report.passed else "bad"
     if report.ending is None:
         return "warning"
@@ -546,10 +548,10 @@ def _end_words(ending: Ending) -> str:
         case "completed":
             return "finished"
         case "exited":
-            return f"exited with code {ending.exit_code}{ending.said}"
+            return f"exited with code {ending.exit_code}{ending.message_suffix}"
         case "raised":
             place = f" at line {ending.line}" if ending.line else ""
-            return f"raised {ending.exception or 'an exception'}{place}{ending.said}"
+            return f"raised {ending.exception or 'an exception'}{place}{ending.message_suffix}"
         case "timeout":
             return f"did not finish in time ({ending.limit or 'deadline'})"
         case "killed":
@@ -561,12 +563,12 @@ def _end_words(ending: Ending) -> str:
 def verdict_words(verdict: Verdict) -> list[str]:
     """Lists what limits the value of a verdict, or why it does not count."""
     status = "passes" if verdict.status == "passed" else verdict.status
-    if verdict.doubt:
-        return [f"{status}, not believed: {verdict.doubt}"]
+    if verdict.disbelieved:
+        return [f"{status}, not believed: {verdict.disbelieved}"]
     if verdict.excluded:
         return [f"{status}, excluded: {verdict.excluded}"]
     limits = []
-    if verdict.standing == "vacuous":
+    if verdict.evidence_status == "vacuous":
         limits.append(f"{STATUS_SYMBOLS['vacuous'].meaning}: no evidence")
     if verdict.type_differs:
         limits.append("equal, but of a different type")
@@ -592,7 +594,7 @@ def doubt_words(evidence: Evidence) -> list[str]:
         *(f"fails now, returned a value before: {call}" for call in evidence.new_failures),
         *(f"other result when mixed with other calls: {call}" for call in evidence.inconsistent),
         *(f"no test covers both branches of: {condition}" for condition in evidence.uncovered),
-        *(f"doubtful: {doubt}" for doubt in evidence.doubts),
+        *(f"doubtful: {doubt}" for doubt in evidence.newly_accepted),
         *(f"no test detects: {note}" for note in evidence.survivors),
         *(f"different result in a re-run: {name}" for name in evidence.disagreeing),
     ]

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from agent.core.trees import literal_value, parse_expression
-from agent.search.values import Moment
+from agent.search.values import Snapshot
 
 Values = Mapping[str, Any]
 """Names and plain values; `Any` because a program may hold anything."""
@@ -30,7 +30,7 @@ Vector = tuple[bool | None, ...]
 """A condition's value at each moment; `None` if it is unknown."""
 
 
-def held(condition: str, moments: Sequence[Moment]) -> Vector:
+def held(condition: str, moments: Sequence[Snapshot]) -> Vector:
     """The value of a condition at each moment."""
     read = reader(condition)
     if read is None:
@@ -38,7 +38,7 @@ def held(condition: str, moments: Sequence[Moment]) -> Vector:
     return tuple(_truth(read, moment) for moment in moments)
 
 
-def _truth(read: Read, moment: Moment) -> bool | None:
+def _truth(read: Read, moment: Snapshot) -> bool | None:
     try:
         return bool(read(plain(moment)))
     except (Unknown, TypeError, ValueError, ArithmeticError, LookupError):
@@ -50,7 +50,7 @@ NO_USE, HARM, USE, WHOLE = 2.0, 0.2, -1.0, -1.3
 in failing runs alone; and in failing runs alone at every moment."""
 
 
-def worth(before: Vector, after: Vector, moments: Sequence[Moment]) -> float:
+def worth(before: Vector, after: Vector, moments: Sequence[Snapshot]) -> float:
     """What a changed condition adds to the cost of its edit, judged by its values."""
     known: dict[bool, list[bool]] = {True: [], False: []}
     for old, new, moment in zip(before, after, moments, strict=True):
@@ -82,7 +82,7 @@ def either(first: Vector, second: Vector) -> Vector:
 
 
 @lru_cache(maxsize=4_000)
-def plain(moment: Moment) -> Values:
+def plain(moment: Snapshot) -> Values:
     """The values of a moment that are literals."""
     values: dict[str, Any] = {}
     for name, text in moment.values:
@@ -101,9 +101,9 @@ def _literal(text: str) -> Any:
         raise Unknown from None
 
 
-def picked(moments: Iterable[Moment]) -> tuple[Moment, ...]:
+def picked(moments: Iterable[Snapshot]) -> tuple[Snapshot, ...]:
     """Up to `PLACES` moments of failing and of passing runs, each with different values."""
-    kept: dict[bool, dict[tuple[tuple[str, str], ...], Moment]] = {True: {}, False: {}}
+    kept: dict[bool, dict[tuple[tuple[str, str], ...], Snapshot]] = {True: {}, False: {}}
     for moment in moments:
         if len(kept[moment.passed]) < PLACES:
             kept[moment.passed].setdefault(moment.values, moment)

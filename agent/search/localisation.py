@@ -108,7 +108,7 @@ class Localized:
         """Single edits, cheapest first: those outside of closed functions, or `within` one."""
         found = drawn_edits(
             self.program, self.suspicion, self.protected, within=within,
-            closed=frozenset() if within else frozenset(self.closed), over=state.budget.over,
+            closed=frozenset() if within else frozenset(self.closed), over=state.budget.is_over,
         )
         if state.facts.tests:
             return CachedIterable(found)
@@ -145,8 +145,9 @@ class CachedIterable(Iterable[T]):
 def localized(state: SearchState, text: str, trace: Trace) -> Localized:
     """Localises faults in a text; raises what `ast.parse` raises."""
     program = Program(
-        text, types=trace.types, crash=crash_of(trace), moments=trace.moments,
-        words=state.facts.words, beside=state.facts.beside, together=trace.together,
+        text, types=trace.types, crash=crash_of(trace), moments=trace.snapshots,
+        words=state.facts.test_strings, beside=state.facts.co_set_fields,
+        together=trace.order_dependent,
     )
     protected = _shifted(state.facts.protected, state.source, text)
     if not state.facts.tests:

@@ -14,8 +14,16 @@ from agent.search.edits.crashes import crash
 from agent.search.edits.templates import reported
 from agent.search.localisation import WRONG_ANSWERS, crash_of
 from agent.search.program import Program, Splice, spliced
-from agent.search.state import SearchState, examined, record
-from agent.search.values import Answer, Candidate, Crash, Question, Screen, Screened, Trace
+from agent.search.state import SearchState, record, traced
+from agent.search.values import (
+    Candidate,
+    Crash,
+    PrecheckRequest,
+    PrecheckResult,
+    SearchReply,
+    SearchRequest,
+    Trace,
+)
 
 MISSING = frozenset({"NameError", "AttributeError", "ImportError", "ModuleNotFoundError"})
 OPERATOR, REPORTED = "missing name", "reported mistake"
@@ -28,7 +36,7 @@ STEP = 1.0
 
 def repaired_names(
     state: SearchState, base: Candidate, trace: Trace
-) -> Generator[Question, Answer, Candidate | None]:
+) -> Generator[SearchRequest, SearchReply, Candidate | None]:
     """A text that gets further than `base`, which has the `trace`; `None` if none was found.
 
     A text that passes every test after several edits is recorded as plausible. After one edit it is
@@ -43,7 +51,7 @@ def repaired_names(
         if not guesses:
             break
         texts = tuple(one.text for one, _ in guesses)
-        answers = yield Screen(texts, "full", state.progress())
+        answers = yield PrecheckRequest(texts, "full", state.progress())
         assert isinstance(answers, tuple)
         state.tried += sum(answer is not None for answer in answers)
         further = [
@@ -54,18 +62,18 @@ def repaired_names(
         if not further:
             break
         *_, current, edit, answer = min(further, key=lambda one: one[:3])
-        if answer.ended == "ok":
+        if answer.outcome == "ok":
             if step:
                 record(state, current, edit, answer)
             break
-        trace = yield from examined(state, current.text)
+        trace = yield from traced(state, current.text)
     return None if current is base else current
 
 
 def _guesses(base: Candidate, trace: Trace, crashed: Crash) -> list[tuple[Candidate, Edit]]:
     """The likeliest texts in which a missing name is replaced or defined."""
     try:
-        program = Program(base.text, types=trace.types, crash=crashed, moments=trace.moments)
+        program = Program(base.text, types=trace.types, crash=crashed, moments=trace.snapshots)
     except (SyntaxError, ValueError, RecursionError):
         return []
     splices = [(one, REPORTED) for one in reported(program, program.tree)]
@@ -86,9 +94,9 @@ def _guesses(base: Candidate, trace: Trace, crashed: Crash) -> list[tuple[Candid
     ]
 
 
-def _is_further(answer: Screened, text: str, crashed: Crash, before: str) -> bool:
+def _is_further(answer: PrecheckResult, text: str, crashed: Crash, before: str) -> bool:
     """Whether a candidate failed at another place than the text before, or lacked another name."""
-    if answer.ended not in ("ok", "failed"):
+    if answer.outcome not in ("ok", "failed"):
         return False
     if answer.score or answer.exception in WRONG_ANSWERS:
         return True

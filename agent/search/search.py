@@ -31,47 +31,49 @@ from agent.search.localisation import WRONG_ANSWERS, CachedIterable, localized
 from agent.search.missing import repaired_names
 from agent.search.program import Function, Program
 from agent.search.ranking.rank import ranked
-from agent.search.state import KEPT, Partial, SearchState, Steps, check_base, examined
+from agent.search.state import MAX_PLAUSIBLE, PartialFix, SearchState, Steps, check_base, traced
 from agent.search.syntax import compiles, repaired
 from agent.search.trials import (
     BEAM,
-    LONG_PATIENCE,
-    PATIENCE,
-    SLOW,
-    SLOWEST,
+    MAX_SLOW,
+    MAX_SLOWEST,
+    SLOW_FACTOR,
+    SLOWEST_FACTOR,
     cheap_pairs,
     edited,
     extensions,
+    precheck,
     retry,
     retry_promising,
-    screen,
     seeds_of,
 )
 from agent.search.values import (
     SYNTAX,
-    Answer,
     Budget,
     Candidate,
     Facts,
     Findings,
-    Offer,
-    Probe,
-    Probed,
-    Question,
-    Screen,
+    JudgeRequest,
+    PrecheckRequest,
+    ProbeRequest,
+    ProbeResult,
+    SearchReply,
+    SearchRequest,
     Trace,
 )
 from agent.search.variants.inputs import probes
 from agent.search.variants.recombining import observing_calls, recombined_calls
 
-SPLIT = 4.0
+MAX_SINGLE_COST = 4.0
 """Single edits up to this cost are tried before the beam, all others in it."""
 PROBE_STEPS, LEAST_PROBES = 100_000, 12
 """Steps of all probing calls of one candidate, and the number of calls made even beyond them."""
 SYNTAX_BASES = 3
 
 
-def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Answer, Findings]:
+def search(
+    source: str, facts: Facts, budget: Budget
+) -> Generator[SearchRequest, SearchReply, Findings]:
     """Searches for texts that pass every test; the module's docstring lists the stages."""
     state = SearchState(source, facts, budget)
     bases = [Candidate(source, 0.0, ())]
@@ -88,7 +90,7 @@ def search(source: str, facts: Facts, budget: Budget) -> Generator[Question, Ans
 
 def _repair(state: SearchState, base: Candidate, is_intermediate: bool = False) -> Steps:
     """All stages after the syntax on one base text; `is_intermediate` after repairs of names."""
-    trace = yield from examined(state, base.text)
+    trace = yield from traced(state, base.text)
     if trace.tests and not trace.failing:
         return  # no test could show progress
     try:
@@ -109,32 +111,32 @@ def _repair(state: SearchState, base: Candidate, is_intermediate: bool = False) 
         return
     edits = known.edits(state)
     yield from check_base(state, base)
-    cheap = takewhile(lambda edit: edit.cost <= SPLIT, edits)
+    cheap = takewhile(lambda edit: edit.cost <= MAX_SINGLE_COST, edits)
     rest = (
         edited(program, base, edit)
         for function in known.closed
         for edit in known.edits(state, within=function)
     )
-    yield from screen(
+    yield from precheck(
         state, (edited(program, base, edit) for edit in cheap), state.budget.candidates
     )
     yield from retry_promising(state)
     # The last edit taken from the iterable may not have been tried.
     others = islice(edits, max(0, edits.count - 1), None)
     singles = CachedIterable(edited(program, base, edit) for edit in others)
-    if state.fresh:
-        yield from screen(state, singles, state.budget.candidates)
+    if state.unoffered:
+        yield from precheck(state, singles, state.budget.candidates)
     if (yield from _offer(state)):
         return
     ends = [test.exception for place, test in enumerate(trace.tests) if place in state.failing]
     mostly_crashes = 2 * sum(one not in WRONG_ANSWERS for one in ends) > len(state.failing)
     if mostly_crashes:
         # The base does not show how long a correct run takes, so slow candidates may be correct.
-        yield from retry(state, ((SLOW, PATIENCE),))
+        yield from retry(state, ((MAX_SLOW, SLOW_FACTOR),))
         if (yield from _offer(state)):
             return
     if "TimeoutError" in ends:
-        yield from screen(state, rest, state.budget.candidates)
+        yield from precheck(state, rest, state.budget.candidates)
         if (yield from _offer(state)):
             return
     if named is not None:
@@ -151,14 +153,16 @@ def _repair(state: SearchState, base: Candidate, is_intermediate: bool = False) 
             further += yield from extensions(state, seed, rank, each)
         further.sort(key=lambda planned: planned.cost)
         limit = min(state.budget.candidates, state.tried + state.budget.pairs)
-        yield from screen(state, further, limit)
+        yield from precheck(state, further, limit)
         yield from retry_promising(state)
         if (yield from _offer(state)):
             return
         further = []
-    yield from screen(state, rest, state.budget.candidates)
+    yield from precheck(state, rest, state.budget.candidates)
     if not (yield from _offer(state)):
-        attempts = ((SLOW, PATIENCE), *([(SLOWEST, LONG_PATIENCE)] if mostly_crashes else []))
+        attempts = (
+            (MAX_SLOW, SLOW_FACTOR), *([(MAX_SLOWEST, SLOWEST_FACTOR)] if mostly_crashes else [])
+        )
         yield from retry(state, attempts, is_last=True)
         yield from _offer(state)
 
@@ -185,53 +189,51 @@ def _is_deliberate(program: Program, trace: Trace) -> bool:
     )
 
 
-def _repair_syntax(state: SearchState) -> Generator[Question, Answer, list[Candidate]]:
+def _repair_syntax(state: SearchState) -> Generator[SearchRequest, SearchReply, list[Candidate]]:
     """Offers the repairs of the syntax that pass every test; returns the best others."""
     texts = repaired(state.source, state.budget.syntax)
     found = [Candidate(text, cost, (SYNTAX,)) for cost, text in texts if is_legible(text)]
-    answers = yield Screen(tuple(one.text for one in found), "full", state.progress())
+    answers = yield PrecheckRequest(tuple(one.text for one in found), "full", state.progress())
     failing: list[Candidate] = []
     assert isinstance(answers, tuple)
     for candidate, answer in zip(found, answers, strict=True):
-        state.seen.add(hash(candidate.text))
+        state.tried_hashes.add(hash(candidate.text))
         if answer is None:
             continue
         state.tried += 1
         state.total = max(state.total, len(answer.passed))
         checked = replace(candidate, passed=answer.score, types=answer.types)
-        if answer.ended == "ok":
+        if answer.outcome == "ok":
             state.plausible[checked.text] = checked
         else:
-            state.partials.append(Partial(checked, answer.score, answer.behaviour, 0, SYNTAX))
+            state.partials.append(PartialFix(checked, answer.score, answer.behaviour, 0, SYNTAX))
             failing.append(checked)
     yield from _offer(state)
     return sorted(failing, key=lambda one: (-one.passed, one.cost))[:SYNTAX_BASES]
 
 
-def _offer(state: SearchState) -> Generator[Question, Answer, bool]:
+def _offer(state: SearchState) -> Generator[SearchRequest, SearchReply, bool]:
     """Probes and offers the plausible candidates that are new; returns whether the search is over.
     """
-    kept = ranked(state.fresh)[:KEPT]
+    kept = ranked(state.unoffered)[:MAX_PLAUSIBLE]
     if not kept:
         return state.is_over
     calls = _calls(state, kept[0].text)
     if calls:
         # Calls that do not end with the likeliest candidate would slow down all probes.
-        answer = yield Probe((kept[0].text,), calls, state.progress())
-        assert isinstance(answer, Probed)
+        answer = yield ProbeRequest((kept[0].text,), calls, state.progress())
+        assert isinstance(answer, ProbeResult)
         calls = quick_calls(calls, answer)
     if calls:
         texts = (state.source, *(one.text for one in kept))
-        answer = yield Probe(texts, calls, state.progress())
-        assert isinstance(answer, Probed)
+        answer = yield ProbeRequest(texts, calls, state.progress())
+        assert isinstance(answer, ProbeResult)
         base, *rows = answer.rows
-        kept = tuple(
-            replace(one, answers=row or ()) for one, row in zip(kept, rows, strict=True)
-        )
+        kept = tuple(replace(one, answers=row or ()) for one, row in zip(kept, rows, strict=True))
         state.calls, state.base_answers = calls, base or ()
     kept = estimated(kept, Situation(state.source, state.facts.tests, state.base_answers))
     state.plausible.update({one.text: one for one in kept})
-    accepted = yield Offer(state.findings(kept))
+    accepted = yield JudgeRequest(state.findings(kept))
     state.offered.update(one.text for one in kept)
     state.accepted = accepted is True
     return state.is_over
@@ -246,7 +248,7 @@ def _calls(state: SearchState, text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*plain, *observing_calls(text, names, tests))))
 
 
-def quick_calls(calls: tuple[str, ...], pilot: Probed) -> tuple[str, ...]:
+def quick_calls(calls: tuple[str, ...], pilot: ProbeResult) -> tuple[str, ...]:
     """The calls that end with the one candidate of `pilot`, the fastest within `PROBE_STEPS`."""
     row = pilot.rows[0]
     if row is None:
@@ -267,6 +269,4 @@ def _names(source: str) -> frozenset[str]:
         tree = parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset(re.findall(r"^(?:def|class|async def)\s+(\w+)", source, re.MULTILINE))
-    return frozenset(
-        node.name for node in tree.body if isinstance(node, Function | ast.ClassDef)
-    )
+    return frozenset(node.name for node in tree.body if isinstance(node, Function | ast.ClassDef))

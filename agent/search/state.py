@@ -10,31 +10,31 @@ from agent.search.edits import Edit
 from agent.search.ranking.blindness import blindness, prints
 from agent.search.ranking.rank import idle_operations, ranked
 from agent.search.values import (
-    Answer,
     Budget,
     Candidate,
-    Examine,
     Facts,
     Findings,
-    Question,
-    Screen,
-    Screened,
+    PrecheckRequest,
+    PrecheckResult,
+    SearchReply,
+    SearchRequest,
     Trace,
+    TraceRequest,
 )
 from agent.search.wording import edit_in_words
 
-Steps = Generator[Question, Answer, None]
+Steps = Generator[SearchRequest, SearchReply, None]
 
-ADVANCE = 0.08
+MIN_PROGRESS = 0.08
 """The least progress of a partial fix, in tests."""
-KEPT_BONUS, BROKEN = 0.5, 1.0
+KEEPS_BONUS, BREAKS_PENALTY = 0.5, 1.0
 """Added to a partial fix's score if it breaks no passing test, and subtracted if it breaks one."""
-KEPT = 60
+MAX_PLAUSIBLE = 60
 """Most plausible candidates in one report of the findings."""
 
 
 @dataclass
-class Partial:
+class PartialFix:
     """A partial fix: a candidate that gets further than its base."""
 
     candidate: Candidate
@@ -46,12 +46,12 @@ class Partial:
     """The operator of its last edit; `SYNTAX` for a repair of the syntax."""
 
 
-class Slow(NamedTuple):
+class SlowCandidate(NamedTuple):
     """A candidate that exceeded its steps, and the factor by which these were raised."""
 
     candidate: Candidate
     edit: Edit
-    patience: float
+    limit_factor: float
 
 
 @dataclass
@@ -63,20 +63,20 @@ class SearchState:
     budget: Budget
     tried: int = 0
     accepted: bool = False
-    seen: set[int] = field(default_factory=set)
+    tried_hashes: set[int] = field(default_factory=set)
     """Hashes of the texts that were tried; the texts would need much memory."""
     plausible: dict[str, Candidate] = field(default_factory=dict)
-    slow: list[Slow] = field(default_factory=list)
+    slow: list[SlowCandidate] = field(default_factory=list)
     """Candidates that exceeded their steps and may end with more."""
-    retry_patience: float = 0.0
+    retry_factors: float = 0.0
     """The sum of the factors by which the steps of repeated candidates were raised."""
     offered: set[str] = field(default_factory=set)
-    partials: list[Partial] = field(default_factory=list)
+    partials: list[PartialFix] = field(default_factory=list)
     extended: set[str] = field(default_factory=set)
     """Partial fixes that were tried with a further edit."""
-    patience: float = 1.0
+    limit_factor: float = 1.0
     """The factor by which the steps of each candidate are raised."""
-    base: Screened = field(default_factory=lambda: Screened((), "lost"))
+    base: PrecheckResult = field(default_factory=lambda: PrecheckResult((), "lost"))
     """The pre-check of the text under repair."""
     failing: frozenset[int] = frozenset()
     passing: frozenset[int] = frozenset()
@@ -89,7 +89,7 @@ class SearchState:
     base_answers: tuple[str, ...] = ()
 
     @property
-    def fresh(self) -> list[Candidate]:
+    def unoffered(self) -> list[Candidate]:
         """Plausible candidates that were not offered yet."""
         return [one for one in self.plausible.values() if one.text not in self.offered]
 
@@ -103,7 +103,7 @@ class SearchState:
 
     def findings(self, shown: Iterable[Candidate] | None = None) -> Findings:
         """The findings with described edits; of the plausible candidates all or those `shown`."""
-        plausible = ranked(self.plausible.values() if shown is None else shown)[:KEPT]
+        plausible = ranked(self.plausible.values() if shown is None else shown)[:MAX_PLAUSIBLE]
         found = self.progress()
         return replace(
             found,
@@ -116,7 +116,7 @@ class SearchState:
     def progress(self) -> Findings:
         """The findings without descriptions, unranked; cheap enough for every question."""
         return Findings(
-            plausible=tuple(self.plausible.values())[:KEPT],
+            plausible=tuple(self.plausible.values())[:MAX_PLAUSIBLE],
             partial=self._best(),
             tried=self.tried,
             base_passed=self.base_passed,
@@ -136,10 +136,10 @@ class SearchState:
         return replace(candidate, note=edit_in_words(self.source, candidate.text))
 
 
-def record(state: SearchState, candidate: Candidate, edit: Edit, answer: Screened) -> None:
+def record(state: SearchState, candidate: Candidate, edit: Edit, answer: PrecheckResult) -> None:
     """Records a pre-checked candidate as plausible, slow or a partial fix, or discards it."""
     checked = replace(candidate, passed=answer.score, types=answer.types, tried=state.tried)
-    if answer.ended == "ok":
+    if answer.outcome == "ok":
         blind = blindness(state.source, checked.text, state.facts.tests)
         if "silent" in checked.types:
             checked = replace(checked, types=())
@@ -148,32 +148,34 @@ def record(state: SearchState, candidate: Candidate, edit: Edit, answer: Screene
             idle = idle_operations(checked.text) > idle_operations(state.source)
             state.plausible[checked.text] = replace(checked, blind=bool(blind), idle=idle)
         return
-    if answer.ended == "timeout":
-        state.slow.append(Slow(checked, edit, state.patience))
+    if answer.outcome == "timeout":
+        state.slow.append(SlowCandidate(checked, edit, state.limit_factor))
     if answer.behaviour and answer.behaviour == state.base.behaviour:
         return
     passed = dict(enumerate(answer.passed))
     score = answer.progress(state.base, sorted(state.failing))
-    if any(mark and index in state.failing for index, mark in passed.items()) or score >= ADVANCE:
+    if any(
+        mark and index in state.failing for index, mark in passed.items()
+    ) or score >= MIN_PROGRESS:
         kept = [mark for index, mark in passed.items() if index in state.passing]
-        score += KEPT_BONUS * all(kept) - BROKEN * (False in kept)
+        score += KEEPS_BONUS * all(kept) - BREAKS_PENALTY * (False in kept)
         state.partials.append(
-            Partial(checked, score, answer.behaviour, edit.splice.line, edit.operator)
+            PartialFix(checked, score, answer.behaviour, edit.splice.line, edit.operator)
         )
 
 
-def examined(state: SearchState, text: str) -> Generator[Question, Answer, Trace]:
+def traced(state: SearchState, text: str) -> Generator[SearchRequest, SearchReply, Trace]:
     """Asks for the trace of a text."""
-    answer = yield Examine(text, state.progress())
+    answer = yield TraceRequest(text, state.progress())
     assert isinstance(answer, Trace)
     return answer
 
 
 def check_base(state: SearchState, base: Candidate) -> Steps:
     """Pre-checks the base, for comparison with its candidates."""
-    answers = yield Screen((base.text,), "fit", state.progress())
+    answers = yield PrecheckRequest((base.text,), "fit", state.progress())
     assert isinstance(answers, tuple)
     state.tried += 1
-    state.seen.add(hash(base.text))
+    state.tried_hashes.add(hash(base.text))
     if answers[0] is not None:
         state.base = answers[0]

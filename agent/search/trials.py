@@ -14,36 +14,36 @@ from itertools import combinations, islice
 from agent.search.edits import Edit
 from agent.search.localisation import localized
 from agent.search.program import Program, Splice, spliced
-from agent.search.state import Partial, SearchState, Slow, Steps, examined, record
-from agent.search.values import SYNTAX, Answer, Candidate, Mode, Question, Screen
+from agent.search.state import PartialFix, SearchState, SlowCandidate, Steps, record, traced
+from agent.search.values import SYNTAX, Candidate, Mode, PrecheckRequest, SearchReply, SearchRequest
 
 FIRST_CHUNK = 40
-BEYOND = 2.5
+COST_MARGIN = 2.5
 """How much more a candidate may cost than the first plausible one, to find competing patches."""
 PROMISING = ((40, 20.0), (12, 4_000.0))
 """Retries of candidates that passed a failing test and then exceeded their steps: how many, with
 which factor of the steps."""
-CHANCE = ((8, 20.0),)
+UNPROMISING = ((8, 20.0),)
 """The same for the cheapest candidates that passed no test."""
-BETWEEN = 5
+CHUNKS_BETWEEN_RETRIES = 5
 """Chunks of candidates between two such retries."""
-SLOW, PATIENCE = 240, 20.0
+MAX_SLOW, SLOW_FACTOR = 240, 20.0
 """The same for all other slow candidates."""
-SLOWEST, LONG_PATIENCE = 12, 4_000.0
+MAX_SLOWEST, SLOWEST_FACTOR = 12, 4_000.0
 """The same, if the base does not show how long a correct run takes."""
-FIRST_WAITS, WAITS = 4_000.0, 1.0
+FIRST_RETRY_FACTORS, RETRY_FACTOR_EACH = 4_000.0, 1.0
 """The sum of the factors of all retries: at first, and what each candidate tried adds."""
 BEAM = ((12, 1_500), (8, 800), (6, 500))
 """Levels of the beam: how many partial fixes are extended, each with how many edits."""
-PER_PLACE, PER_SCORE = 0.25, 0.8
+COST_PER_RANK, COST_PER_SCORE = 0.25, 0.8
 """Added to the cost of an extended partial fix for its rank, and subtracted for its score."""
-CHEAP, CHEAP_COUNT = 4.5, 140
-PAIR = 2.0
+CHEAP_COST, MAX_CHEAP = 4.5, 140
+PAIR_COST = 2.0
 """Added to the cost of a pair of edits, neither of which is known to help."""
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCandidate:
     """A candidate as splices: all texts of a long program's candidates would fill the memory."""
 
     data: bytes
@@ -53,45 +53,47 @@ class Planned:
     edit: Edit
 
 
-def screen(state: SearchState, candidates: Iterable[Planned], limit: int) -> Steps:
+def precheck(state: SearchState, candidates: Iterable[PlannedCandidate], limit: int) -> Steps:
     """Pre-checks candidates in order, until `limit` or some way beyond the first plausible one."""
     pending = iter(candidates)
     size = FIRST_CHUNK
     stop_cost = _stop_cost(state)
-    stop_at = limit if stop_cost is None else state.tried + state.budget.beyond
+    stop_at = limit if stop_cost is None else state.tried + state.budget.further_candidates
     chunks = 0
     while state.tried < min(limit, stop_at):
         chunk = _chunk(state, pending, min(size, min(limit, stop_at) - state.tried), stop_cost)
         if not chunk:
             return
         chunks += 1
-        if chunks % BETWEEN == 0 and stop_cost is None:
+        if chunks % CHUNKS_BETWEEN_RETRIES == 0 and stop_cost is None:
             yield from retry_promising(state)
         mode: Mode = "fit" if stop_cost is None else "early"
         texts = tuple(one.text for one, _ in chunk)
-        answers = yield Screen(texts, mode, state.progress(), patience=state.patience)
+        answers = yield PrecheckRequest(
+            texts, mode, state.progress(), limit_factor=state.limit_factor
+        )
         assert isinstance(answers, tuple)
         for (candidate, edit), answer in zip(chunk, answers, strict=True):
             state.tried += answer is not None
             if answer is not None:
                 record(state, candidate, edit, answer)
         if stop_cost is None and (stop_cost := _stop_cost(state)) is not None:
-            stop_at = state.tried + state.budget.beyond
-        size = state.budget.chunk
+            stop_at = state.tried + state.budget.further_candidates
+        size = state.budget.chunk_size
 
 
 def _stop_cost(state: SearchState) -> float | None:
     """The highest cost of further candidates; `None` before the first plausible one."""
-    costs = [one.cost for one in state.fresh]
-    return min(costs) + BEYOND if costs else None
+    costs = [one.cost for one in state.unoffered]
+    return min(costs) + COST_MARGIN if costs else None
 
 
 def retry_promising(state: SearchState) -> Steps:
     """Retries slow candidates that passed a failing test, and a few others: a test with many cases
     passes all at once or not at all."""
     yield from retry(state, PROMISING, least=1)
-    if not state.fresh:
-        yield from retry(state, CHANCE, most=CHANCE[0][0])
+    if not state.unoffered:
+        yield from retry(state, UNPROMISING, most=UNPROMISING[0][0])
 
 
 def retry(
@@ -113,45 +115,49 @@ def retry(
     slow = sorted((one for one in state.slow if one.candidate.passed >= least), key=_promise)
     slow, left = slow[:most], slow[len(slow[:most]) :]
     state.slow = [one for one in state.slow if one.candidate.passed < least] + left
-    for count, patience in attempts:
+    for count, factor in attempts:
         slow.sort(key=_promise)
-        chosen = [one for one in slow if one.patience < patience][:count]
-        slow = [one for one in slow if one.patience >= patience]
-        affordable = len(chosen) if is_last else _affordable(state, patience)
+        chosen = [one for one in slow if one.limit_factor < factor][:count]
+        slow = [one for one in slow if one.limit_factor >= factor]
+        affordable = len(chosen) if is_last else _affordable(state, factor)
         state.slow += chosen[affordable:]
         chosen = chosen[:affordable]
         for first in range(0, len(chosen), FIRST_CHUNK):
             chunk = chosen[first : first + FIRST_CHUNK]
             texts = tuple(one.candidate.text for one in chunk)
-            answers = yield Screen(texts, "fit", state.progress(), patience=patience)
+            answers = yield PrecheckRequest(texts, "fit", state.progress(), limit_factor=factor)
             assert isinstance(answers, tuple)
             for (candidate, edit, _), answer in zip(chunk, answers, strict=True):
                 if answer is None:
                     continue
                 state.tried += 1
-                state.retry_patience += patience
+                state.retry_factors += factor
                 if answer.score > candidate.passed > 0:
                     # Correct runs of this program need more steps: later candidates get them too.
-                    state.patience = max(state.patience, min(patience, PATIENCE))
-                if answer.ended == "timeout":
-                    slow.append(Slow(replace(candidate, passed=answer.score), edit, patience))
+                    state.limit_factor = max(state.limit_factor, min(factor, SLOW_FACTOR))
+                if answer.outcome == "timeout":
+                    slow.append(
+                        SlowCandidate(replace(candidate, passed=answer.score), edit, factor)
+                    )
                 else:
                     record(state, candidate, edit, answer)
-            if state.fresh:
+            if state.unoffered:
                 return
 
 
-def _promise(one: Slow) -> tuple[int, float]:
+def _promise(one: SlowCandidate) -> tuple[int, float]:
     return -one.candidate.passed, one.candidate.cost
 
 
-def _affordable(state: SearchState, patience: float) -> int:
+def _affordable(state: SearchState, factor: float) -> int:
     """The number of candidates that may be retried with this factor now."""
-    return max(0, int((FIRST_WAITS + WAITS * state.tried - state.retry_patience) // patience))
+    return max(0, int(
+        (FIRST_RETRY_FACTORS + RETRY_FACTOR_EACH * state.tried - state.retry_factors) // factor
+    ))
 
 
 def _chunk(
-    state: SearchState, pending: Iterator[Planned], size: int, stop_cost: float | None
+    state: SearchState, pending: Iterator[PlannedCandidate], size: int, stop_cost: float | None
 ) -> list[tuple[Candidate, Edit]]:
     """The next candidates whose texts were not tried before."""
     chunk: list[tuple[Candidate, Edit]] = []
@@ -159,8 +165,8 @@ def _chunk(
         if stop_cost is not None and planned.cost > stop_cost:
             break
         text = spliced(planned.data, planned.splices)
-        if hash(text) not in state.seen:
-            state.seen.add(hash(text))
+        if hash(text) not in state.tried_hashes:
+            state.tried_hashes.add(hash(text))
             candidate = Candidate(text, planned.cost, planned.operators)
             chunk.append((candidate, planned.edit))
             if len(chunk) >= size:
@@ -168,9 +174,9 @@ def _chunk(
     return chunk
 
 
-def seeds_of(state: SearchState, most: int) -> list[Partial]:
+def seeds_of(state: SearchState, most: int) -> list[PartialFix]:
     """The best partial fixes that were not extended yet, with different behaviours."""
-    seeds: list[Partial] = []
+    seeds: list[PartialFix] = []
     counts: Counter[tuple[int, str]] = Counter()
     behaviours: set[str] = set()
     order = sorted(
@@ -190,35 +196,37 @@ def seeds_of(state: SearchState, most: int) -> list[Partial]:
 
 
 def extensions(
-    state: SearchState, seed: Partial, rank: int, most: int
-) -> Generator[Question, Answer, list[Planned]]:
+    state: SearchState, seed: PartialFix, rank: int, most: int
+) -> Generator[SearchRequest, SearchReply, list[PlannedCandidate]]:
     """A partial fix with each of its first `most` further edits."""
-    trace = yield from examined(state, seed.candidate.text)
+    trace = yield from traced(state, seed.candidate.text)
     try:
         known = localized(state, seed.candidate.text, trace)
     except (SyntaxError, ValueError, RecursionError):
         return []
     found = []
     for edit in islice(known.edits(state), most):
-        cost = seed.candidate.cost + edit.cost + PER_PLACE * rank - PER_SCORE * seed.score
+        cost = seed.candidate.cost + edit.cost + COST_PER_RANK * rank - COST_PER_SCORE * seed.score
         operators = (*seed.candidate.operators, edit.operator)
-        found.append(Planned(known.program.data, (edit.splice,), cost, operators, edit))
+        found.append(PlannedCandidate(known.program.data, (edit.splice,), cost, operators, edit))
     return found
 
 
-def edited(program: Program, base: Candidate, edit: Edit) -> Planned:
+def edited(program: Program, base: Candidate, edit: Edit) -> PlannedCandidate:
     """The base with a single edit."""
-    return Planned(program.data, (edit.splice,), base.cost + edit.cost, (edit.operator,), edit)
+    return PlannedCandidate(
+        program.data, (edit.splice,), base.cost + edit.cost, (edit.operator,), edit
+    )
 
 
-def cheap_pairs(program: Program, base: Candidate, edits: Iterable[Edit]) -> list[Planned]:
+def cheap_pairs(program: Program, base: Candidate, edits: Iterable[Edit]) -> list[PlannedCandidate]:
     """The base with two cheap edits that do not overlap."""
-    cheap = [edit for edit in edits if edit.cost < CHEAP][:CHEAP_COUNT]
+    cheap = [edit for edit in edits if edit.cost < CHEAP_COST][:MAX_CHEAP]
     found = []
     for first, second in combinations(cheap, 2):
         a, b = first.splice, second.splice
         if a.end <= b.start or b.end <= a.start:
-            cost = base.cost + first.cost + second.cost + PAIR
+            cost = base.cost + first.cost + second.cost + PAIR_COST
             operators = (first.operator, second.operator)
-            found.append(Planned(program.data, (a, b), cost, operators, second))
+            found.append(PlannedCandidate(program.data, (a, b), cost, operators, second))
     return found

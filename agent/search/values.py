@@ -18,13 +18,13 @@ fit    up to the first sign that the candidate is no better than the base, as a 
 
 
 @dataclass(frozen=True)
-class Screened:
+class PrecheckResult:
     """The pre-check of one candidate in a shared process: a hint for the search, no verdict."""
 
     passed: tuple[bool | None, ...]
     """One entry per test, `None` if it was not run; without tests, whether the program succeeded.
     """
-    ended: Literal["ok", "failed", "syntax", "timeout", "endless", "lost"]
+    outcome: Literal["ok", "failed", "syntax", "timeout", "endless", "lost"]
     """`timeout` may only be slow; `endless` repeats a state; `lost` ended its process."""
     exception: str = ""
     message: str = ""
@@ -33,7 +33,7 @@ class Screened:
     types: tuple[str, ...] = ()
     """`got/expected` for each comparison of equal values of different types; without tests `silent`
     if nothing was printed after the place of the crash."""
-    near: tuple[float, ...] = ()
+    similarity: tuple[float, ...] = ()
     """The similarity of the result and the expected one for each test, below 1; 0 if unknown."""
     behaviour: str = ""
     """A hash of the failures; empty if unknown."""
@@ -43,7 +43,7 @@ class Screened:
         """The number of tests that passed."""
         return sum(bool(one) for one in self.passed)
 
-    def progress(self, base: Screened, tests: Collection[int]) -> float:
+    def progress(self, base: PrecheckResult, tests: Collection[int]) -> float:
         """How much nearer to passing some tests are than with `base`.
 
         Each test that was run adds at most 1.
@@ -57,11 +57,11 @@ class Screened:
     def _nearness(self, index: int) -> float:
         if index < len(self.passed) and self.passed[index]:
             return 1.0
-        return self.near[index] if index < len(self.near) else 0.0
+        return self.similarity[index] if index < len(self.similarity) else 0.0
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedTest:
     """The trace of one test."""
 
     passed: bool
@@ -77,7 +77,7 @@ class Traced:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Snapshot:
     """The plain values of the variables just before a line ran."""
 
     line: int
@@ -91,12 +91,12 @@ class Moment:
 class Trace:
     """The traces of all tests of one program."""
 
-    tests: tuple[Traced, ...]
+    tests: tuple[TracedTest, ...]
     types: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The names of the types of each variable."""
-    moments: tuple[Moment, ...] = ()
+    snapshots: tuple[Snapshot, ...] = ()
     """A few for each line and test, in the order of the run."""
-    together: bool = False
+    order_dependent: bool = False
     """Whether a test fails only after others, its polluters, which were run before it."""
 
     @property
@@ -125,9 +125,9 @@ class Facts:
     """The code of each test."""
     protected: tuple[tuple[int, int], ...] = ()
     """First and last lines that are never edited."""
-    words: tuple[str, ...] = ()
+    test_strings: tuple[str, ...] = ()
     """Strings in the failing tests, which the program's tables and patterns may lack."""
-    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    co_set_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The name of each field to the fields that classes of other files set in addition to it."""
 
 
@@ -144,11 +144,11 @@ class Budget:
     """Most candidates that extend partial fixes or pair edits, at each level of the beam."""
     syntax: int = 4_000
     """Texts that may be compiled to repair a syntax error."""
-    beyond: int = 1_500
+    further_candidates: int = 1_500
     """Candidates that are still tried after the first that passes every test."""
-    chunk: int = 320
+    chunk_size: int = 320
     """Candidates in one question, except for the first question."""
-    over: Callable[[], bool] = never
+    is_over: Callable[[], bool] = never
     """Whether the search was ended from outside; edits are then no longer listed."""
 
 
@@ -197,35 +197,35 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class Examine:
+class TraceRequest:
     """Asks for a `Trace` of a text."""
 
     text: str
-    so_far: Findings
+    findings: Findings
 
 
 @dataclass(frozen=True)
-class Screen:
-    """Asks for a tuple of `Screened`, one per candidate; `None` for one that was not run."""
+class PrecheckRequest:
+    """Asks for a tuple of `PrecheckResult`, one per candidate; `None` for one that was not run."""
 
     candidates: tuple[str, ...]
     mode: Mode
-    so_far: Findings
-    patience: float = 1.0
+    findings: Findings
+    limit_factor: float = 1.0
     """A factor of the step limit, for candidates that may only be slow."""
 
 
 @dataclass(frozen=True)
-class Probe:
-    """Asks for the answer of each text to each call; answered by `Probed`."""
+class ProbeRequest:
+    """Asks for the answer of each text to each call; answered by `ProbeResult`."""
 
     texts: tuple[str, ...]
     calls: tuple[str, ...]
-    so_far: Findings
+    findings: Findings
 
 
 @dataclass(frozen=True)
-class Probed:
+class ProbeResult:
     """One row of answers for each text; `None` for a text that ended its process.
 
     An answer is the description of a value, `!` and an exception's name, `~` for a timeout, or
@@ -238,11 +238,11 @@ class Probed:
 
 
 @dataclass(frozen=True)
-class Offer:
+class JudgeRequest:
     """Submits the findings; answered by whether one was accepted, which ends the search."""
 
-    so_far: Findings
+    findings: Findings
 
 
-Question = Examine | Screen | Probe | Offer
-Answer = None | Trace | tuple[Screened | None, ...] | Probed | bool
+SearchRequest = TraceRequest | PrecheckRequest | ProbeRequest | JudgeRequest
+SearchReply = None | Trace | tuple[PrecheckResult | None, ...] | ProbeResult | bool

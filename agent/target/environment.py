@@ -89,7 +89,7 @@ def modules_in(paths: Iterable[str]) -> frozenset[str]:
 def modules_of(task: Task) -> frozenset[str]:
     """Names of modules outside the standard library that a program of the task can import."""
     files = (*task.support, *(task.solution.files if task.solution else ()))
-    return modules_in(file.path for file in files) | installed_modules(task.sites)
+    return modules_in(file.path for file in files) | installed_modules(task.site_dirs)
 
 
 def _advice(name: str) -> str:

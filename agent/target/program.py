@@ -264,9 +264,7 @@ def _serves_tests(node: ast.stmt) -> bool:
     """Whether it is a value or a function with checks; other functions are the program."""
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
         return not any(isinstance(inner, ast.Lambda) for inner in ast.walk(node))
-    return isinstance(node, FunctionNode) and any(
-        checks(statement) for statement in node.body
-    )
+    return isinstance(node, FunctionNode) and any(checks(statement) for statement in node.body)
 
 
 def _functions(text: str, body: list[ast.stmt], entry: str) -> list[TestCase]:
@@ -275,9 +273,7 @@ def _functions(text: str, body: list[ast.stmt], entry: str) -> list[TestCase]:
     if not entries:
         return []
     code = _test_file(text, body, entry)
-    return [
-        Script(name=e.node, origin="user", code=code, node=e.node, file=entry) for e in entries
-    ]
+    return [Script(name=e.node, origin="user", code=code, node=e.node, file=entry) for e in entries]
 
 
 def _test_file(text: str, body: list[ast.stmt], entry: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from agent.core.domain import REST, File, Script, Solution, Task, TestCase
+from agent.core.domain import OTHER_TESTS, File, Script, Solution, Task, TestCase
 from agent.core.pytest_settings import CONFIGURATIONS
 from agent.target.discovery.doctests import has_prompts, tests_from_doctests, tests_from_prompts
 from agent.target.discovery.pytest_files import (
@@ -24,12 +24,7 @@ from agent.target.discovery.pytest_files import (
 )
 from agent.target.discovery.snippets import Located, is_bare_check, located_tests
 from agent.target.discovery.words import tests_from_words
-from agent.target.environment import (
-    OURS,
-    installed_modules,
-    nearest_module,
-    standard_modules,
-)
+from agent.target.environment import OURS, installed_modules, nearest_module, standard_modules
 from agent.target.errors import BadInput, NotFixable
 from agent.target.interpreter import find_interpreter, own_sites
 from agent.target.parsing import (
@@ -292,7 +287,7 @@ def _prepared(submitted: Submission) -> PreparedTask:
         support=submitted.support,
         stdin=submitted.stdin,
         argv=submitted.argv,
-        sites=submitted.sites,
+        site_dirs=submitted.sites,
         doctests=submitted.doctests,
     )
     return PreparedTask(task, tuple(dict.fromkeys(notices)), submitted.source)
@@ -418,9 +413,7 @@ def _of_text(test: TestText, submitted: Submission, notices: list[str]) -> Seque
         return located_tests(test.text, submitted.program)
     text, line = borrowed(test.text, submitted.program, submitted.entry)
     if line:
-        notices.append(
-            f"{test.fails_to('import the program')}, so `{line}` was added."
-        )
+        notices.append(f"{test.fails_to('import the program')}, so `{line}` was added.")
     notices += notices_of_file(text, test.name)
     configuration = [
         file.text for file in submitted.support
@@ -482,12 +475,12 @@ def _selected(tests: Sequence[TestCase], deselect: Sequence[str]) -> tuple[TestC
     ids = [one.partition("::")[2] if one.partition("::")[0].endswith(".py") else one
            for one in deselect]
     known = {test.name for test in tests}
-    files = any(isinstance(test, Script) and test.node == REST for test in tests)
+    files = any(isinstance(test, Script) and test.node == OTHER_TESTS for test in tests)
     for one in ids:
         if one not in known and not files:
             raise BadInput(f"deselect {one}: no test has this id.")
     return tuple(
-        test.model_copy(update={"without": (*test.without, *ids)})
+        test.model_copy(update={"excluded_nodes": (*test.excluded_nodes, *ids)})
         if isinstance(test, Script) and test.node else test
         for test in tests
         if not any(test.name == one or test.name.startswith(f"{one}::") for one in ids)

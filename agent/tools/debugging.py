@@ -16,7 +16,7 @@ from pydantic import Field
 from agent.core.domain import File, Report, Script, Solution, Task, TestCase
 from agent.core.trees import expression, readable
 from agent.search.precheck.tracing import trace
-from agent.search.values import Moment
+from agent.search.values import Snapshot
 from agent.tools.errors import ToolError
 from agent.tools.python_run import run_snippet
 from agent.tools.registry import ToolRegistry
@@ -25,7 +25,7 @@ from sandbox import Json, Limits, Sandbox
 SNIPPET_S = 5.0
 SNIPPET_BYTES = 20_000
 MAX_STEPS = 60
-"""Traced lines of a call that are shown; longer traces are cut in the middle."""
+"""Trace lines of a call that are shown; longer traces are cut in the middle."""
 MAX_CALLERS = 20
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Code = Annotated[str, Field(max_length=4_000)]
@@ -100,7 +100,7 @@ class DebuggerTools:
         (run,) = traced.tests
         gives = run.message.removeprefix(GIVES) if run.message.startswith(GIVES) else ""
         ended = f"{run.exception}: {run.message}".strip(": ")
-        lines = [*_steps(traced.moments, solution.text)]
+        lines = [*_steps(traced.snapshots, solution.text)]
         if len(lines) > MAX_STEPS:
             half = MAX_STEPS // 2
             lines = [*lines[:half], f"… {len(lines) - 2 * half} lines …", *lines[-half:]]
@@ -134,7 +134,7 @@ class DebuggerTools:
         for test in self._scene.tests:
             if test.name == name:
                 return {"code": test.code, "verdicts": [
-                    {"standing": one.standing, "message": one.message, "call": one.call,
+                    {"status": one.evidence_status, "message": one.message, "call": one.call,
                      "expected": one.expected, "got": one.got}
                     for one in self._scene.report.verdicts if one.test == name
                 ]}
@@ -209,7 +209,7 @@ class DebuggerTools:
 GIVES = "the call gives "
 
 
-def _steps(moments: Sequence[Moment], text: str) -> Iterator[str]:
+def _steps(moments: Sequence[Snapshot], text: str) -> Iterator[str]:
     """The executed lines, each with the values of variables before it."""
     lines = text.split("\n")
     for one in moments:

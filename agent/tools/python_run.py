@@ -40,9 +40,9 @@ class CodeResult:
     """Which blocked imports it tried, as reported by its own (untrusted) process."""
     seconds: float = 0.0
     changed: Mapping[str, str] = field(default_factory=dict, repr=False)
-    gone: tuple[str, ...] = field(default=(), repr=False)
+    removed: tuple[str, ...] = field(default=(), repr=False)
     left_out: tuple[str, ...] = field(default=(), repr=False)
-    whole: bool = field(default=True, repr=False)
+    changes_known: bool = field(default=True, repr=False)
     """Whether the changes of files were reported; otherwise they are unknown."""
 
     @property
@@ -79,7 +79,7 @@ async def run_snippet(
     Raises `SandboxError`.
     """
     subject = Subject(solution, task, sandbox, limits.wall_s)
-    ours = await jail_modules.bundle(sandbox, task.sites, True)
+    ours = await jail_modules.bundle(sandbox, task.site_dirs, True)
     files = {file.path: file.text for file in (*task.support, *solution.files)}
     return _result(await sandbox.run(Job(
         program=jail_modules.program("snippet"),
@@ -103,8 +103,8 @@ def _result(outcome: Outcome, keep: bool) -> CodeResult:
         changed={
             path: text for path, text in changed.items() if isinstance(text, str)
         } if isinstance(changed, dict) else {},
-        gone=_words(changes.get("gone")), left_out=_words(changes.get("left_out")),
-        whole=not keep or "changed" in changes,
+        removed=_words(changes.get("gone")), left_out=_words(changes.get("left_out")),
+        changes_known=not keep or "changed" in changes,
     )
 
 

@@ -202,8 +202,8 @@ class WorkspaceTools:
             arguments, self.workspace.files, self._sandbox, limits, sites=self.workspace.sites,
             roots=self.workspace.import_roots, processes=True, keep=True,
         )
-        made = self.workspace.take_over(result.changed, result.gone, result.left_out)
-        if not result.whole:
+        made = self.workspace.take_over(result.changed, result.removed, result.left_out)
+        if not result.changes_known:
             made["notes"].append("its file changes are unknown and were discarded")
         return {
             "exit_code": result.exit_code, "stdout": sayable(result.stdout),

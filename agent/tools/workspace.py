@@ -125,7 +125,7 @@ class Workspace:
         self._bytes = sum(map(_size, self._files.values()))
 
     def take_over(
-        self, changed: Mapping[str, str], gone: Iterable[str], left_out: Iterable[str] = ()
+        self, changed: Mapping[str, str], removed_paths: Iterable[str], left_out: Iterable[str] = ()
     ) -> dict[str, list[str]]:
         """Applies the changes that a command reported.
 
@@ -134,7 +134,7 @@ class Workspace:
         """
         notes = [f"{path} is not a regular file, or is too large" for path in left_out]
         # Removals come first: a file may have become a folder.
-        removed = sorted(path for path in gone if path in self._files)
+        removed = sorted(path for path in removed_paths if path in self._files)
         for path in removed:
             self._bytes -= _size(self._files.pop(path))
         written = []

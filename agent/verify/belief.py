@@ -30,7 +30,9 @@ CONTRADICTS = (
     "it behaves differently under test: without pytest and the test, the same calls give other "
     "results"
 )
-WITHIN = "some of its checks are not calls with plain values, so they ran in the program's process"
+PARTLY_IN_PROCESS = (
+    "some of its checks are not calls with plain values, so they ran in the program's process"
+)
 
 Row = Mapping[str, Any]
 
@@ -45,7 +47,7 @@ class RunEvidence:
     contradicted: str = ""
     """Message about a plain call that gives another answer in a process without tests."""
     vacuous: bool = False
-    written: str = ""
+    text_indicator: str = ""
     """A tamper indicator in the program's text that lowers a pass to `in-process`."""
     reaching: str = ""
     """Code in the program that could reach into its tests; an in-process pass is not believed."""
@@ -120,7 +122,7 @@ def verdict(test: TestCase, name: str, evidence: RunEvidence) -> Verdict:
     wall_s = row.get("wall_s")
     return Verdict(
         name=name, test=test.name, origin=test.origin, status=_status(row), integrity=integrity,
-        reason=reason, doubt=doubt, vacuous=evidence.vacuous and integrity is not None,
+        reason=reason, disbelieved=doubt, vacuous=evidence.vacuous and integrity is not None,
         call=text_in(row, "call"), expected=text_in(row, "expected"), got=text_in(row, "got"),
         message=f"not believed: {doubt}" if doubt else text_in(row, "message"),
         type_differs=row.get("type_differs") is True,
@@ -146,9 +148,9 @@ def _joined(indicators: Sequence[str]) -> str:
 
 
 def _integrity(evidence: RunEvidence) -> tuple[Integrity, str]:
-    if evidence.written:
-        return "in-process", evidence.written
-    return ("isolated", "") if evidence.is_isolated else ("in-process", WITHIN)
+    if evidence.text_indicator:
+        return "in-process", evidence.text_indicator
+    return ("isolated", "") if evidence.is_isolated else ("in-process", PARTLY_IN_PROCESS)
 
 
 def _status(row: Row) -> Status:

@@ -3,7 +3,7 @@
 A jail always has the same hash seed and `random` state, so a program that depends on them passes
 there every time, but only sometimes under plain pytest. A program might also recognise the jail. So
 a program that passes all its tests runs again with another hash seed in an environment that looks
-different (`surroundings`): user, limits, folders, time of day, processes, sockets. If it uses sets,
+different (`environment`): user, limits, folders, time of day, processes, sockets. If it uses sets,
 hashes or randomness, it also runs under more seeds in the usual environment. Seeds are drawn per
 host, so that programs cannot know them. Confirmation can only revoke passes.
 """
@@ -28,7 +28,7 @@ own fork server."""
 RANDOM_SEEDS = 1 << 31
 
 PlainRunner = Callable[[Sequence[TestCase], Seeds, CanaryKind], Awaitable[Report]]
-"""Makes a plain run of tests with these seeds and surroundings."""
+"""Makes a plain run of tests with these seeds and environment."""
 
 
 async def confirm(
@@ -51,22 +51,22 @@ async def confirm(
     # All tests of a file run again, in order, since they may depend on each other.
     files = {test.code for test in fresh if isinstance(test, Script) and test.node}
     repeated = [test for test in tests if test in fresh or test.code in files]
-    runs: list[tuple[int, CanaryKind]] = [(OTHER_HASHES[0], "elsewhere")]
+    runs: list[tuple[int, CanaryKind]] = [(OTHER_HASHES[0], "user machine")]
     texts = dict.fromkeys((*(file.text for file in solution.files), *(one.code for one in tests)))
     if any(uses_hashes(text) or "random" in text for text in texts):
         runs += [(seed, "") for seed in OTHER_HASHES[1:]]
     reports = await asyncio.gather(*(
-        run_again(repeated, Seeds(seed, _RANDOM.randrange(RANDOM_SEEDS)), surroundings)
-        for seed, surroundings in runs
+        run_again(repeated, Seeds(seed, _RANDOM.randrange(RANDOM_SEEDS)), environment)
+        for seed, environment in runs
     ))
-    elsewhere, *plain = map(_failing, reports)
+    user_machine, *plain = map(_failing, reports)
     revoked = {name: _flaky(one) for found in plain for name, one in found.items()}
-    if elsewhere.keys() - revoked.keys():
-        # A test that fails there again, with the usual seed, fails because of the surroundings.
-        again = _failing(await run_again(repeated, Seeds(0), "elsewhere"))
+    if user_machine.keys() - revoked.keys():
+        # A test that fails there again, with the usual seed, fails because of the environment.
+        again = _failing(await run_again(repeated, Seeds(0), "user machine"))
         revoked = {
             name: _tampered(one) if name in again else _flaky(one)
-            for name, one in elsewhere.items()
+            for name, one in user_machine.items()
         } | revoked
     confirmed.update((solution.id, test.name) for test in fresh)
     return report.model_copy(update={"verdicts": tuple(
@@ -107,8 +107,8 @@ def _flaky(verdict: Verdict) -> dict[str, object]:
 
 
 def _tampered(verdict: Verdict) -> dict[str, object]:
-    doubt = message_of("surroundings", verdict.message)
+    doubt = message_of("environment", verdict.message)
     return {
-        "integrity": None, "reason": "", "vacuous": False, "doubt": doubt,
+        "integrity": None, "reason": "", "vacuous": False, "disbelieved": doubt,
         "message": f"not believed: {doubt}",
     }

@@ -1,7 +1,7 @@
 """Gathers the evidence about a group of tests: outcomes, and whether passes can be believed.
 
 `plain_run` gives the outcome of each test. The plain calls of passing tests are repeated in a
-process without tests (`repeated`). Other passing tests run again with spoilt answers, and
+process without tests (`repeated`). Other passing tests run again with wrong answers, and
 double-checked: each check asked twice with another expectation.
 """
 
@@ -26,9 +26,9 @@ from agent.verify.tamper_indicators import may_equal_anything
 PARALLEL_FACTOR = 3.0
 """A run in parallel to the plain run may take this many times as long, plus `PARALLEL_S`."""
 PARALLEL_S = 2.0
-SPOILT_S = 0.5
-SPOILT_FACTOR = 3.0
-"""A spoilt test may take this many times as long as the slowest test, plus `SPOILT_S`."""
+WRONG_ANSWERS_S = 0.5
+WRONG_ANSWERS_FACTOR = 3.0
+"""A test with wrong answers may take this many times the slowest test, plus `WRONG_ANSWERS_S`."""
 PLAIN_RUNS = 3
 """Number of plain runs where a repeated call gives another answer, to detect flaky tests."""
 
@@ -36,16 +36,16 @@ Row = Mapping[str, Any]
 
 
 async def gather_evidence(
-    group: Group, observe: bool, surroundings: CanaryKind = "", asks: bool = True
+    group: Group, verify_passes: bool, environment: CanaryKind = "", ask_twice: bool = True
 ) -> tuple[PlainRun, dict[str, RunEvidence]]:
     """Makes the plain run and gathers the evidence about each test.
 
-    Without `observe` only the plain run is made, possibly with other `surroundings`; without
-    `asks` no check is asked twice.
+    Without `verify_passes` only the plain run is made, possibly in another `environment`; without
+    `ask_twice` no check is asked twice.
     """
-    if not observe:
+    if not verify_passes:
         plain = PlainRun()
-        await run_tests(group, plain, (), surroundings)
+        await run_tests(group, plain, (), environment)
         return plain, {
             # Why a mutant passes is irrelevant.
             key: RunEvidence(
@@ -53,24 +53,24 @@ async def gather_evidence(
             )
             for key, row in plain.rows.items()
         }
-    return await _Gathering(group, asks).gather_evidence()
+    return await _Gathering(group, ask_twice).gather_evidence()
 
 
 class _Gathering:
-    def __init__(self, group: Group, asks: bool) -> None:
+    def __init__(self, group: Group, ask_twice: bool) -> None:
         self._group = group
-        self._asks = asks
+        self._ask_twice = ask_twice
         self._plain = PlainRun()
-        self._spoilt = PlainRun()
+        self._wrong_answers = PlainRun()
 
     async def gather_evidence(self) -> tuple[PlainRun, dict[str, RunEvidence]]:
-        decides = any(map(self._group.decides, self._group.left((), ())))
+        decides = any(map(self._group.has_weight, self._group.remaining((), ())))
         if not decides or asks_only_calls(self._group):
             await run_tests(self._group, self._plain)
         else:
-            wall_s = min(self._group.subject.wall_s, SPOILT_S)
+            wall_s = min(self._group.subject.wall_s, WRONG_ANSWERS_S)
             await self._in_parallel(
-                run_tests(self._with_deadline(wall_s), self._spoilt, (), "spoilt false")
+                run_tests(self._with_deadline(wall_s), self._wrong_answers, (), "wrong false")
             )
         return self._plain, await self._evidence()
 
@@ -99,7 +99,7 @@ class _Gathering:
                     rows[key] = _flaky(run.rows.get(key, {}))
         indicators = {key: self._plain.indicators_of(key) for key in rows}
         in_process = [
-            key for key in passing if self._group.decides(key)
+            key for key in passing if self._group.has_weight(key)
             and key not in against and (key not in isolated or belief.unchecked(rows[key]))
         ]
         vacuous = await self._canaries(in_process, indicators) if in_process else frozenset[str]()
@@ -114,21 +114,21 @@ class _Gathering:
     async def _canaries(
         self, keys: Sequence[str], indicators: dict[str, list[str]]
     ) -> frozenset[str]:
-        """The tests that pass on all spoilt answers; adds `indicators` of the other runs."""
-        unspoilt = [key for key in keys if not self._is_spoilt(key)]
-        false, sentinel, doubts = await asyncio.gather(
-            self._again(unspoilt, "spoilt false"), self._with_sentinel(keys),
-            double_check(self._group, self._all_passing() if self._asks else ()),
+        """The tests that pass on all wrong answers; adds `indicators` of the other runs."""
+        unreplaced = [key for key in keys if not self._has_wrong_answers_run(key)]
+        false, unequal, doubts = await asyncio.gather(
+            self._again(unreplaced, "wrong false"), self._with_unequal_object(keys),
+            double_check(self._group, self._all_passing() if self._ask_twice else ()),
         )
         for key in keys:
-            indicators[key] += [*sentinel.indicators.get(key, ()), *filter(None, [doubts.get(key)])]
-        spoilt = self._spoilt.rows | false.rows
-        # Canaries do not spoil what a program prints when it runs as a script.
+            indicators[key] += [*unequal.indicators.get(key, ()), *filter(None, [doubts.get(key)])]
+        with_wrong_answers = self._wrong_answers.rows | false.rows
+        # Canaries do not replace what a program prints when it runs as a script.
         vacuous = [
             key for key in keys
-            if belief.passes(spoilt.get(key, {})) and not self._group.reads_output(key)
+            if belief.passes(with_wrong_answers.get(key, {})) and not self._group.reads_output(key)
         ]
-        more: tuple[CanaryKind, ...] = ("spoilt true", "spoilt idle")
+        more: tuple[CanaryKind, ...] = ("wrong true", "wrong idle")
         for kind in more:
             run = await self._again(vacuous, kind)
             vacuous = [key for key in vacuous if belief.passes(run.rows.get(key, {}))]
@@ -140,37 +140,39 @@ class _Gathering:
         fails = any(row.get("status") not in ("passed", *EXCLUDED) for row in rows.values())
         return [] if fails else [key for key, row in rows.items() if belief.passes(row)]
 
-    def _is_spoilt(self, key: str) -> bool:
-        """Whether the parallel run with spoilt answers decides about a test.
+    def _has_wrong_answers_run(self, key: str) -> bool:
+        """Whether the parallel run with wrong answers decides about a test.
 
         Its deadline is short, so that a time-out means nothing for a slow test.
         """
-        row = self._spoilt.rows.get(key)
-        needs_s = SPOILT_FACTOR * float(self._plain.rows[key].get("wall_s", 0.0))
-        return row is not None and (row.get("status") != "timeout" or needs_s <= SPOILT_S)
+        row = self._wrong_answers.rows.get(key)
+        needs_s = WRONG_ANSWERS_FACTOR * float(self._plain.rows[key].get("wall_s", 0.0))
+        return row is not None and (row.get("status") != "timeout" or needs_s <= WRONG_ANSWERS_S)
 
-    async def _with_sentinel(self, keys: Sequence[str]) -> PlainRun:
-        """A run with a sentinel; an empty one where no object can be equal to anything."""
+    async def _with_unequal_object(self, keys: Sequence[str]) -> PlainRun:
+        """A run with an unequal object; an empty one where no object can be equal to anything."""
         texts = "".join(self._group.subject.files.values())
-        return await self._again(keys if may_equal_anything(texts) else None, "sentinel")
+        return await self._again(keys if may_equal_anything(texts) else None, "unequal")
 
     async def _again(self, keys: Collection[str] | None, canary: CanaryKind) -> PlainRun:
         """Makes the plain run again, of all tests unchanged, or of these with a canary.
 
-        The deadline then follows the plain run, since a spoilt program often does not terminate.
+        The deadline then follows the plain run, since wrong answers often cause endless loops.
         """
         run = PlainRun()
         if not canary:
             await run_tests(self._group, run)
         elif keys:
             took = (float(row.get("wall_s", 0.0)) for row in self._plain.rows.values())
-            limit_s = SPOILT_S + SPOILT_FACTOR * max(took, default=0.0)
+            limit_s = WRONG_ANSWERS_S + WRONG_ANSWERS_FACTOR * max(took, default=0.0)
             group = self._with_deadline(min(self._group.subject.wall_s, limit_s))
             await run_tests(group, run, [*keys], canary)
         return run
 
     def _with_deadline(self, wall_s: float) -> Group:
-        return replace(self._group, subject=replace(self._group.subject, wall_s=wall_s, late=[]))
+        return replace(
+            self._group, subject=replace(self._group.subject, wall_s=wall_s, timed_out=[])
+        )
 
 
 def _flaky(row: Row) -> Row:

@@ -37,10 +37,10 @@ class Group:
         test = self.tests[int(key)] if self.code is None else None
         return isinstance(test, Script) and test.uses_output
 
-    def decides(self, key: str) -> bool:
+    def has_weight(self, key: str) -> bool:
         return self.code is not None or WEIGHTS[self.tests[int(key)].origin] > 0
 
-    def left(self, keys: Sequence[str], done: Collection[str]) -> dict[str, TestCase]:
+    def remaining(self, keys: Sequence[str], done: Collection[str]) -> dict[str, TestCase]:
         """The tests of these keys, or all, that are not done; always all tests of a file, whose
         nodes are unknown before collection."""
         return {
@@ -55,9 +55,9 @@ class Group:
                     "name": key, "code": test.code, "loose": not isinstance(test, Script),
                     "reads_output": isinstance(test, Script) and test.uses_output,
                 }
-                for key, test in self.left(keys, done).items()
+                for key, test in self.remaining(keys, done).items()
             ]}
         nodes: list[Json] = [[node, []] for node in keys] or [
-            [test.node, [*test.without]] for test in self.tests if isinstance(test, Script)
+            [test.node, [*test.excluded_nodes]] for test in self.tests if isinstance(test, Script)
         ]
         return {"file": self.path, "nodes": nodes, "done": [*done]}

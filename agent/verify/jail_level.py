@@ -15,7 +15,7 @@ async def jail_status(sandbox: Sandbox, task: Task | None = None) -> JailStatus:
 
     Raises `SandboxError`.
     """
-    sites = task.sites if task is not None else ()
+    sites = task.site_dirs if task is not None else ()
     job = Job("", modules=jail_modules.modules(), sites=sites)
     if task is not None and task.project is not None:
         project = task.project
@@ -34,7 +34,7 @@ def jail_of(isolation: Isolation, backend: str) -> JailStatus:
         words=f"{backend}: {isolation.level}{measured}: {LEVEL_MEANINGS[isolation.level]}{missing}",
         level=isolation.level,
         layers=tuple(
-            JailLayer(name=layer.name, holds=layer.holds, seen=layer.seen)
+            JailLayer(name=layer.name, holds=layer.holds, observed=layer.seen)
             for layer in isolation.layers
         ),
     )

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
-    REST,
+    OTHER_TESTS,
     VETOING_ORIGINS,
     Ending,
     Report,
@@ -30,7 +30,7 @@ from agent.verify.confirmation import confirm
 from agent.verify.evidence import gather_evidence
 from agent.verify.examples.examples import answers, example_call
 from agent.verify.groups import Group
-from agent.verify.node_ids import nodes_above, stands_for
+from agent.verify.node_ids import enclosing_nodes, matches_node
 from agent.verify.plain.canary import CanaryKind
 from agent.verify.plain.plain_run import PlainRun
 from agent.verify.plain.wrong_file import wrong_file
@@ -38,7 +38,7 @@ from agent.verify.project.suite_judge import project_report
 from agent.verify.rewriting.masking import mask
 from agent.verify.script_run import ending_of
 from agent.verify.subject import FIRST_SEEDS, Seeds, Subject
-from agent.verify.tamper_indicators import reaching, written_for
+from agent.verify.tamper_indicators import reaching_code, text_indicator
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError
 
@@ -51,7 +51,7 @@ NO_FILES = (
 async def check(
     solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
     run_program: bool | None = None, wall_s: float = 5.0, seeds: Seeds = FIRST_SEEDS,
-    first_failure: bool = False, observe: bool = True, asks: bool = True,
+    first_failure: bool = False, verify_passes: bool = True, ask_twice: bool = True,
     confirmed: set[tuple[str, str]] | None = None,
 ) -> Report:
     """Judges a solution: one verdict per test, or per pytest node.
@@ -63,15 +63,15 @@ async def check(
             output, or no vetoing test judges it.
         wall_s: Deadline of each test, in seconds.
         first_failure: Whether to stop after the first failure, leaving tests without a verdict.
-        observe: Whether passes are verified beyond the plain run: not for mutants. A program that
-            passes everything is confirmed under other seeds and in another environment.
-        asks: Whether tests of files run again with other expectations.
+        verify_passes: Whether passes are verified beyond the plain run: not for mutants. A program
+            that passes everything is confirmed under other seeds and in another environment.
+        ask_twice: Whether tests of files run again with other expectations.
         confirmed: Confirmed passes of earlier calls, by solution and test: they are not confirmed
             again, and new ones are added.
     """
     if task.project is not None:
         return await project_report(
-            solution, tests, task, task.project, sandbox, check, seeds.hash, observe
+            solution, tests, task, task.project, sandbox, check, seeds.hash, verify_passes
         )
     reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
     if run_program is None:
@@ -97,15 +97,13 @@ async def check(
             wrong_file=next(iter(bench.wrong_file), ""),
         )
 
-    async def run_again(
-        tests: Sequence[TestCase], other: Seeds, surroundings: CanaryKind
-    ) -> Report:
+    async def run_again(tests: Sequence[TestCase], other: Seeds, environment: CanaryKind) -> Report:
         subject = Subject(solution, task, sandbox, wall_s, other)
-        return await judge(tests, _Bench(subject, False, False, surroundings), False)
+        return await judge(tests, _Bench(subject, False, False, environment), False)
 
     subject = Subject(solution, task, sandbox, wall_s, seeds)
-    report = await judge(tests, _Bench(subject, first_failure, observe, asks=asks))
-    if not observe:
+    report = await judge(tests, _Bench(subject, first_failure, verify_passes, ask_twice=ask_twice))
+    if not verify_passes:
         return report
     confirmed = set() if confirmed is None else confirmed
     return await confirm(report, tests, solution, run_again, confirmed)
@@ -127,10 +125,10 @@ class _Bench:
 
     subject: Subject
     first_failure: bool = False
-    observe: bool = True
-    surroundings: CanaryKind = ""
+    verify_passes: bool = True
+    environment: CanaryKind = ""
     """The environment of a plain run, where it differs from the usual one."""
-    asks: bool = True
+    ask_twice: bool = True
     found: dict[int, list[Verdict]] = field(default_factory=dict)
     """Verdicts by the `id` of their test, since two tests may have the same name."""
     wrong_file: list[str] = field(default_factory=list)
@@ -158,8 +156,8 @@ class _Bench:
     async def _compare_examples(self, tests: list[TestCase]) -> list[TestCase]:
         """Judges the examples whose answers the host can compare; returns the other tests."""
         waiting = [(test, one) for test in tests if (one := example_call(test)) is not None]
-        if self.surroundings:
-            return tests  # only the surroundings of a plain run can be changed
+        if self.environment:
+            return tests  # only the environment of a plain run can be changed
         while waiting:
             rows = await answers(self.subject, [one for _, one in waiting])
             for (test, _), row in zip(waiting, rows, strict=False):
@@ -167,13 +165,13 @@ class _Bench:
                     continue  # judged by a plain run
                 self.found[id(test)] = [belief.compared(test, row)]
                 if row["status"] == "timeout":
-                    self.subject.late.append(test.name)
+                    self.subject.timed_out.append(test.name)
             waiting = [] if self._settled() else waiting[len(rows) :]
         return [test for test in tests if id(test) not in self.found]
 
     async def _judge_snippets(self, tests: list[TestCase], output: str) -> None:
         plain, rows = await gather_evidence(
-            Group(self.subject, tests, output=output), self.observe, self.surroundings
+            Group(self.subject, tests, output=output), self.verify_passes, self.environment
         )
         nothing = RunEvidence({"message": plain.problem or "it did not run"})
         found = [(test, rows.get(str(number), nothing)) for number, test in enumerate(tests)]
@@ -181,46 +179,46 @@ class _Bench:
             self.found[id(test)] = [belief.verdict(test, test.name, evidence)]
 
     async def _judge_file(self, code: str, tests: list[TestCase]) -> None:
-        ours = await jail_modules.bundle(self.subject.sandbox, self.subject.task.sites, True)
+        ours = await jail_modules.bundle(self.subject.sandbox, self.subject.task.site_dirs, True)
         if not ours.opens_files:
             nothing = RunEvidence({"status": "error", "message": NO_FILES})
             for test in tests:
                 self.found[id(test)] = [belief.verdict(test, test.name, nothing)]
             return
         plain, rows = await gather_evidence(
-            Group(self.subject, tests, code), self.observe, self.surroundings, self.asks
+            Group(self.subject, tests, code), self.verify_passes, self.environment, self.ask_twice
         )
         own = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
         if message := wrong_file(self.subject, plain, code, own=own):
             self.wrong_file.append(message)
         by_node: dict[str, list[str]] = {}
         for name in rows:
-            for node in nodes_above(name):
+            for node in enclosing_nodes(name):
                 by_node.setdefault(node, []).append(name)
         for test in tests:
             node = _node(test)
             mine = {
                 name: rows[name] for name in by_node.get(node, ())
-                if isinstance(test, Script) and stands_for(test.node, test.without, name)
+                if isinstance(test, Script) and matches_node(test.node, test.excluded_nodes, name)
             }
-            if not mine and (node != REST or not (rows or len(tests) > 1)):
-                mine[test.name if node == REST else node] = RunEvidence(
+            if not mine and (node != OTHER_TESTS or not (rows or len(tests) > 1)):
+                mine[test.name if node == OTHER_TESTS else node] = RunEvidence(
                     _uncollected(node, plain, self.subject.all_modules)
                 )
             evidence = await in_thread(self._with_text, [(test, one) for one in mine.values()])
             self.found[id(test)] = [
                 belief.verdict(
-                    test, name if node == REST else test.name + name.removeprefix(node), one
+                    test, name if node == OTHER_TESTS else test.name + name.removeprefix(node), one
                 )
                 for name, one in zip(mine, evidence, strict=True)
             ]
 
     def _with_text(self, found: Sequence[tuple[TestCase, RunEvidence]]) -> list[RunEvidence]:
         solution = self.subject.solution
-        reaches = next(filter(None, (reaching(one.text) for one in solution.files)), "")
+        reaches = next(filter(None, (reaching_code(one.text) for one in solution.files)), "")
         return [
             replace(
-                evidence, written=written_for(solution.text, test.code, not _node(test)),
+                evidence, text_indicator=text_indicator(solution.text, test.code, not _node(test)),
                 reaching=reaches,
             )
             for test, evidence in found
@@ -235,7 +233,7 @@ def _uncollected(node: str, plain: PlainRun, modules: Collection[str]) -> dict[s
     if plain.skipped:
         missing = any(f"could not import {one!r}" in plain.skipped for one in modules)
         return {"status": "error" if missing else "skipped", "message": plain.skipped}
-    none = "pytest collected no test" + ("" if node == REST else f" {node}")
+    none = "pytest collected no test" + ("" if node == OTHER_TESTS else f" {node}")
     return {"status": "error", "message": plain.problem or none}
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-EVERY = "*"
+ANY_NODE = "*"
 """A node that matches every name."""
 
 
-def stands_for(node: str, without: Iterable[str], name: str) -> bool:
-    """Whether a collected name belongs to the node, and to none of the nodes in `without`."""
-    above = [*nodes_above(name)]
-    return node in above and not any(one in above for one in without)
+def matches_node(node: str, excluded_nodes: Iterable[str], name: str) -> bool:
+    """Whether a collected name belongs to the node, and to none of `excluded_nodes`."""
+    above = [*enclosing_nodes(name)]
+    return node in above and not any(one in above for one in excluded_nodes)
 
 
-def nodes_above(name: str) -> Iterator[str]:
+def enclosing_nodes(name: str) -> Iterator[str]:
     """The nodes that a collected name belongs to: itself, its function, its classes, `EVERY`."""
     yield name
     function = name.partition("[")[0]
@@ -22,4 +22,4 @@ def nodes_above(name: str) -> Iterator[str]:
         if function != name:
             yield function
         function = function.rpartition("::")[0]
-    yield EVERY
+    yield ANY_NODE

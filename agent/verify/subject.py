@@ -19,7 +19,7 @@ _FORK_CALLS = ("os.fork", "os.posix_spawn", "os.exec", "create_subprocess")
 _NETWORK_MODULES = frozenset(
     {"socket", "socketserver", "http", "xmlrpc", "ftplib", "smtplib", "urllib"}
 )
-LATE_TESTS = 2
+TIMED_OUT_TESTS = 2
 """After so many timed-out tests the others get a tenth of the time."""
 
 
@@ -41,11 +41,11 @@ class Subject:
     sandbox: Sandbox
     wall_s: float
     seeds: Seeds = FIRST_SEEDS
-    late: list[str] = field(default_factory=list)
+    timed_out: list[str] = field(default_factory=list)
 
     @property
     def test_s(self) -> float:
-        if len(self.late) < LATE_TESTS:
+        if len(self.timed_out) < TIMED_OUT_TESTS:
             return self.wall_s
         return max(min(0.2, self.wall_s), self.wall_s / 10)
 
@@ -151,7 +151,7 @@ class Subject:
         ours: jail_modules.Bundle | None = None,
     ) -> Job:
         """A job that runs one of our programs over this subject, still without files."""
-        ours = ours or jail_modules.Bundle(jail_modules.modules(), self.task.sites)
+        ours = ours or jail_modules.Bundle(jail_modules.modules(), self.task.site_dirs)
         return Job(
             program=jail_modules.program(program), payload=payload, modules=ours.modules,
             sites=ours.sites, seed=self.seeds.hash, preload=self.preload,

@@ -14,12 +14,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-ACTING: dict[str, str] = {
+RUNTIME_INDICATORS: dict[str, str] = {
     "frames": "it reads the frames of its callers",
     "collector": "it searches the objects in memory through the garbage collector",
     "memory": "it reads or writes raw memory",
     "audit-hook": "it installs an audit hook",
-    "exchanged-code": "it replaces the code of a function that is not its own",
+    "replaced-code": "it replaces the code of a function that is not its own",
     "test-source": "it opens the source of its tests",
     "expected-data": "it opens the data that its tests expect",
     "changed-runner": "pytest, unittest or the test runner was changed",
@@ -29,19 +29,19 @@ ACTING: dict[str, str] = {
     "module-table": "it enumerates or replaces the loaded modules",
     "planted-module": "a module with a library's name was planted",
     "control-flow": "it raises control-flow exceptions of a test framework",
-    "set-aside": "it changed a condition on which a test is skipped",
+    "changed-skip": "it changed a condition on which a test is skipped",
     "test-module": "it reads values from the module of its tests, or adds to it",
     "stop-iteration": "it raises StopIteration outside of an iterator",
     "vanished": "its base classes or hooks prevent some tests from running",
     "no-check": "the test passes without one completed check",
     "equal-to-all": "one of its objects is equal to anything",
-    "surroundings": "it fails in other surroundings: another user, process, folder, time or limits",
-    "forged-word": "the judge received a message that is not from the runner",
+    "environment": "it fails in another environment: another user, process, folder, time or limits",
+    "forged-message": "the judge received a message that is not from the runner",
     "ended-early": "the process ended before all tests ran",
 }
 """Indicators observed at run time, with messages that follow "not believed:"."""
 
-WRITTEN: dict[str, str] = {
+TEXT_INDICATORS: dict[str, str] = {
     "foreign-module": "it claims that its own code is a library's",
     "shadowed-name": "it redefines a name that the test takes from Python",
     "broad-alias": "it renames an exception that catches nearly everything",
@@ -72,7 +72,7 @@ EXPECTED_WORDS = ("expected", "golden", "snapshot", "answer", "truth")
 
 
 def message_of(rule: str, detail: str = "") -> str:
-    message = ACTING.get(rule) or WRITTEN.get(rule) or rule
+    message = RUNTIME_INDICATORS.get(rule) or TEXT_INDICATORS.get(rule) or rule
     return f"{message} ({detail})" if detail else message
 
 
@@ -119,7 +119,7 @@ def may_equal_anything(program: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def written_for(program: str, test: str, is_snippet: bool) -> str:
+def text_indicator(program: str, test: str, is_snippet: bool) -> str:
     """The message of the indicator in a program's text that lowers a pass of this test, or "".
 
     `is_snippet` says that the test is a snippet, which sees all names of the program.
@@ -128,15 +128,15 @@ def written_for(program: str, test: str, is_snippet: bool) -> str:
     if found is None or tree is None:
         return ""
     if found.claims_a_library:
-        return WRITTEN["foreign-module"]
+        return TEXT_INDICATORS["foreign-module"]
     broad = sorted(found.broad & {
         getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(tree)
     })
     if broad:
-        return f"{WRITTEN['broad-alias']} ({', '.join(broad[:3])})"
+        return f"{TEXT_INDICATORS['broad-alias']} ({', '.join(broad[:3])})"
     shadowed = sorted(found.bound & _library_names(tree, is_snippet))
     if shadowed:
-        return f"{WRITTEN['shadowed-name']} ({', '.join(shadowed[:3])})"
+        return f"{TEXT_INDICATORS['shadowed-name']} ({', '.join(shadowed[:3])})"
     return ""
 
 
@@ -157,7 +157,7 @@ def _indications(program: str) -> _Indications | None:
 
 
 @lru_cache(maxsize=1024)
-def reaching(program: str) -> str:
+def reaching_code(program: str) -> str:
     """The message of code in a program that could reach into tests in its process, or ""."""
     tree = _tree(_HARMLESS.sub(lambda match: match[0].replace("f_globals", "f_name"), program))
     if tree is None:
@@ -170,25 +170,25 @@ def reaching(program: str) -> str:
             case ast.Constant(value=str(text)) if " " not in text and any(
                 one in text for one in _FRAME_NAMES
             ):
-                return f"{ACTING['frames']} ({text})"
+                return f"{RUNTIME_INDICATORS['frames']} ({text})"
             case ast.Attribute(attr=name) if name in _FRAME_NAMES + _FUNCTION_NAMESPACES:
-                return f"{ACTING['frames']} ({name})"
+                return f"{RUNTIME_INDICATORS['frames']} ({name})"
             case ast.Attribute(attr=name) | ast.Constant(value=str(name)) if (
                 name == _OWNER and "weakref" not in program
             ):
-                return f"{ACTING['frames']} ({name})"
+                return f"{RUNTIME_INDICATORS['frames']} ({name})"
             case ast.Attribute(attr=name) if name in _CALL_SITES and asks_callers:
-                return f"{ACTING['test-source']} (a caller's {name})"
+                return f"{RUNTIME_INDICATORS['test-source']} (a caller's {name})"
             case ast.Attribute(attr=name) | ast.Name(id=name) | ast.alias(name=name) if (
                 name in _STACKS
             ):
-                return f"{ACTING['test-source']} ({name})"
+                return f"{RUNTIME_INDICATORS['test-source']} ({name})"
             case ast.Attribute(attr=name) | ast.alias(name=name) if name in _RAW and addresses:
-                return f"{ACTING['memory']} ({name})"
+                return f"{RUNTIME_INDICATORS['memory']} ({name})"
             case ast.Raise(exc=ast.Name(id="StopIteration") | ast.Call(
                 func=ast.Name(id="StopIteration")
             )) if "__next__" not in program:
-                return ACTING["stop-iteration"]
+                return RUNTIME_INDICATORS["stop-iteration"]
             case ast.Constant(value="PYTEST_CURRENT_TEST"):
                 return "it reads the name of the running test"
             case ast.Call(
@@ -198,17 +198,17 @@ def reaching(program: str) -> str:
             ) | ast.Call(func=ast.Name(id="list" | "tuple" | "sorted" | "dict"), args=[
                 ast.Attribute(attr="modules")
             ]):
-                return ACTING["module-table"]
+                return RUNTIME_INDICATORS["module-table"]
     return ""
 
 
-def introduced(before: str, after: str, tests: Iterable[str]) -> str:
+def introduced_indicator(before: str, after: str, tests: Iterable[str]) -> str:
     """The message of a tamper indicator that an edit adds to a program, or ""."""
-    if reaching(after) and not reaching(before):
-        return reaching(after)
+    if reaching_code(after) and not reaching_code(before):
+        return reaching_code(after)
     for test in dict.fromkeys(tests):
-        message = written_for(after, test, True)
-        if message and not written_for(before, test, True):
+        message = text_indicator(after, test, True)
+        if message and not text_indicator(before, test, True):
             return message
     return ""
 

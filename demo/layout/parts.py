@@ -11,15 +11,7 @@ from uuid import uuid4
 
 import gradio as gr
 
-from demo.browser_state import (
-    NO_RUN,
-    OPTIONS,
-    WISHES,
-    BrowserRun,
-    Update,
-    Visit,
-    with_choices,
-)
+from demo.browser_state import NO_RUN, OPTIONS, WISHES, BrowserRun, Update, Visit, with_choices
 from demo.serving import visitors
 from demo.serving.host import Unavailable
 from demo.views.escape import sentence
@@ -193,9 +185,7 @@ def in_order(update: Update, changed: tuple[str, ...], request: gr.Request) -> A
     return values if len(values) > 1 else values[0]
 
 
-def _read(
-    request: gr.Request, given: tuple[str, ...], values: tuple[Any, ...]
-) -> tuple[Any, ...]:
+def _read(request: gr.Request, given: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(
         value if name in OPTIONS else _READ.get(name, _text)(request, value)
         for name, value in zip(given, values, strict=True)

@@ -104,7 +104,7 @@ class Panel:
         visit = self.known(visit)
         try:
             session = await self._host.session()
-            session.came(self.visitor(visit), visit["address"])
+            session.record_address(self.visitor(visit), visit["address"])
             models = session.models
             if action == "forget":
                 models.forget(self.visitor(visit))
@@ -138,9 +138,7 @@ class Panel:
             raise BadKey(redactor.text(str(error))) from None
         first = ", ".join(listed[:SHOWN_MODELS])
         more = ", …" if len(listed) > SHOWN_MODELS else ""
-        return redactor.text(
-            f"The key works: {name} lists {len(listed)} models. {first}{more}"
-        )
+        return redactor.text(f"The key works: {name} lists {len(listed)} models. {first}{more}")
 
     def _variable(self, name: str) -> str:
         variables = keyed(public=self._host.access.public)

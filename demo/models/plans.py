@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from agent.core.domain import JailStatus
 from agent.core.events import RoleChoice
 from agent.log.spending import CostEstimate, dollars, role_words
+from agent.report.words import plan_words
 from demo.views.escape import escaped, sentence
 from llm import ModelPlan
 from llm.budget import Caps
@@ -24,9 +25,8 @@ IN_JAIL = "Your code runs in a jail, without network or access to this machine"
 def plan_html(provider: str, why: str, jail: JailStatus, answering: str = "") -> str:
     """Renders the provider, and the jail with its verified level and the result for each layer.
     `answering` is the HTML of the models."""
-    badge = why if provider == MOCK else f"{provider}: {why}" if why else provider
-    shown = f'<span class="badge">{escaped(badge, 400)}</span>'
-    return f'<div class="place">{shown}{_jail(jail)}{answering}</div>'
+    badge = escaped(plan_words(provider, why) if why else provider, 400)
+    return f'<div class="place"><span class="badge">{badge}</span>{_jail(jail)}{answering}</div>'
 
 
 def chosen_plan_html(plan: ModelPlan, jail: JailStatus, doing: Iterable[str] = ()) -> str:
@@ -112,7 +112,7 @@ def _jail(jail: JailStatus) -> str:
         details = f"<p>{words}</p>"
         words = f'<span class="sandbox">{IN_JAIL}</span>'
     layers = [
-        f"{layer.name} {'holds' if layer.holds else 'does not hold'}: {layer.seen}"
+        f"{layer.name} {'holds' if layer.holds else 'does not hold'}: {layer.observed}"
         for layer in jail.layers
     ]
     tip = escaped("\n".join(layers))

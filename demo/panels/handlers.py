@@ -56,7 +56,7 @@ class Panels:
             case "again":
                 run = str(uuid4())  # the page accepts no other kind of id
                 with self._host.working(session, visitor, visit["address"], (), run):
-                    await session.again(key, run_id=run, visitor=visitor)
+                    await session.repeat(key, run_id=run, visitor=visitor)
                 return {"runs-go": f"?run={run}"}
             case "replay":
                 return self._replay(history, key)

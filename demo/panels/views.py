@@ -14,13 +14,7 @@ from agent.log.history import Listed
 from agent.memory import StoredFix, StoredLesson
 from agent.report.iterations import RunComparison
 from agent.report.result import Result
-from agent.report.words import (
-    OUTCOME_WORDS,
-    PROOF_MEANING,
-    headline,
-    open_words,
-    outcome_words,
-)
+from agent.report.words import OUTCOME_WORDS, PROOF_MEANING, headline, open_words, outcome_words
 from demo.panels.measured import BenchmarkTable, Share
 from demo.views.diff import diff
 from demo.views.escape import escaped, prose
@@ -38,13 +32,13 @@ NOTHING_KNOWN = (
 
 def status_words(one: Listed) -> str:
     """Returns the status of a run, in the words of its verdict."""
-    if several := open_words(one.fitting):
+    if several := open_words(one.fitting_repairs):
         return several
     for outcome in OUTCOME_WORDS:
-        if outcome == one.standing:
+        if outcome == one.status:
             words = outcome_words(outcome, one.proof)
             return words.partition(",")[0].partition(":")[0].lower()
-    return one.standing
+    return one.status
 
 
 def runs(listed: Sequence[Listed], search: str) -> str:
@@ -53,7 +47,7 @@ def runs(listed: Sequence[Listed], search: str) -> str:
     found = [
         one for one in listed
         if all(
-            word in f"{one.title} {status_words(one)} {one.standing} {one.id}".lower()
+            word in f"{one.title} {status_words(one)} {one.status} {one.id}".lower()
             for word in words
         )
     ]
@@ -69,7 +63,7 @@ def _run(one: Listed, titles: Mapping[str, str]) -> str:
     run, title = escaped(one.id), escaped(one.title or "unnamed run", 200)
     of = one.parent.run if one.parent is not None else ""
     parent = f" · fork of {escaped(titles.get(of) or of[:8], 60)}" if of else ""
-    slug = "open" if one.fitting > 1 else one.standing.replace("_", "-")
+    slug = "open" if one.fitting_repairs > 1 else one.status.replace("_", "-")
     level = "" if one.proof is None else \
         f' <i title="{escaped(PROOF_MEANING[one.proof])}">{one.proof}</i>'
     return (

@@ -75,21 +75,21 @@ class SavedRuns:
         self.cancel, self.follow, self.log = session.cancel, session.follow, session.log
         self.settings, self.pause, self.history = session.settings, session.pause, session.history
         self.delete, self.memory, self.task = session.delete, session.memory, session.task
-        self.going, self.unfinished = session.going, session.unfinished
-        self.came = session.came
-        self.so_far = session.so_far
+        self.running, self.unfinished = session.running, session.unfinished
+        self.record_address = session.record_address
+        self.partial_answers = session.partial_answers
         self._why = why
 
     def predicted(self, plan: ModelPlan, typed: str) -> tuple[CostEstimate, ...]:
         return ()
 
-    def can_go_on(self, run: str) -> bool:
+    def has_all_keys(self, run: str) -> bool:
         return False
 
     async def start(self, *_given: object, **_named: object) -> NoReturn:
         raise Unavailable(self._why)
 
-    answer = settle = fork = again = judge = jail = start
+    answer = rerun_with_answer = fork = repeat = judge = jail = start
 
 
 class SessionHost:
@@ -167,8 +167,8 @@ class SessionHost:
         if not self.access.public:
             return nullcontext()
         self.bound(session, typed)
-        session.came(visitor, address)
-        active = session.going()
+        session.record_address(visitor, address)
+        active = session.running()
         waiting = len(session.unfinished(visitor) - {*active, run}) if run else 0
         if waiting >= MAX_WAITING:
             raise TooMuch(
@@ -185,7 +185,7 @@ class SessionHost:
         """Raises `TooMuch` if the visitor of a token or an address may not start work now."""
         if self.access.public and self.status == "ready" and self._opened is not None:
             session = self._opened.result().session
-            self._limits.admit(session.settings, session.going(), visitor_by(word), address)
+            self._limits.admit(session.settings, session.running(), visitor_by(word), address)
 
     def bound(self, session: Session | SavedRuns, typed: Iterable[str]) -> None:
         """Raises `TooMuch` if the input is larger than a public page accepts."""

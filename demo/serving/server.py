@@ -110,7 +110,7 @@ def health_route(host: SessionHost) -> Route:
         here = await host.running()
         return JSONResponse({
             "status": "ready", "jail": here.jail.level, "runs_code": not here.refusal,
-            "runs": len(here.session.going()), "since": since,
+            "runs": len(here.session.running()), "since": since,
         }, headers=NO_STORE)
 
     return Route("/healthz", health)

@@ -41,18 +41,18 @@ def workbench(result: Result, *, own: bool = True) -> str:
     word, facts = headline(result)
     running = result.phase == "running"
     announced = escaped(f"{word.capitalize()}. {', '.join(facts[:1] if running else facts)}")
-    rivals = behaviours(result.rivals) if result.rivals is not None else ""
-    open_ = result.fitting > 1
-    programs = _programs(result, "" if open_ else rivals, own)
+    behaviours_pane = behaviours(result.competing) if result.competing is not None else ""
+    open_ = result.fitting_repairs > 1
+    programs = _programs(result, "" if open_ else behaviours_pane, own)
     finished_steps = "" if result.outcome == "needs_model" else steps(result)
     parts = (
         _status(result, word, _with_short_question(result, facts, own), _downloads(result)),
         "" if own else sentence(SHARED, "info"),
-        rivals if open_ else "", _notices(result), _printed(result),
+        behaviours_pane if open_ else "", _notices(result), _printed(result),
         *((timeline(result), matrix(result), programs) if running else
           (smallest(result), programs, matrix(result), finished_steps)),
     )
-    slug = "open" if open_ else "below" if result.below else _state(result).replace("_", "-")
+    slug = "open" if open_ else "below" if result.unmet else _state(result).replace("_", "-")
     level = f" at-{result.proof}" if result.proof is not None and not open_ else ""
     waits = escaped(result.waiting.interrupt) if result.waiting is not None else ""
     return (
@@ -62,12 +62,12 @@ def workbench(result: Result, *, own: bool = True) -> str:
     )
 
 
-def _programs(result: Result, rivals: str, own: bool) -> str:
+def _programs(result: Result, behaviours_pane: str, own: bool) -> str:
     if not (result.columns or result.talk or result.code or result.last_diff):
         return ""
     lessons = len(result.learned)
     causes_first = result.outcome is not None and not leading(result) and result.diagnosis
-    claimed = proof(result) + rivals or '<p class="note">Nothing is proven.</p>'
+    claimed = proof(result) + behaviours_pane or '<p class="note">Nothing is proven.</p>'
     return (
         f'<section class="looked pane" aria-label="Programs" data-shown="{leading(result)}">'
         + scrubber(result, own=own)
@@ -137,7 +137,8 @@ def _with_short_question(result: Result, facts: tuple[str, ...], own: bool) -> t
 
 
 def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> str:
-    mark = "?" if result.fitting > 1 else "!" if result.below else STATE_MARKS[_state(result)]
+    mark = "!" if result.unmet else STATE_MARKS[_state(result)]
+    mark = "?" if result.fitting_repairs > 1 else mark
     rest = "".join(_fact(fact, result) for fact in facts)
     if result.phase == "running":
         clock = f'<time class="clock" data-elapsed="{result.worked_s:.1f}"></time>'
@@ -177,7 +178,7 @@ def _fact(fact: str, result: Result) -> str:
         tip = escaped(integrity_words(result), 600)
         return f'<b class="level-{result.proof}" title="{tip}">{_claimed(result)}</b>'
     further = ", not proven further" if fact == PROOF_MEANING["E1"] else ""
-    if result.rivals is not None and fact == others_words(result.rivals):
+    if result.competing is not None and fact == others_words(result.competing):
         further = ", under “Proof”"
     return f"<span>{escaped(fact, 300)}{further}</span>"
 

@@ -11,16 +11,16 @@ from demo.views.diff import diff
 from demo.views.escape import escaped
 
 
-def question(rivals: CompetingPatches | None, *, waits: bool = False, own: bool = True) -> str:
-    if rivals is None:
+def question(patches: CompetingPatches | None, *, waits: bool = False, own: bool = True) -> str:
+    if patches is None:
         return ""
     then = "The run waits for your answer." if waits else (
-        f"You need not answer: the result is {escaped(rivals.behaviours[0].label, 10)}. An answer "
+        f"You need not answer: the result is {escaped(patches.behaviours[0].label, 10)}. An answer "
         f"starts a new run{'' if own else ' of your own, since another visitor started this one'}."
     )
     return (
         f'<div class="question"><h2>Which result is right?</h2><p>Several repairs pass your tests. '
-        f"What should <code>{escaped(rivals.call, 400)}</code> return? {then} Your answer becomes "
+        f"What should <code>{escaped(patches.call, 400)}</code> return? {then} Your answer becomes "
         "a test. It is included in “Save tests”, and added to your tests on the left unless you "
         "changed them.</p></div>"
     )

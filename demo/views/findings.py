@@ -18,10 +18,10 @@ from demo.views.escape import escaped, prose
 from demo.views.panes import fact_list, leading, named, pane, small
 
 
-def behaviours(rivals: CompetingPatches) -> str:
+def behaviours(patches: CompetingPatches) -> str:
     """Renders competing patches, the chosen one first, with the call whose result differs."""
-    shown = "".join(_rival(one, diff(one.diff)) for one in rivals.behaviours)
-    call = f'<p class="call"><code>{escaped(rivals.call, 400)}</code></p>' if rivals.call else ""
+    shown = "".join(_behaviour(one, diff(one.diff)) for one in patches.behaviours)
+    call = f'<p class="call"><code>{escaped(patches.call, 400)}</code></p>' if patches.call else ""
     return pane(
         "rivals", "Different behaviours that pass the tests" if call
         else "Other repairs that pass the tests",
@@ -30,7 +30,7 @@ def behaviours(rivals: CompetingPatches) -> str:
     )
 
 
-def _rival(one: Behaviour, shown: str) -> str:
+def _behaviour(one: Behaviour, shown: str) -> str:
     value = escaped(one.raises or one.gives, 400)
     gives = f'{"raises" if one.raises else "returns"} <code>{value}</code>' if value else ""
     by = small(one.note and f"by {one.note}")
@@ -44,7 +44,7 @@ def verdict_facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """Returns the expected and the actual value, or else the message of a failure."""
     if verdict.passed:
         return (("got", "as the test expects"),)
-    is_complete = verdict.doubt or (verdict.expected and verdict.got)
+    is_complete = verdict.disbelieved or (verdict.expected and verdict.got)
     return (
         ("expected", verdict.expected), ("got", verdict.got),
         ("message", "" if is_complete else verdict.message),
@@ -71,7 +71,7 @@ def proof(result: Result, *, whole: bool = False) -> str:
     steps = "".join(
         f'<li class="{"reached" if index <= reached else "open"}">'
         f"<b>{step}</b><span>{meaning(step, result)}"
-        f"{small(result.lacks) if reached and index == reached + 1 else ''}</span></li>"
+        f"{small(result.missing) if reached and index == reached + 1 else ''}</span></li>"
         for index, step in enumerate(PROOF_ORDER)
         if index > 0 or reached == 0 or whole
     )
@@ -81,14 +81,14 @@ def proof(result: Result, *, whole: bool = False) -> str:
     why = "" if is_shown else f'<p class="note">{prose(result.proof_why, 1_000)}</p>'
     if likely := confidence_words(result):
         why = f'<p class="note">{prose(f"{likely}: {confidence_meaning(result)}.", 1_000)}</p>{why}'
-    evidence = _evidence(result.evidence, result.lacks) if result.evidence is not None else ""
+    evidence = _evidence(result.evidence, result.missing) if result.evidence is not None else ""
     if integrity := integrity_words(result):
         why += f'<p class="note">{prose(f"{integrity[0].upper()}{integrity[1:]}.", 1_000)}</p>'
     return f'{why}<ol class="ladder level-{result.proof}">{steps}</ol>{advice}{evidence}'
 
 
-def _evidence(found: Evidence, lacks: str) -> str:
-    """Renders the evidence for a proof above E2 in figures, and doubts that `lacks` does not
+def _evidence(found: Evidence, missing: str) -> str:
+    """Renders the evidence for a proof above E2 in figures, and doubts that `missing` does not
     contain."""
     figures = fact_list(
         ("changed inputs", f"{found.probes:,} cause no new error" if found.probes else ""),
@@ -99,7 +99,7 @@ def _evidence(found: Evidence, lacks: str) -> str:
     )
     listed = "".join(
         f"<li>{prose(line, 400)}</li>" for line in doubt_words(found)
-        if line.partition(": ")[2] not in lacks
+        if line.partition(": ")[2] not in missing
     )
     return figures + (f'<ul class="against">{listed}</ul>' if listed else "")
 

@@ -83,7 +83,7 @@ def _group(title: str, columns: Sequence[Column], rows: Iterable[str]) -> str:
 def _legend(result: Result) -> str:
     columns = result.columns
     verdicts = [verdict for column in columns for verdict in column.report.verdicts]
-    statuses = {verdict.standing for verdict in verdicts}
+    statuses = {verdict.evidence_status for verdict in verdicts}
     indicators = [
         f"{symbol.glyph} {symbol.meaning}" for status, symbol in STATUS_SYMBOLS.items()
         if status in statuses and status not in ("passed", "failed", "error", "timeout")
@@ -153,7 +153,7 @@ def _line(
 def _cell(verdict: Verdict | None, regressed: bool) -> tuple[str, str]:
     if verdict is None:
         return "none", '·<i class="sr">not run</i>'
-    mark, _, word = STATUS_SYMBOLS[verdict.standing]
+    mark, _, word = STATUS_SYMBOLS[verdict.evidence_status]
     if regressed:
         word += ", passed before"
     if verdict.type_differs:
@@ -166,21 +166,21 @@ def _cell(verdict: Verdict | None, regressed: bool) -> tuple[str, str]:
         f'<sup aria-hidden="true">{one}</sup>'
         for one in ("≈" if verdict.type_differs else "", symbol) if one
     )
-    slug, ring = verdict.standing.replace(" ", "-"), " ring" if regressed else ""
+    slug, ring = verdict.evidence_status.replace(" ", "-"), " ring" if regressed else ""
     return f"{slug}{ring}", f'<b aria-hidden="true">{mark}</b>{marks}<i class="sr">{word}</i>'
 
 
 def _verdict(verdict: Verdict, column: Column) -> str:
-    mark, _, word = STATUS_SYMBOLS[verdict.standing]
+    mark, _, word = STATUS_SYMBOLS[verdict.evidence_status]
     notes = verdict_words(verdict)
-    if verdict.standing in ("not believed", "excluded", "vacuous"):
+    if verdict.evidence_status in ("not believed", "excluded", "vacuous"):
         word = escaped(notes.pop(0), 600)
     if verdict.passed and verdict.integrity == "isolated":
         notes.append(verdict.integrity)
     found = column.diagnosis
-    if verdict.standing == "error" and found is not None and found.suspicious_lines:
+    if verdict.evidence_status == "error" and found is not None and found.suspicious_lines:
         notes.append("see the marked lines under “Diagnosis”")
-    slug = verdict.standing.replace(" ", "-")
+    slug = verdict.evidence_status.replace(" ", "-")
     facts = fact_list(("call", verdict.call), *verdict_facts(verdict), limit=LONGEST_VALUE)
     return (
         f'<div class="seen {slug}"><p><b>{mark}</b> {escaped(column.label)}: {word}'

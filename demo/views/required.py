@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent.interfaces.exits import Requirements, shortfall
+from agent.interfaces.exits import Requirements, missed_words
 from agent.interfaces.next_step import PAGE, next_step
 from agent.report.result import Result
 
@@ -14,7 +14,7 @@ def required(result: Result) -> Result:
     """Adds the missed requirement to the reason of a result, if there is one."""
     missed = ""
     if result.phase == "finished" and (least := _least(result)) != Requirements("E1"):
-        missed = shortfall(result, least)
+        missed = missed_words(result, least)
     return replace(
         result, reason=f"{missed} {result.reason}".strip(), why=f"{missed} {result.why}".strip(),
     ) if missed else result

@@ -8,7 +8,7 @@ from agent.core.events import FellBack, ModelCalled
 from agent.log.spending import role_words
 from agent.report.result import Result
 from agent.report.timeline import ModelQuestion, Talk
-from agent.report.words import model_words, outdone_words
+from agent.report.words import model_words, not_chosen_words
 from demo.views.diff import diff
 from demo.views.escape import escaped
 from llm.provider import named
@@ -35,8 +35,8 @@ def trace(result: Result) -> str:
     )
     rejected = "".join(
         f'<li><details data-key="outdone-{place}"><summary>Iteration {one.iteration}: '
-        f"{escaped(outdone_words(one), 600)}</summary>{diff(one.diff)}</details></li>"
-        for place, one in enumerate(result.outdone)
+        f"{escaped(not_chosen_words(one), 600)}</summary>{diff(one.diff)}</details></li>"
+        for place, one in enumerate(result.repairs_not_chosen)
     )
     if rejected:
         rejected = f'<h3>Rejected repairs</h3><ol class="calls">{rejected}</ol>'

@@ -57,12 +57,10 @@ async def ask_read(
     return await _asked(provider, replace(request, output=Code()), read)
 
 
-async def _asked(
-    provider: Provider, request: Request, read: Callable[[str], T]
-) -> tuple[T, Reply]:
+async def _asked(provider: Provider, request: Request, read: Callable[[str], T]) -> tuple[T, Reply]:
     question, fault, first = request, "", request.max_tokens
     for _ in range(2):
-        reply = await whole(provider, question)
+        reply = await complete_reply(provider, question)
         if reply.finish == "length" and question.max_tokens == first:
             question = _with_higher_limit(provider, question, reply)
             request = replace(
@@ -102,7 +100,7 @@ def _with_higher_limit(provider: Provider, request: Request, reply: Reply) -> Re
 async def _longer(provider: Provider, question: Request, first: int) -> Reply:
     """The reply to a request whose limit was raised; raises `Truncated` if that is rejected."""
     try:
-        return await whole(provider, question)
+        return await complete_reply(provider, question)
     except Rejected as error:
         raise Truncated(
             f"The answer of {provider.name}/{provider.model} as {question.role} was cut at its "
@@ -158,7 +156,7 @@ def _tokens(provider: Provider, request: Request) -> int:
     return question_tokens(provider.count, texts_of(request)) + answer
 
 
-async def whole(provider: Provider, request: Request) -> Reply:
+async def complete_reply(provider: Provider, request: Request) -> Reply:
     """The reply at the end of a provider's stream. An interrupted answer is requested again as a
     separate call."""
     waits = iter(AGAIN_AFTER_S)

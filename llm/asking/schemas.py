@@ -27,7 +27,7 @@ def mapped(schema: Schema, change: Change) -> dict[str, object]:
     return change(found)
 
 
-def without(schema: Schema, *words: str) -> dict[str, object]:
+def without_keys(schema: Schema, *words: str) -> dict[str, object]:
     """The schema without these keywords at any depth."""
     return mapped(schema, lambda one: {
         word: value for word, value in one.items() if word not in words
@@ -44,7 +44,7 @@ def inlined(schema: Schema) -> dict[str, object]:
             return one
         return mapped(definitions[str(one["$ref"]).removeprefix("#/$defs/")], resolved)
 
-    return without(mapped(schema, resolved), "$defs", "title", "description")
+    return without_keys(mapped(schema, resolved), "$defs", "title", "description")
 
 
 def complete(schema: Schema) -> dict[str, object]:
@@ -54,7 +54,7 @@ def complete(schema: Schema) -> dict[str, object]:
         properties = one.get("properties")
         return one | {"required": [*properties]} if isinstance(properties, dict) else one
 
-    return without(mapped(schema, asked), "default")
+    return without_keys(mapped(schema, asked), "default")
 
 
 _KNOWN = {

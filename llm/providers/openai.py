@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import httpx2
 import openai
 
-from llm.asking.schemas import Schema, without
+from llm.asking.schemas import Schema, without_keys
 from llm.errors import Rejected, UnknownModel
 from llm.provider import Connection, sayable
 from llm.providers.wire import (
@@ -259,4 +259,4 @@ def _parameters_b(model: object) -> float | None:
 
 def strict_schema(schema: Schema) -> dict[str, object]:
     """A schema without the keywords that OpenAI's strict mode rejects; callers check the bounds."""
-    return without(schema, "minLength", "maxLength", "default")
+    return without_keys(schema, "minLength", "maxLength", "default")

@@ -31,7 +31,7 @@ class JailSandbox(Sandbox):
 
     def describe(self) -> str:
         """See `Sandbox`."""
-        level = SERVERS.level(self._at_most)
+        level = SERVERS.tested_level(self._at_most)
         if level is None:
             return f"jail: up to {self._at_most} ({LEVEL_MEANINGS[self._at_most]}), not tried yet"
         granted = "; a job can get its own processes and sockets" if level == "L4" else ""

@@ -47,7 +47,7 @@ class Servers:
             for server in [one for some in self._all.values() for one in some]:
                 server.close("the host ended")
 
-    def level(self, at_most: JailLevel) -> JailLevel | None:
+    def tested_level(self, at_most: JailLevel) -> JailLevel | None:
         """The tested level; `None` before the first start."""
         return self._levels.get(at_most)
 
@@ -175,9 +175,7 @@ async def canaries(server: ForkServer) -> Isolation:
     job = Job("from jail_canaries import tried\njail.send(tried())", python=python)
     source = files(f"{PACKAGE}.inside").joinpath("canaries.py").read_text("utf-8")
     # Not as `Job.modules`, which would need another fork server.
-    order = ordered(job, endless=False) | {
-        "modules": loaded({"jail_canaries": source}, python)
-    }
+    order = ordered(job, endless=False) | {"modules": loaded({"jail_canaries": source}, python)}
     worker = await server.worker()
     process = RunningJob(server, worker, job, order, endless=False)
     try:

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, get_args
 
 from sandbox.protocol.wire import InvalidMessage, frame, value_of
 from sandbox.remote.line import Assembler, TooLong, lines, packed
-from sandbox.remote.parcel import parcel
+from sandbox.remote.parcel import encoded_sources
 from sandbox.types import Ended, Json, Limits, LostItem, Outcome, SandboxError
 
 _HELLO_S = 60.0
@@ -247,7 +247,7 @@ class Link:
     async def _talk(self, command: Command) -> None:
         try:
             async with asyncio.timeout(_HELLO_S):
-                await command.send("".join(lines(parcel())))
+                await command.send("".join(lines(encoded_sources())))
                 while not self.begun:
                     await self._receive(command)
         except TimeoutError:

@@ -49,9 +49,7 @@ main(folder)
 
 def loader() -> list[str]:
     """The arguments of the command that reads the parcel from its standard input."""
-    text = _LOADER.format(
-        least=LEAST_PYTHON, words=".".join(map(str, LEAST_PYTHON)), porter=PORTER
-    )
+    text = _LOADER.format(least=LEAST_PYTHON, words=".".join(map(str, LEAST_PYTHON)), porter=PORTER)
     # Isolated mode: its folder and environment do not affect imports.
     return ["python3", "-I", "-B", "-c", text]
 
@@ -62,7 +60,7 @@ def shell_loader() -> str:
 
 
 @cache
-def parcel() -> str:
+def encoded_sources() -> str:
     """The message that the loader reads."""
     package, top = Path(__file__).parent.parent, Path(*PACKAGE.split("."))
     files = {

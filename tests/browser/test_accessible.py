@@ -67,9 +67,7 @@ def keeps_the_rules(page: Page, themes: Mapping[int, Sequence[bool]]) -> None:
 
 
 @pytest.mark.nightly
-def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
-    recorded_page: Any, tmp_path: Path, whole: bool
-) -> None:
+def test_every_state_is_accessible(recorded_page: Any, tmp_path: Path, whole: bool) -> None:
     """A push reads the first screen and one state in full, and of some others one theme each."""
     themes = cycle([EVERYWHERE] if whole else SAMPLES)
     on_tabs = cycle([DESK] if whole else DESK_SAMPLES)
@@ -104,9 +102,7 @@ def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
 
 
 @pytest.mark.nightly
-def test_the_keyboard_leafs_through_programs_tabs_and_tests_and_programs_are_compared(
-    recorded_page: Any
-) -> None:
+def test_the_keyboard_moves_through_programs_tabs_and_tests(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, words="rounds")
     ended(page, "healed")

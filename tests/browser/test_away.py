@@ -58,9 +58,7 @@ def example_healed(page: Page) -> None:
 
 
 @pytest.mark.nightly
-def test_a_server_that_ended_is_said_and_what_is_clicked_meanwhile_is_done_by_the_next(
-    context: BrowserContext, serve: Serve
-) -> None:
+def test_clicks_during_a_restart_are_done_afterwards(context: BrowserContext, serve: Serve) -> None:
     with serve() as (home, process):
         page, other = opened(context, home), opened(context, home)
         heal(page, **LONG)
@@ -83,9 +81,7 @@ def test_a_server_that_ended_is_said_and_what_is_clicked_meanwhile_is_done_by_th
 
 
 @pytest.mark.nightly
-def test_a_server_that_is_killed_while_a_review_waits_asks_again_and_takes_the_answer(
-    context: BrowserContext, serve: Serve
-) -> None:
+def test_a_review_survives_a_killed_server(context: BrowserContext, serve: Serve) -> None:
     with serve() as (home, process):
         page, other = opened(context, home), opened(context, home)
         review_wanted(page)
@@ -114,9 +110,7 @@ def waits_for_a_review(page: Page, tests: str) -> None:
 
 
 @pytest.mark.nightly
-def test_a_proxy_that_cuts_every_connection_costs_neither_the_run_nor_what_is_typed(
-    context: BrowserContext, home: str
-) -> None:
+def test_a_proxy_that_cuts_connections_loses_nothing(context: BrowserContext, home: str) -> None:
     loaded: list[Page] = []
     with cutting(int(home.strip("/").rpartition(":")[2])) as (address, proxy):
         page = opened(context, address)
@@ -147,9 +141,7 @@ def test_a_proxy_that_cuts_every_connection_costs_neither_the_run_nor_what_is_ty
 
 
 @pytest.mark.nightly
-def test_a_stream_that_is_cut_before_its_answer_costs_neither_the_page_nor_the_run(
-    context: BrowserContext, home: str
-) -> None:
+def test_a_cut_stream_loses_neither_page_nor_run(context: BrowserContext, home: str) -> None:
     loaded: list[Page] = []
     cut: list[str] = []
 

@@ -65,9 +65,7 @@ def shows_no_key(context: BrowserContext, page: Page) -> None:
 
 
 @pytest.mark.nightly
-def test_a_visitors_key_heals_what_search_cannot_and_is_found_nowhere(
-    browser: Browser, serve: Serve, tmp_path: Path
-) -> None:
+def test_a_visitors_key_stays_secret(browser: Browser, serve: Serve, tmp_path: Path) -> None:
     with serve() as home, window(browser, home, (1440, 900)) as mine:
         page = mine.page
         expect(page.locator("#plan")).not_to_contain_text("anthropic")
@@ -115,9 +113,7 @@ def test_a_visitors_key_heals_what_search_cannot_and_is_found_nowhere(
 
 
 @pytest.mark.nightly
-def test_a_run_that_reached_a_cap_goes_on_after_a_restart_once_the_key_is_given_again(
-    browser: Browser, serve: Serve
-) -> None:
+def test_a_capped_run_continues_after_restart_with_a_key(browser: Browser, serve: Serve) -> None:
     def waits(page: Page, cap: bool) -> None:
         expect(page.locator(".bench[data-phase=waiting]")).to_be_visible()
         expect(page.locator("#needed")).to_contain_text(" 2 " if cap else "ANTHROPIC_API_KEY")

@@ -70,9 +70,7 @@ def fits(page: Page) -> None:
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)], ids=["desk", "phone"])
 @pytest.mark.nightly
-def test_the_page_fits_its_window_before_and_after_a_run_and_with_a_long_one(
-    recorded_page: Any
-) -> None:
+def test_the_page_fits_its_window_before_and_after_a_run(recorded_page: Any) -> None:
     def judged(number: int) -> Judged:
         name = f"test_shop.py::TestBasket::test_{'a_discount_' * 4}[gold-3]"
         one = Verdict(name=name, test=name, origin="user", status="failed")
@@ -106,9 +104,7 @@ def test_the_page_fits_its_window_before_and_after_a_run_and_with_a_long_one(
     assert table.bounding_box()["width"] == before
 
 
-def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_along(
-    recorded_page: Any
-) -> None:
+def test_a_pasted_program_ends_with_patch_matrix_and_proof(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, code="def f(): ...", tests="assert f()")
     ended(page, "healed")
@@ -133,9 +129,7 @@ def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_alon
 
 
 @pytest.mark.nightly
-def test_a_run_goes_on_beside_a_new_tab_and_after_a_reload_and_what_was_opened_and_typed_stays(
-    recorded_page: Any, tmp_path: Path
-) -> None:
+def test_a_run_and_typed_text_survive_a_reload(recorded_page: Any, tmp_path: Path) -> None:
     first, gate = recorded_page.page, tmp_path / "gate"
     heal(first, code="x = 1", words=f"healed held by {gate}")
     expect(first.locator(".timeline .moment").first).to_be_visible()
@@ -175,9 +169,7 @@ def test_a_run_goes_on_beside_a_new_tab_and_after_a_reload_and_what_was_opened_a
     (390, 844), pytest.param((1280, 720), marks=pytest.mark.nightly),
 ], ids=["phone", "desk"])
 @pytest.mark.nightly
-def test_a_link_shows_the_run_or_its_question_first_and_stop_ends_one_that_waits(
-    recorded_page: Any
-) -> None:
+def test_a_link_shows_its_run_and_stop_ends_a_waiting_one(recorded_page: Any) -> None:
     page = recorded_page.page
     for state, part in (("unresolved", ".status"), ("waiting", "#review .added")):
         heal(page, words=state)
@@ -193,9 +185,7 @@ def test_a_link_shows_the_run_or_its_question_first_and_stop_ends_one_that_waits
 
 
 @pytest.mark.nightly
-def test_a_heal_that_is_begun_while_the_page_still_arrives_can_be_stopped(
-    recorded_page: Any, tmp_path: Path
-) -> None:
+def test_a_heal_can_be_stopped_while_the_page_loads(recorded_page: Any, tmp_path: Path) -> None:
     page, held = recorded_page.page, []
     page.route("**/queue/join?*", lambda route: held.append(route))
     recorded_page.reload()
@@ -220,9 +210,7 @@ def waits_for(page: Page, held: list[Route], many: int) -> None:
     raise AssertionError(f"{len(held)} of {many} requests were made")
 
 
-def test_input_that_cannot_be_used_gets_a_sentence_and_hostile_text_is_shown_and_never_run(
-    recorded_page: Any
-) -> None:
+def test_unusable_input_gets_a_message_and_hostile_text_never_runs(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, tests="assert f()")
     expect(page.locator("#said .sentence")).to_be_visible()
@@ -251,6 +239,7 @@ WRONG = """def postage(grams):
 """
 
 
+@pytest.mark.nightly
 def test_a_wrong_function_is_healed_with_proof_and_a_crash_only_stopped(page: Any) -> None:
     badge, layers = (page.page.locator(f"#plan {one}") for one in (".badge.level", ".jail li"))
     expect(badge).to_have_text(re.compile(r"L[1-4]"))
@@ -356,6 +345,7 @@ def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: An
     ended(page.page, "healed")
 
 
+@pytest.mark.nightly
 def test_what_heals_is_in_view_at_once_and_stays_where_it_is(page: Any) -> None:
     heals, hint = page.page.locator("button#heal"), page.page.locator("#needs-model")
     expect(hint).not_to_be_empty()
@@ -372,9 +362,7 @@ def test_what_heals_is_in_view_at_once_and_stays_where_it_is(page: Any) -> None:
 
 
 @pytest.mark.nightly
-def test_what_is_clicked_or_typed_while_the_page_arrives_counts_and_else_what_was_comes_back(
-    recorded_page: Any
-) -> None:
+def test_clicks_and_typing_count_while_the_page_loads(recorded_page: Any) -> None:
     page = recorded_page.page
     page.goto(recorded_page.home, wait_until="commit")
     heal(page, code="def g(n):\n    return n - 1\n", tests="assert g(1) == 2", words="healed")
@@ -400,9 +388,7 @@ PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n
 
 
 @pytest.mark.nightly
-def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_after_a_reload(
-    page: Any,
-) -> None:
+def test_an_open_question_is_answered_by_value_or_click_after_reload(page: Any) -> None:
     watched, page = page, page.page
     heal(page, code=PRICE, tests="assert price(10) == 20\nassert price(9) == 27")
     ended(page, HEALED)
@@ -432,18 +418,14 @@ def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_a
 
 
 @pytest.mark.nightly
-def test_the_pictures_of_the_documents_are_taken_from_this_page(
-    browser: Browser, home: str
-) -> None:
+def test_the_documented_pictures_show_this_page(browser: Browser, home: str) -> None:
     first = next(one for one in PICTURES if not one.healed)
     shot = take(browser, home, first)
     assert shot.startswith(b"\x89PNG") and 10_000 < len(shot) < 150_000
 
 
 @pytest.mark.nightly
-def test_what_was_typed_is_replaced_after_a_question_alone_and_files_go_with_code_taken_over(
-    recorded_page: Any
-) -> None:
+def test_typed_text_is_replaced_only_after_a_question(recorded_page: Any) -> None:
     page, code = recorded_page.page, recorded_page.page.locator("#code .cm-content")
     fee = {"name": "fee.py", "mimeType": "text/x-python", "buffer": b"def f(): ...\n"}
     files, sent = page.locator("#files input[type=file]"), page.locator("#files .sent")

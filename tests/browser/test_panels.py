@@ -194,6 +194,7 @@ def test_every_panel_keeps_the_rules_with_what_is_opened_on_it_and_does_what_it_
     keeps_the_rules(shown, next(themes))
 
 
+@pytest.mark.nightly
 def test_the_endpoints_for_programs_are_listed_with_a_call_of_each(page: Any) -> None:
     page.page.get_by_role("button", name="Use via API").click()
     expect(page.page.get_by_text("api_name=\"/heal_code\"").first).to_be_visible()

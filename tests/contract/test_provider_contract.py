@@ -10,7 +10,7 @@ import asyncio
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -184,128 +184,82 @@ async def server() -> AsyncIterator[FakeServer]:
         yield server
 
 
-def run_with(script: Script | None, server: FakeServer) -> None:
+@asynccontextmanager
+async def provided(
+    case: Case, script: Script | None, server: FakeServer
+) -> AsyncIterator[Provider]:
+    """The provider of a row, whose server does what the script says."""
     assert script is not None
     script(server)
+    provider = case.opened(server.url, Secret(KEY))
+    yield provider
+    await provider.close()
 
 
 @rows("hello")
-async def test_the_pieces_joined_are_the_reply_which_comes_last_and_once(
-    case: Case, server: FakeServer
-) -> None:
-    run_with(case.hello, server)
-    provider = case.opened(server.url, Secret(KEY))
+async def test_the_streamed_pieces_join_to_the_reply(case: Case, server: FakeServer) -> None:
+    async with provided(case, case.hello, server) as provider:
+        counts = [provider.count("def f(x):\n    return x + 1\n" * times) for times in (0, 1, 20)]
+        assert counts == sorted(set(counts))
+        assert isinstance(provider.exact, bool)
+        assert provider.window is None or provider.window > 0
 
-    *pieces, reply = await collected(provider.stream(question()))
-    await provider.close()
-
-    assert all(isinstance(piece, str) and piece for piece in pieces)
-    assert isinstance(reply, Reply)
-    assert "".join(pieces) == reply.text == case.text
-    assert (reply.finish, reply.provider, reply.model) == ("stop", provider.name, provider.model)
-    assert (reply.attempts, reply.cached) == (1, False)
-    assert len(case.asked(server)) == (1 if case.path else 0)
-
-
-@rows("hello", "paid")
-async def test_a_reply_says_what_it_used_and_when_it_came(case: Case, server: FakeServer) -> None:
-    run_with(case.hello, server)
-    provider = case.opened(server.url, Secret(KEY))
-    begun = time.perf_counter()
-
-    reply = (await collected(provider.stream(question())))[-1]
-    took_s = time.perf_counter() - begun
-    await provider.close()
-
-    assert reply.usage.output > 0
-    assert reply.usage.total > reply.usage.output
-    assert reply.first_s is not None
-    assert 0 < reply.first_s <= reply.wall_s <= took_s
-    assert reply.cost_usd is None  # prices are no provider's matter
-
-
-@rows("hello")
-async def test_a_count_of_tokens_grows_with_the_text(case: Case, server: FakeServer) -> None:
-    run_with(case.hello, server)
-    provider = case.opened(server.url, Secret(KEY))
-
-    counts = [provider.count("def f(x):\n    return x + 1\n" * times) for times in (0, 1, 20)]
-    await provider.close()
-
-    assert counts == sorted(set(counts))
-    assert isinstance(provider.exact, bool)
-    assert provider.window is None or provider.window > 0
-
-
-@rows("hello", "paid")
-async def test_the_models_can_be_listed_without_asking_one(
-    case: Case, server: FakeServer
-) -> None:
-    run_with(case.hello, server)
-    provider = case.opened(server.url, Secret(KEY))
-
-    models = await provider.models()
-    await provider.close()
-
-    assert provider.model in models
-    assert not case.asked(server)
+        begun = time.perf_counter()
+        *pieces, reply = await collected(provider.stream(question()))
+        took_s = time.perf_counter() - begun
+        assert all(isinstance(piece, str) and piece for piece in pieces)
+        assert isinstance(reply, Reply)
+        assert "".join(pieces) == reply.text == case.text
+        assert (reply.finish, reply.provider, reply.model) == (
+            "stop", provider.name, provider.model
+        )
+        assert (reply.attempts, reply.cached) == (1, False)
+        if case.paid:
+            assert provider.model in await provider.models()
+            assert reply.usage.total > reply.usage.output > 0
+            assert reply.first_s is not None
+            assert 0 < reply.first_s <= reply.wall_s <= took_s
+            assert reply.cost_usd is None  # prices are no provider's matter
+        # A list of models is no question.
+        assert len(case.asked(server)) == (1 if case.path else 0)
 
 
 @rows("hello", "paid")
 async def test_two_calls_at_once_share_nothing(case: Case, server: FakeServer) -> None:
-    run_with(case.hello, server)
-    provider = case.opened(server.url, Secret(KEY))
-
-    both = await asyncio.gather(*(collected(provider.stream(question())) for _ in range(2)))
-    await provider.close()
+    async with provided(case, case.hello, server) as provider:
+        both = await asyncio.gather(*(collected(provider.stream(question())) for _ in range(2)))
 
     assert [items[-1].text for items in both] == [case.text] * 2
     assert both[0][-1].usage == both[1][-1].usage
 
 
 @rows("stalled")
-async def test_closing_the_iterator_early_hangs_up(case: Case, server: FakeServer) -> None:
-    run_with(case.stalled, server)
-    provider = case.opened(server.url, Secret(KEY))
+@pytest.mark.parametrize("how", ["closing the iterator", "cancelling the task"])
+async def test_an_abandoned_call_hangs_up(how: str, case: Case, server: FakeServer) -> None:
+    async with provided(case, case.stalled, server) as provider:
+        begun = asyncio.Event()
 
-    async with aclosing(provider.stream(question())) as stream:
-        assert isinstance(await anext(stream), str)
-    (asked,) = case.asked(server)
-    dropped = await asked.was_dropped(within_s=STALL_S / 2)
-    await provider.close()
+        async def consume() -> None:
+            async for _ in provider.stream(question()):
+                begun.set()
 
-    assert dropped
-
-
-@rows("stalled")
-async def test_cancelling_the_task_hangs_up(case: Case, server: FakeServer) -> None:
-    run_with(case.stalled, server)
-    provider = case.opened(server.url, Secret(KEY))
-    begun = asyncio.Event()
-
-    async def consume() -> None:
-        async for _ in provider.stream(question()):
-            begun.set()
-
-    task = asyncio.create_task(consume())
-    await begun.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    (asked,) = case.asked(server)
-    dropped = await asked.was_dropped(within_s=STALL_S / 2)
-    await provider.close()
-
-    assert dropped
+        if how == "cancelling the task":
+            task = asyncio.create_task(consume())
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        else:
+            async with aclosing(provider.stream(question())) as stream:
+                assert isinstance(await anext(stream), str)
+        (asked,) = case.asked(server)
+        assert await asked.was_dropped(within_s=STALL_S / 2)
 
 
 @rows("unfinished")
 async def test_a_clean_end_without_its_mark_is_a_cut(case: Case, server: FakeServer) -> None:
-    run_with(case.unfinished, server)
-    provider = case.opened(server.url, Secret(KEY))
-
-    reply = (await collected(provider.stream(question())))[-1]
-    await provider.close()
+    async with provided(case, case.unfinished, server) as provider:
+        reply = (await collected(provider.stream(question())))[-1]
 
     assert reply.finish == "cut"
     assert reply.text
@@ -318,13 +272,10 @@ async def test_a_clean_end_without_its_mark_is_a_cut(case: Case, server: FakeSer
 async def test_an_unknown_key_is_a_wrong_key_and_is_not_shown(
     case: Case, server: FakeServer, listing: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    run_with(case.wrong_key, server)
     caplog.set_level("DEBUG")
-    provider = case.opened(server.url, Secret(KEY))
-
-    with pytest.raises(WrongKey) as caught:
-        await (provider.models() if listing else collected(provider.stream(question())))
-    await provider.close()
+    async with provided(case, case.wrong_key, server) as provider:
+        with pytest.raises(WrongKey) as caught:
+            await (provider.models() if listing else collected(provider.stream(question())))
 
     assert not caught.value.started
     shown = [

@@ -81,7 +81,7 @@ class RecordedSession(Session):
         self._jail = jail
         self._pause_s = pause_s
 
-    def going(self) -> dict[str, str]:
+    def running(self) -> dict[str, str]:
         return {
             name: run.visitor for name, run in self.recorded.items()
             if run.player is not None and not run.player.done()
@@ -93,8 +93,8 @@ class RecordedSession(Session):
             if run.visitor == visitor and not (run.played and run.played[-1].final)
         )
 
-    def came(self, visitor: str, address: str) -> None:
-        self.models.crowds.came(visitor, address)
+    def record_address(self, visitor: str, address: str) -> None:
+        self.models.addresses.record(visitor, address)
 
     async def forget_outlived(self) -> tuple[str, ...]:
         return ()
@@ -102,7 +102,7 @@ class RecordedSession(Session):
     def visitor(self, run: str) -> str:
         return self.recorded[run].visitor
 
-    def can_go_on(self, run: str) -> bool:
+    def has_all_keys(self, run: str) -> bool:
         return not self.models.missing_key(self.recorded[run].plan, self.visitor(run))
 
     async def jail(self, task: Task | None = None) -> JailStatus:
@@ -162,7 +162,7 @@ class RecordedSession(Session):
         self.play(run, rest)
         return True
 
-    async def settle(
+    async def rerun_with_answer(
         self, run: str, answer: str, *, run_id: str | None = None, visitor: str | None = None
     ) -> str:
         return await self.start(
@@ -176,7 +176,7 @@ class RecordedSession(Session):
         self.recovered = True
         return self.left
 
-    def so_far(self, run: str) -> Mapping[int, str]:
+    def partial_answers(self, run: str) -> Mapping[int, str]:
         return self.saying
 
     def task(self, run: str) -> Task:

@@ -29,9 +29,7 @@ from tests.demo.recorded import RecordedSession, hosting
     (("127.0.0.1", "127.8.9.1", "::1", "[::1]", "localhost"), False),
     (("0.0.0.0", "::", "10.0.0.1", "example.org", "localhost.example.org", "", "127"), True),
 ])
-def test_names_of_this_machine_alone_and_those_that_others_may_reach(
-    names: tuple[str, ...], public: bool
-) -> None:
+def test_local_and_public_addresses_are_told_apart(names: tuple[str, ...], public: bool) -> None:
     for name in names:
         assert (is_public(name, {}), is_loopback(name)) == (public, not public), name
     assert is_public("127.0.0.1", {"SPACE_ID": "someone/something"})  # wherever it listens
@@ -41,9 +39,7 @@ def test_names_of_this_machine_alone_and_those_that_others_may_reach(
     ({}, True), ({"LLM_PROVIDER": "mock"}, False),
     ({"HF_MODEL": "owner/name"}, False), ({"ANTHROPIC_API_KEY": "a-key-of-the-operator"}, False),
 ])
-def test_a_space_on_processors_with_nothing_set_has_a_small_model(
-    more: dict[str, str], has_own: bool
-) -> None:
+def test_a_space_without_settings_has_a_small_model(more: dict[str, str], has_own: bool) -> None:
     environment = {"SPACE_ID": "owner/space", **more}
     settings = app.with_local_model(Settings.from_env(environment), environment)
     plan = Models(settings).plan()
@@ -131,9 +127,7 @@ def test_the_page_is_served_where_it_is_asked_for(
     ("10.16.3.80", "forged, 198.51.100.1, 203.0.113.7, 10.1.1.1", "203.0.113.7"),
     ("198.51.100.1", "forged", "198.51.100.1"),
 ])
-async def test_a_visitor_of_a_space_comes_from_where_its_nearest_proxy_says(
-    client: str, forwarded: str, seen: str
-) -> None:
+async def test_a_space_trusts_its_nearest_proxy(client: str, forwarded: str, seen: str) -> None:
     told: list[object] = []
 
     async def asked(scope: Any, _receive: object, _send: object) -> None:
@@ -145,7 +139,7 @@ async def test_a_visitor_of_a_space_comes_from_where_its_nearest_proxy_says(
     assert told == [seen]
 
 
-def test_a_port_that_is_taken_is_told_with_what_to_do(
+def test_a_taken_port_gets_advice(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def taken(*_given: object, **_named: object) -> None:
@@ -161,9 +155,7 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(
 
 
 @pytest.mark.parametrize("starts", [True, False])
-def test_a_start_is_waited_for_until_the_server_answers_or_has_ended(
-    starts: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_waits_for_the_server(starts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     class Starting:
         reloader = None
         started = False

@@ -30,7 +30,7 @@ from demo.views.bench import NOTHING, SHARED
 from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.agent.runs import settings
-from tests.demo.recorded import RecordedSession, chosen, hosting, recorded
+from tests.demo.recorded import RecordedSession, hosting, recorded
 from tests.demo.test_web import (
     PUBLIC,
     STRONG,
@@ -118,7 +118,7 @@ async def test_a_run_that_goes_on_counts_like_one_that_begins(needs: str) -> Non
         session._pause_s = 30.0
         session.settings = Settings(visitor_runs=1)
         other = asyncio.create_task(healed(page, await begun(page, words="healed"), MINE))
-        while not session.going():
+        while not session.running():
             await asyncio.sleep(0)
         if needs == "visitor":
             told = await last(page.watch(one, MINE))
@@ -146,9 +146,7 @@ async def test_a_visitor_may_leave_so_many_runs_waiting_and_answers_them_still()
 
 
 @pytest.mark.parametrize("pause_s", [0.0, 30.0])
-async def test_a_link_to_somebodys_run_leaves_whoever_follows_it_free_to_heal(
-    pause_s: float
-) -> None:
+async def test_a_link_to_a_strangers_run_leaves_its_reader_free_to_heal(pause_s: float) -> None:
     session = strangers(pause_s=pause_s) if pause_s else pausing("review", jail=STRONG)
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")
@@ -189,9 +187,7 @@ async def test_an_answer_that_is_refused_leaves_the_page_at_its_question() -> No
 @pytest.mark.parametrize(("tests", "grown"), [
     ("assert other", None), ("assert 1\n", "assert 1\nassert price(11) == -1\n"), ("", None),
 ])
-async def test_an_answer_joins_the_tests_of_its_run_while_they_stand_in_their_field(
-    tests: str, grown: str | None
-) -> None:
+async def test_an_answer_joins_the_typed_tests_of_its_run(tests: str, grown: str | None) -> None:
     async with serving(strangers(), PUBLIC) as page:
         kept = {**await ran(page, "rivals", MINE), "tests": "assert 1\n"}
         told = await page.write_behaviour(kept, "-1", MINE, tests)
@@ -199,15 +195,6 @@ async def test_an_answer_joins_the_tests_of_its_run_while_they_stand_in_their_fi
         again = await page.write_behaviour({**kept, **told["kept"]}, "-1", MINE, grown or tests)
         assert "tests" not in again
         assert "tests" not in await page.write_behaviour(kept, "-1", NEW_VISIT, "assert 1\n")
-
-
-async def test_a_question_says_whether_the_run_waits_for_it() -> None:
-    wait = Waiting(interrupt="ask-9", question="Which?", rivals=fold(recorded("rivals")).rivals)
-    asked = set()
-    for choose in (chosen, replaced("rivals", "proved", wait)):
-        async with serving(RecordedSession(choose)) as page:
-            asked.add((await page.settle(await ran(page, "rivals"), NEW_VISIT))["asked"])
-    assert len(asked) == 2 and all("price(11)" in one for one in asked)
 
 
 async def test_an_answer_and_a_fork_that_are_given_twice_begin_one_run() -> None:
@@ -265,7 +252,7 @@ async def test_what_was_shown_stays_beside_a_heal_or_a_link_of_which_nothing_com
         assert lost["kept"]["run"] == shown["run"]
 
 
-async def test_whoever_looks_at_a_shared_run_is_told_so_and_offered_no_decision() -> None:
+async def test_a_shared_run_offers_no_decision() -> None:
     async with serving(strangers(), PUBLIC) as page:
         for name in ("waiting", "rivals"):
             kept = await begun(page, words=name)
@@ -277,9 +264,7 @@ async def test_whoever_looks_at_a_shared_run_is_told_so_and_offered_no_decision(
         assert "" != other["asked"] != mine["asked"]
 
 
-async def test_how_a_green_project_stands_is_left_on_the_page(
-    monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_green_project_stays_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     async def green(*_: object) -> Prepared:
         return Prepared()
 
@@ -323,9 +308,7 @@ async def test_a_visitor_follows_so_many_runs_and_leaves_the_others_their_places
         assert "bench" in await anext(page.watch(kept, MINE))
 
 
-async def test_what_is_asked_of_a_program_changes_no_run_that_was_begun_since(
-    host: SessionHost,
-) -> None:
+async def test_questions_about_a_program_change_no_newer_run(host: SessionHost) -> None:
     ui = build(host)
     names = {part._id: getattr(part, "elem_id", "") for part in ui.blocks.values()}
     asked = [act for act in ui.fns.values() if act.fn is not None and any(
@@ -334,14 +317,7 @@ async def test_what_is_asked_of_a_program_changes_no_run_that_was_begun_since(
     assert [[names[part._id] for part in act.outputs] for act in asked] == [[ANSWERED]] * 2
 
 
-@pytest.mark.nightly
-async def test_a_tab_of_benchmarks_is_there_where_it_is_of_use(host: SessionHost) -> None:
-    for benchmarks in (True, False):
-        parts = build(host, benchmarks=benchmarks).blocks.values()
-        assert [one.visible for one in parts if one.elem_id == "benchmarks-panel"] == [benchmarks]
-
-
-async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -> None:
+async def test_a_broken_engine_is_reported_by_each_act() -> None:
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:
         raise SandboxUnavailable("there is no jail; install one")

@@ -78,9 +78,7 @@ async def test_nothing_that_a_sent_project_asks_of_this_machine_is_given() -> No
     {"conftest.py": b"", "test_fee.py": b"def test_a():\n    assert 0\n"},
     {"fee.py": MODULE, "tax.py": b"", "test_fee.py": b"from fee import nothing\n"},
 ])
-async def test_no_refusal_of_a_sent_project_says_where_the_server_has_laid_it(
-    files: dict[str, bytes]
-) -> None:
+async def test_no_refusal_of_an_upload_shows_a_server_path(files: dict[str, bytes]) -> None:
     with pytest.raises((BadInput, NotFixable)) as refused:
         await prepared("", "", "", HealRequest(files=(zipped(files),)), HOST)
     assert "heal-sent-" not in str(refused.value) and "/tmp" not in str(refused.value)

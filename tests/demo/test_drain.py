@@ -49,9 +49,7 @@ def test_the_handler_of_a_signal_takes_no_lock_that_the_main_thread_may_hold() -
 
 
 @pytest.mark.nightly
-def test_every_run_that_a_told_end_cuts_is_taken_up_by_the_next_server(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_next_server_resumes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     port = free_port()
     env = {"HEAL_DATA_DIR": str(tmp_path), "LLM_PROVIDER": "mock", "PORT": str(port),
            "HEAL_AUTONOMY": "review_repairs", "HEAL_BUDGET_S": "3000", "HEAL_TEST_S": "300"}

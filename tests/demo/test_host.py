@@ -40,9 +40,7 @@ async def test_the_session_is_open_while_served_and_closed_after() -> None:
     (SandboxUnavailable("this system has no jail; install one"), Unavailable),
     (ZeroDivisionError("a bug; install one"), ZeroDivisionError),
 ])
-async def test_what_the_surroundings_lack_is_told_to_everyone_and_a_bug_is_no_lack(
-    fault: Exception, raised: type[Exception]
-) -> None:
+async def test_a_missing_system_part_is_reported(fault: Exception, raised: type[Exception]) -> None:
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:
         raise fault
@@ -73,12 +71,12 @@ async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none
         assert "SANDBOX_ALLOW_WEAK=1" in running.refusal
         assert not kept.recovered, "a run that is taken up runs code"
         for running_code in (
-            session.start(Task()), session.settle("saved", "A"), session.fork("saved", 0),
-            session.answer("saved", "ask-1", {"approve": True}),
+            session.start(Task()), session.rerun_with_answer("saved", "A"),
+            session.fork("saved", 0), session.answer("saved", "ask-1", {"approve": True}),
         ):
             with pytest.raises(Unavailable):
                 await running_code
-        assert not session.can_go_on("saved")
+        assert not session.has_all_keys("saved")
         assert session.log("saved") == kept.log("saved")
         assert [batch async for batch in session.follow("saved")]
 
@@ -113,9 +111,7 @@ async def test_a_jail_that_cannot_be_looked_at_leaves_the_saved_runs() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no backend of its own on Windows")
 @pytest.mark.parametrize(("backend", "refused"), [("subprocess", True), ("auto", False)])
-async def test_the_real_backends_are_told_apart(
-    tmp_path: Path, backend: str, refused: bool
-) -> None:
+async def test_real_backends_are_detected(tmp_path: Path, backend: str, refused: bool) -> None:
     settings = Settings.from_env({}, provider="mock", data_dir=tmp_path, sandbox=backend)
     host = SessionHost(lambda: app.opened(settings), Access(public=True))
     async with host.serving():

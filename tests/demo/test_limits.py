@@ -134,7 +134,7 @@ def test_a_browser_gets_a_word_that_no_script_reads_and_keeps_it() -> None:
     assert "set-cookie" in gated().get("/", headers=linked).headers
 
 
-def test_what_is_not_named_does_not_exist_and_what_is_too_much_is_told() -> None:
+def test_unknown_paths_and_excess_are_refused() -> None:
     client = gated(request_rate=3, largest_input=1)  # of which what is read in pieces is one
     for path in (
         "gradio_api/upload", "gradio_api/queue/status", "gradio_api/file=a.zip", "monitoring", "x",
@@ -154,7 +154,7 @@ def test_what_is_not_named_does_not_exist_and_what_is_too_much_is_told() -> None
     assert shown.headers["content-type"].startswith("text/html") and "{" not in shown.text
 
 
-async def test_a_program_that_may_begin_nothing_now_is_told_so_before_it_waits() -> None:
+async def test_a_full_server_refuses_before_waiting() -> None:
     session = RecordedSession(jail=JailStatus(words="jail", level="L2"))
     session.settings = Settings(live_runs=1, visitor_rate=99)
     host = hosting(session, Access(public=True))
@@ -186,9 +186,7 @@ def test_another_sites_page_asks_nothing_of_the_owner() -> None:
     ("localhost", 200), ("LOCALHOST:7860", 200), ("127.0.0.1:7860", 200), ("[::1]:7860", 200),
     ("evil.example:7860", 403), ("localhost.evil.example", 403), ("10.0.0.1:7860", 403), ("", 403),
 ])
-def test_a_name_that_another_site_points_at_this_machine_is_not_answered(
-    host: str, served: int
-) -> None:
+def test_a_foreign_host_name_is_not_answered(host: str, served: int) -> None:
     client, named = gated(public=False), {"host": host, "sec-fetch-site": "same-origin"}
     assert [client.get("/", headers=named).status_code,
             client.post(PAGE, headers=named).status_code] == [served, served]

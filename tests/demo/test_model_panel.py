@@ -113,7 +113,7 @@ async def test_one_address_has_nobody_elses_keys_forgotten() -> None:
         words = [new_word() for _ in range(MAX_VISITORS + 1)]
         for number in range(MAX_VISITORS + 1):
             one: Visit = {**NEW_VISIT, "visitor": words[number], "address": "10.0.0.2"}
-            page.session.came(page.panel.visitor(one), one["address"])
+            page.session.record_address(page.panel.visitor(one), one["address"])
             page.session.models.add_key(page.panel.visitor(one), "ANTHROPIC_API_KEY", KEY)
         assert page.session.models.available_keys(page.panel.visitor(mine))
         assert not page.session.models.available_keys(visitor_of(f"page {words[0]}"))
@@ -133,16 +133,14 @@ async def test_testing_a_key_lists_models_and_spends_nothing() -> None:
     ("use", "anthropic", ""), ("use", "anthropic", "a key"), ("use", "ollama", KEY),
     ("use", "", KEY), ("test", "groq", ""),
 ])
-async def test_what_is_no_key_is_said_kept_nowhere_and_not_tested(
-    action: KeyAction, whose: str, key: str
-) -> None:
+async def test_an_invalid_key_is_refused_untested(action: KeyAction, whose: str, key: str) -> None:
     async with opened() as page:
         assert (await act(page, action, key, whose=whose))["key-message"]
         assert page.session.models.available_keys(OWNER) == ()
         assert page.connections == []
 
 
-async def test_a_wrong_key_is_told_in_the_providers_words_without_the_key() -> None:
+async def test_a_wrong_keys_error_hides_the_key() -> None:
     async with opened() as page:
         told = await act(page, "test", "sk-ant-wrong-0123456789")
         assert "anthropic does not take ***" in told["key-message"]
@@ -165,9 +163,7 @@ async def test_visitors_of_a_public_page_have_keys_of_their_own() -> None:
 @pytest.mark.parametrize(("public", "allow", "serves"), [
     (False, False, True), (True, False, False), (True, True, True),
 ])
-async def test_the_hosts_keys_serve_strangers_only_where_the_host_says_so(
-    public: bool, allow: bool, serves: bool
-) -> None:
+async def test_strangers_use_host_keys_if_allowed(public: bool, allow: bool, serves: bool) -> None:
     async with opened(public=public, allow=allow, host_key=True) as page:
         visit = page.panel.known(NEW_VISIT)
         assert ("anthropic" in (await page.panel.shown(visit))["plan"]) == serves
@@ -198,9 +194,7 @@ async def test_a_wish_changes_the_plan_at_once_and_stays_in_the_visit() -> None:
     (wanting("groq"), "groq"), (wanting(roles="<critic>"), "&lt;critic&gt;"),
     (wanting(roles="nobody=mock"), "LLM_ROLES"),
 ])
-async def test_a_wish_that_cannot_be_met_is_said_beside_the_fields_and_as_the_plan(
-    wish: Visit, fact: str
-) -> None:
+async def test_an_unavailable_choice_is_shown_as_plan_and_message(wish: Visit, fact: str) -> None:
     async with opened() as page:
         told = await page.panel.choose_models(wish)
         assert fact in told["plan"] and fact in told["key-message"] and told["spending"] == ""
@@ -220,10 +214,18 @@ async def test_fields_that_are_left_while_their_page_is_loaded_want_nothing() ->
         assert told["plan"] == (await page.panel.shown(NEW_VISIT))["plan"]
 
 
-def test_roles_are_read_as_the_settings_read_them() -> None:
+def test_choices_of_models_are_read_and_offered() -> None:
     assert chosen_roles(NEW_VISIT, public=True) == {}
     wanted = wanting("anthropic", "claude-x", "debugger=groq/a/b, critic = mock")
     assert chosen_roles(wanted, public=True) == {"debugger": "groq/a/b", "critic": "mock"}
+
+    assert chosen_roles(wanting("ollama", "qwen3:4b", "critic=lmstudio/m"), public=False)
+    assert {"ollama", "huggingface", "custom"} <= set(offered(public=False))
+
+    needing = {name: row.key for name, row in PROVIDERS.items() if row.needs_key}
+    assert keyed(public=True) == needing
+    assert keyed(public=False).items() >= {**needing, "custom": "LLM_API_KEY"}.items()
+    assert not keyed(public=False).keys() & {"ollama", "huggingface", "vllm"}
 
 
 @pytest.mark.parametrize("wanted", [
@@ -231,16 +233,9 @@ def test_roles_are_read_as_the_settings_read_them() -> None:
     wanting(roles="generator=huggingface/some/weights"), wanting(roles="critic=lmstudio"),
     wanting("http://10.0.0.1/v1"),
 ])
-def test_a_stranger_makes_the_host_ask_nothing_of_its_own_network_and_load_nothing(
-    wanted: Visit,
-) -> None:
+def test_a_strangers_choice_asks_no_local_server_and_loads_nothing(wanted: Visit) -> None:
     with pytest.raises(BadModelChoice):
         chosen_roles(wanted, public=True)
-
-
-def test_on_ones_own_machine_local_models_can_be_chosen() -> None:
-    assert chosen_roles(wanting("ollama", "qwen3:4b", "critic=lmstudio/m"), public=False)
-    assert {"ollama", "huggingface", "custom"} <= set(offered(public=False))
 
 
 @pytest.mark.parametrize(("wanted", "fact"), [
@@ -251,10 +246,3 @@ def test_on_ones_own_machine_local_models_can_be_chosen() -> None:
 def test_a_choice_that_cannot_be_read_is_refused(wanted: Visit, fact: str) -> None:
     with pytest.raises(BadModelChoice, match=fact or None):
         chosen_roles(wanted, public=False)
-
-
-def test_every_provider_that_takes_a_key_is_offered_with_its_variable() -> None:
-    needing = {name: row.key for name, row in PROVIDERS.items() if row.needs_key}
-    assert keyed(public=True) == needing
-    assert keyed(public=False).items() >= {**needing, "custom": "LLM_API_KEY"}.items()
-    assert not keyed(public=False).keys() & {"ollama", "huggingface", "vllm"}

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,7 +13,6 @@ from uuid import UUID
 import pytest
 
 from agent.core.events import from_jsonl, to_jsonl
-from agent.log.history import Listed
 from agent.loop.session import Session, open_session
 from agent.memory import FailureKey, Fix
 from agent.target.errors import BadInput
@@ -23,7 +21,6 @@ from demo.browser_state import NEW_VISIT, Visit
 from demo.models.panel import Panel
 from demo.panels.handlers import Panels
 from demo.panels.replay import moments
-from demo.panels.views import runs
 from demo.serving.access import Access
 from demo.serving.endpoints import Verbs
 from demo.serving.host import SessionHost
@@ -63,9 +60,7 @@ async def healed(session: Session, panel: Panel, title: str = "area") -> str:
     return log[0].run
 
 
-async def test_a_visitor_finds_renames_and_deletes_their_runs_and_nobody_elses(
-    tmp_path: Path
-) -> None:
+async def test_a_visitor_manages_only_their_own_runs(tmp_path: Path) -> None:
     async with opened(tmp_path) as (panels, panel, session):
         run = await healed(session, panel)
         assert run in (await panels.runs(ONE, "AREA healed"))["runs-list"]
@@ -83,15 +78,6 @@ async def test_a_visitor_finds_renames_and_deletes_their_runs_and_nobody_elses(
         assert run not in told["runs-list"]
         with pytest.raises(KeyError):
             session.log(run)
-
-
-def test_a_run_in_the_list_has_the_colour_of_its_card() -> None:
-    healed = Listed("id-one", "fee", 0.0, "healed", None, "E1")
-    for one, colours in (
-        (healed, "is-healed at-E1"), (replace(healed, fitting=2), "is-open at-E1"),
-        (replace(healed, standing="crash_stopped", proof="E0"), "is-crash-stopped at-E0"),
-    ):
-        assert f'class="standing {colours}"' in runs([one], "")
 
 
 async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) -> None:
@@ -125,9 +111,7 @@ async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) ->
         assert none["runs-message"] and "replayed" not in none
 
 
-async def test_what_is_remembered_is_found_with_its_proof_and_forgotten_for_good(
-    tmp_path: Path
-) -> None:
+async def test_memory_is_shown_with_proof_and_forgotten_for_good(tmp_path: Path) -> None:
     async with opened(tmp_path) as (panels, panel, session):
         await healed(session, panel)
         memory = session.memory(panel.visitor(ONE))

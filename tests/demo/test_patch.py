@@ -14,9 +14,7 @@ LINES = st.lists(st.sampled_from(["a = 1", "b", "", "-- a", "++ b", "@@ -1 +1 @@
 
 
 @given(LINES, LINES)
-def test_a_diff_read_holds_both_sides_with_their_numbers(
-    before: list[str], after: list[str]
-) -> None:
+def test_a_diff_holds_both_sides_with_their_numbers(before: list[str], after: list[str]) -> None:
     diff = unified("x.py", "".join(f"{line}\n" for line in before),
                    "".join(f"{line}\n" for line in after))
     read = diff_lines(diff)
@@ -31,21 +29,22 @@ def test_a_diff_read_holds_both_sides_with_their_numbers(
     assert len(before) - len(gone) == len(after) - len(came)
 
 
-def test_a_removed_line_that_looks_like_a_header_is_a_line() -> None:
+def test_a_diff_is_read_line_by_line() -> None:
     read = diff_lines("--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n--- a/x\n same\n")
     lines = [(line.kind, line.text) for line in read[3:]]
     assert lines == [("removed", "-- a/x"), ("same", "same")]
 
-
-def test_the_words_that_changed_are_marked_on_both_sides() -> None:
     read = diff_lines("@@ -1 +1 @@\n-return low + 1\n+return high + 1\n")
     assert read[1].pieces == (Piece("return "), Piece("low", True), Piece(" + 1"))
     assert read[2].pieces == (Piece("return "), Piece("high", True), Piece(" + 1"))
 
-
-def test_lines_that_have_little_in_common_are_not_compared() -> None:
     read = diff_lines("@@ -1 +1 @@\n-x = {}\n+raise SystemExit(message)\n")
     assert [len(line.pieces) for line in read[1:]] == [1, 1]
+
+    kept = diff_lines("@@ -1,2 +1,2 @@\n-a\n+b\n same\n\\ No newline at end of file\n")
+    assert [line.kind for line in kept] == ["hunk", "removed", "added", "same"]
+    changed = diff_lines(unified("x", "a\n", "a"))
+    assert [line.kind for line in changed][-3:] == ["removed", "added", "note"]
 
 
 def test_long_lines_that_changed_hold_nobody_up() -> None:
@@ -58,13 +57,6 @@ def test_long_lines_that_changed_hold_nobody_up() -> None:
     assert process_time() - began < 1
     assert read[3].pieces == (Piece("return "), Piece("low", True))
     assert len(read[-1].pieces) == 1
-
-
-def test_a_missing_newline_is_noted_only_where_its_line_changed() -> None:
-    kept = diff_lines("@@ -1,2 +1,2 @@\n-a\n+b\n same\n\\ No newline at end of file\n")
-    assert [line.kind for line in kept] == ["hunk", "removed", "added", "same"]
-    changed = diff_lines(unified("x", "a\n", "a"))
-    assert [line.kind for line in changed][-3:] == ["removed", "added", "note"]
 
 
 def test_what_stands_between_backticks_is_code_and_still_escaped() -> None:

@@ -24,18 +24,18 @@ CAPS = Caps(usd=0.5, tokens=200_000, calls=40)
 
 
 def plan(*keys: str, **wanted: Any) -> ModelPlan:
-    return resolve({key: Secret("k") for key in keys}, ROLES, without=WITHOUT_MODEL, **wanted)
+    return resolve(
+        {key: Secret("k") for key in keys}, ROLES, no_model_reason=WITHOUT_MODEL, **wanted
+    )
 
 
-def test_every_role_has_a_row_with_its_model_and_why() -> None:
+def test_a_plan_shows_each_role_and_what_stands_in() -> None:
     shown = chosen_plan_html(plan("ANTHROPIC_API_KEY", by_role={"critic": "mock"}), JAIL)
     rows = re.findall(r"<li><b>(.*?)</b> <code>(.*?)</code> <span>(.*?)</span>", shown)
     assert len(rows) == len(ROLES) and all(why for _, _, why in rows)
     assert {role for role, by, _ in rows if not by.startswith("anthropic/claude-")} == {"critic"}
     assert 'class="who"' not in chosen_plan_html(plan(), JAIL)
 
-
-def test_what_stands_in_and_what_must_be_known_is_shown() -> None:
     shown = chosen_plan_html(plan("GROQ_API_KEY", provider="ollama", fallbacks=("groq/m",)), JAIL)
     assert "<code>groq/m</code>" in shown and '<p class="note">' in shown
 
@@ -54,7 +54,7 @@ def test_what_a_run_may_cost_is_said_before_it_and_what_is_unknown_too() -> None
 DAY = date(2026, 11, 1)
 
 
-def test_a_longer_program_may_cost_more_and_a_role_without_a_model_nothing() -> None:
+def test_costs_grow_with_the_program_and_with_thoughts() -> None:
     found = plan("ANTHROPIC_API_KEY", by_role={"critic": "mock"})
     short = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1", DAY)
     long = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1\n" * 1_000, DAY)
@@ -65,18 +65,6 @@ def test_a_longer_program_may_cost_more_and_a_role_without_a_model_nothing() -> 
         assert after.usd is not None
         assert after.usd > before.usd > 0
 
-
-@pytest.mark.parametrize(("provider", "usd"), [("ollama", 0.0), ("custom", None)])
-def test_a_local_model_costs_nothing_and_an_unknown_one_nobody_knows_what(
-    provider: str, usd: float | None
-) -> None:
-    found = plan(provider=provider, given=
-        {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_MODEL": "m"})
-    predicted = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1", DAY)
-    assert {one.usd for one in predicted} == {usd}
-
-
-def test_room_for_thoughts_is_foreseen_where_a_model_may_think() -> None:
     thinks, not_ = (
         estimate_costs(
             plan("OPENAI_API_KEY", provider="openai", model=model), our_prices(),
@@ -85,3 +73,11 @@ def test_room_for_thoughts_is_foreseen_where_a_model_may_think() -> None:
         for model in ("gpt-5.4-mini", "gpt-4o")
     )
     assert thinks - not_ == 4_096
+
+
+@pytest.mark.parametrize(("provider", "usd"), [("ollama", 0.0), ("custom", None)])
+def test_local_models_are_free_and_unknown_prices_unknown(provider: str, usd: float | None) -> None:
+    found = plan(provider=provider, given=
+        {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_MODEL": "m"})
+    predicted = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1", DAY)
+    assert {one.usd for one in predicted} == {usd}

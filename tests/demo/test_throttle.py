@@ -13,7 +13,7 @@ from demo.serving.throttle import throttled
 from tests.demo.recorded import recorded
 
 
-async def test_nothing_is_lost_and_the_order_is_kept() -> None:
+async def test_batches_keep_the_order_and_beat_in_silence() -> None:
     async def source() -> AsyncIterator[tuple[int, ...]]:
         for number in range(50):
             yield (2 * number, 2 * number + 1)
@@ -24,8 +24,6 @@ async def test_nothing_is_lost_and_the_order_is_kept() -> None:
     assert [number for batch in batches for number in batch] == list(range(100))
     assert len(batches) < 50
 
-
-async def test_silence_gives_empty_beats_until_something_comes() -> None:
     gate = asyncio.Event()
 
     async def source() -> AsyncIterator[tuple[int, ...]]:
@@ -38,7 +36,7 @@ async def test_silence_gives_empty_beats_until_something_comes() -> None:
     assert (1,) in [batch async for batch in batches]
 
 
-async def test_a_failing_source_fails_the_reader_after_what_it_gave() -> None:
+async def test_a_source_fails_its_reader_and_ends_with_it() -> None:
     async def source() -> AsyncIterator[tuple[int, ...]]:
         yield (1,)
         raise KeyError("gone")
@@ -49,8 +47,6 @@ async def test_a_failing_source_fails_the_reader_after_what_it_gave() -> None:
             got.append(batch)
     assert got == [(1,)]
 
-
-async def test_a_reader_that_leaves_ends_the_source() -> None:
     left = asyncio.Event()
 
     async def source() -> AsyncIterator[tuple[int, ...]]:
@@ -66,7 +62,7 @@ async def test_a_reader_that_leaves_ends_the_source() -> None:
     assert left.is_set()
 
 
-async def test_what_passes_between_two_batches_is_told_at_the_same_rhythm() -> None:
+async def test_watched_changes_come_between_batches() -> None:
     said, gate = "", asyncio.Event()
 
     async def source() -> AsyncIterator[tuple[int, ...]]:
@@ -97,12 +93,12 @@ async def test_a_large_run_is_drawn_while_the_others_go_on(monkeypatch: pytest.M
     assert drew == [True, False]
 
 
-async def test_the_clock_of_a_run_stands_where_it_is_and_of_one_that_nobody_drives_at_its_end(
-    monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_abandoned_runs_clock_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
     going = fold(recorded("healed")[:6])
     assert going.start is not None
-    limited = replace(going, start=going.start.model_copy(update={"limit_s": 60.0}), told_at=100.0)
+    limited = replace(
+        going, start=going.start.model_copy(update={"limit_s": 60.0}), last_event_at=100.0
+    )
     shown = limited.seconds
     for now, elapsed in ((130.0, shown + 30), (90.0, shown), (100_000.0, shown)):
         monkeypatch.setattr("time.time", lambda now=now: now)

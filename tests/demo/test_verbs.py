@@ -92,10 +92,9 @@ async def test_a_refusal_reaches_the_program_that_asked(
                 await _endpoint(verbs.check_code)(BY, CODE, TESTS)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name, missing", [("check_code", "tests, visitor"), (None, "")])
-async def test_a_call_with_too_few_values_names_what_is_missing_and_shows_no_value(
-    name: str | None, missing: str
-) -> None:
+async def test_a_call_with_too_few_values_names_the_missing(name: str | None, missing: str) -> None:
     ui = build(hosting(RecordedSession()))
     act = next(one for one in ui.fns.values() if len(one.inputs) > 1 and (
         one.api_name == name if name else one.fn is None
@@ -133,9 +132,7 @@ async def test_a_program_that_leaves_ends_its_run(tmp_path: Path) -> None:
         assert (await verbs.get_run(first["run_id"]))["outcome"] == "cancelled"
 
 
-async def test_a_run_that_waits_for_a_review_is_not_ended_by_who_has_read_it(
-    tmp_path: Path,
-) -> None:
+async def test_a_waiting_review_is_not_ended_by_its_reader(tmp_path: Path) -> None:
     given = settings(tmp_path, proof_s=0.0, autonomy_level="review_repairs")
     host = SessionHost(lambda: open_session(given), Access(public=False))
     async with host.serving():
@@ -157,9 +154,7 @@ async def test_a_value_of_another_kind_is_refused(
             await _endpoint(getattr(verbs, verb))(BY, *values)
 
 
-async def test_what_one_address_has_read_under_other_words_keeps_no_other_address_waiting(
-    tmp_path: Path,
-) -> None:
+async def test_one_address_under_many_words_delays_no_other_address(tmp_path: Path) -> None:
     async with asked(tmp_path, public=True) as (verbs, _, session):
         async with verbs._host.reading("another visitor", "10.0.0.1"):
             waits = asyncio.create_task(verbs.check_code(CODE, TESTS, ONE, address="10.0.0.1"))
@@ -167,7 +162,7 @@ async def test_what_one_address_has_read_under_other_words_keeps_no_other_addres
             begins = asyncio.create_task(anext(heals))
             elsewhere = await verbs.check_code(CODE, TESTS, ANOTHER, address="10.0.0.2")
             assert elsewhere["passed"] is False
-            assert not waits.done() and not begins.done() and not session.going()
+            assert not waits.done() and not begins.done() and not session.running()
         assert (await waits)["passed"] is False
         await begins
         await heals.aclose()
@@ -178,8 +173,8 @@ async def test_those_who_share_an_address_share_a_turn_in_the_sandbox(tmp_path: 
         one, other, third = (
             panel.visitor({**NEW_VISIT, "visitor": word}) for word in (ONE, ANOTHER, ONE + ANOTHER)
         )
-        session.came(one, "10.0.0.1")
-        session.came(other, "10.0.0.1")
+        session.record_address(one, "10.0.0.1")
+        session.record_address(other, "10.0.0.1")
         owners = [
             vars(session._shared.sandbox_of(visitor, run))["_owner"]
             for visitor, run in ((one, "a"), (other, "b"), (third, "c"), (OWNER, "d"), (OWNER, "e"))
@@ -189,9 +184,7 @@ async def test_those_who_share_an_address_share_a_turn_in_the_sandbox(tmp_path: 
 
 @pytest.mark.parametrize("fault", [TypeError("f() missing 1 required positional argument: 'x'"),
                                    KeyError("x")])
-async def test_an_internal_error_in_a_call_by_names_is_not_taken_for_the_callers(
-    fault: Exception
-) -> None:
+async def test_an_internal_error_is_not_blamed_on_the_caller(fault: Exception) -> None:
     asked = Request({"type": "http", "path": "/gradio_api/call/v2/heal_code", "headers": []})
     with pytest.raises(type(fault)):
         await bad_call(asked, fault)

@@ -27,20 +27,16 @@ def written(folder: Path, *lines: object) -> Path:
     return path
 
 
-def test_a_row_keeps_what_is_submitted_apart_from_the_truth(tmp_path: Path) -> None:
+def test_a_row_is_read_with_or_without_its_truth(tmp_path: Path) -> None:
     [case] = read_cases(written(tmp_path, ROW, ""))
     assert case.submitted == {"program.py": "import math\ndef area(): pass\n"}
     assert case.reference == {"program.py": "import math\narea = 1\n"}
     assert (case.test_text, case.author, case.kind) == ("assert area() == 1\n", "seen", "logic")
 
-
-def test_a_task_in_words_needs_neither_program_nor_tests(tmp_path: Path) -> None:
     [case] = read_cases(written(tmp_path, {"id": "b", "task": " Write area(). ", "buggy": "x"}))
     assert (case.mode, case.task, case.program, case.draft) == ("task", "Write area().", "", "x")
     assert not case.is_known
 
-
-def test_a_row_without_any_truth_has_none(tmp_path: Path) -> None:
     bare = {key: ROW[key] for key in ("id", "buggy", "tests", "fixed")}
     [case] = read_cases(written(tmp_path, bare))
     assert not case.is_known
@@ -99,9 +95,7 @@ def by_example(fixed: str, *inputs: list[object]) -> Case:
     (by_example("def f(n):\n    return [n, 0.1 + 0.2]\n", [float("nan")]),
      "def f(n):\n    return [n, 0.3]\n", "def f(n):\n    return (n, 0.3)\n"),
 ], ids=["held out", "fixed program", "exceptions", "arguments", "iterators", "floats"])
-async def test_the_truth_tells_right_programs_from_wrong_ones(
-    case: Case, right: str, wrong: str
-) -> None:
+async def test_the_truth_rejects_wrong_programs(case: Case, right: str, wrong: str) -> None:
     sandbox = open_sandbox()
     assert await is_right(case, {"program.py": right}, sandbox)
     assert not await is_right(case, {"program.py": wrong}, sandbox)

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.measures import interval
 from evaluation import cases
 from evaluation.calibration import reliability
 from evaluation.cases import Case, read_cases
 from evaluation.claims import heal_case, table
 from evaluation.with_model import question
-from evaluation.with_model import table as compared
 
 
 def of_a_suite(folder: Path, row: dict[str, object]) -> Case:
@@ -24,7 +22,7 @@ def of_a_suite(folder: Path, row: dict[str, object]) -> Case:
     return case
 
 
-def test_only_what_the_hidden_truth_confirms_is_right(tmp_path: Path) -> None:
+def test_the_hidden_truth_decides(tmp_path: Path) -> None:
     case = of_a_suite(tmp_path, {
         "buggy": "def f(x):\n    return x - 2\n",
         "fixed": "def f(x):\n    return x + 2\n", "tests": ["assert f(0) == 2"],
@@ -34,8 +32,6 @@ def test_only_what_the_hidden_truth_confirms_is_right(tmp_path: Path) -> None:
     assert not case.is_right({"program.py": "def f(x):\n    return 2\n"})
     assert case.is_right({"program.py": "def f(x):\n    return x + 2\n"})
 
-
-def test_a_truth_of_bare_asserts_speaks_of_the_programs_names(tmp_path: Path) -> None:
     case = of_a_suite(tmp_path, {
         "mode": "asserts", "program": "def f(x):\n    return x - 2\n",
         "tests": "assert f(0) == 2", "truth": "assert f(5) == 7",
@@ -47,9 +43,7 @@ def test_a_truth_of_bare_asserts_speaks_of_the_programs_names(tmp_path: Path) ->
 
 
 @pytest.mark.nightly
-def test_the_reference_program_is_right_though_its_truth_never_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_reference_program_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "TRUTH_S", 5.0)
     case = of_a_suite(tmp_path, {
         "mode": "asserts", "program": "def area(w, h):\n    return w + h\n",
@@ -79,9 +73,7 @@ def test_a_proposal_is_no_claim() -> None:
     assert lines[1].startswith("proposed: 1 of 2, right 1, wrong 0")
 
 
-def test_a_task_in_words_is_judged_by_its_own_examples_and_then_by_the_truth(
-    tmp_path: Path,
-) -> None:
+def test_questions_show_the_task_or_the_failure(tmp_path: Path) -> None:
     case = of_a_suite(tmp_path, {
         "task": "Write f(x), which adds two. f(0) returns 2.", "tests": [],
         "entry_point": "f", "fixed": "def f(x):\n    return x + 2\n",
@@ -93,36 +85,8 @@ def test_a_task_in_words_is_judged_by_its_own_examples_and_then_by_the_truth(
     assert not case.is_right(constant)
     assert "adds two" in question(case)
 
-
-def test_a_bug_is_asked_about_with_its_program_its_tests_and_the_last_line_of_its_failure(
-    tmp_path: Path,
-) -> None:
     case = of_a_suite(tmp_path, {
         "mode": "crash", "program": "print(nme)\n", "truth": "print('TRUTH OK')",
     })
     assert "print(nme)" in question(case)
     assert "The error is:\nNameError: name 'nme' is not defined" in question(case)
-
-
-def test_the_table_counts_what_each_way_showed_right_and_wrong() -> None:
-    def way(right: bool | None, calls: int) -> dict[str, object]:
-        return {"right": right, "calls": calls, "tokens": 100 * calls, "seconds": 1.0}
-
-    found = [
-        {"id": name, "claim": {"outcome": outcome, "right": True}, "ways": {
-            "one_shot": way(None, 1), "best_of_n": way(False, 3), "heal": way(True, 2),
-        }}
-        for name, outcome in (("a", "healed"), ("b", "proposed"))
-    ]
-    lines = [*compared(found)]  # type: ignore[arg-type]
-    assert [line.split()[:3] for line in lines[2:5]] == [
-        ["one_shot", "0", "0"], ["best_of_n", "0", "2"], ["heal", "2", "0"],
-    ]
-    assert lines[-1] == "called HEALED: 1, right 1; right by either: 2"
-
-
-def test_an_interval_holds_its_share_and_narrows_with_more_rows() -> None:
-    assert interval(0, 5)[0] == 0
-    assert interval(5, 5)[1] == 1
-    few, many = interval(8, 10), interval(800, 1000)
-    assert few[0] < many[0] < 0.8 < many[1] < few[1]

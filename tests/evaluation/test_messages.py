@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from evaluation import messages
 
 SOURCE = '''
@@ -26,6 +28,7 @@ def test_messages_are_found_and_docstrings_keys_and_patterns_are_not() -> None:
     ]
 
 
+@pytest.mark.nightly
 def test_no_message_is_longer_than_three_sentences() -> None:
     found = messages.all_messages()
     assert len(found) > 1000

@@ -14,7 +14,7 @@ import pytest
 from agent.core.events import from_jsonl
 from evaluation import run_benchmark
 from evaluation.cases import Case, read_cases
-from evaluation.figures import figures, grouped, table
+from evaluation.figures import figures
 from evaluation.healing import CaseRow, HealedCase, heal_case, line_of
 from evaluation.lines import Lines
 from evaluation.run_benchmark import TASKS, main, run, settings_for
@@ -47,9 +47,7 @@ def _without_a_dotenv(monkeypatch: pytest.MonkeyPatch) -> None:
 # The command.
 
 
-def test_rows_in_lines_and_figures_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_give_lines_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = suite(
         tmp_path, ROW, {**ROW, "id": "wrong", "held_out": ["assert area(7, 8) == 1"]},
         {**ROW, "id": "odd", "tests": ["assert ("]},
@@ -80,9 +78,8 @@ def test_rows_in_lines_and_figures_out(
     assert log[-1].event.kind == "run_finished"
 
 
-def test_tasks_in_words_are_the_suite_where_none_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.nightly
+def test_word_tasks_are_the_default(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--provider", "mock", "--validate-reference", "--max-iterations", "2", "--task-ids"]
     out = ["--out", str(tmp_path)]
 
@@ -140,23 +137,6 @@ def test_what_cannot_be_used_is_a_sentence(
     assert main(["--suite", str(path), "--out", str(tmp_path / "out"), *given]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("given", [["--budget-s", "0"], ["--limit", "0"], ["--workers", "x"]])
-def test_numbers_that_mean_nothing_are_usage(tmp_path: Path, given: list[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--suite", "s", "--out", str(tmp_path), *given])
-    assert ended.value.code == 2
-
-
-def test_budgets_become_settings_of_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
-    monkeypatch.delenv("HEAL_MAX_CANDIDATES", raising=False)
-    found = settings_for("mock", 4.0, 70)
-    assert (found.budget_s, found.search_s, found.max_candidates) == (64.0, 4.0, 70)
-    assert found.test_wall_s == 0.4
-    assert found.autonomy_level == "full_auto"
-    assert settings_for("mock", 4.0, None).max_candidates == 60_000
 
 
 # What a repair is brought.
@@ -301,17 +281,3 @@ def test_figures_count_what_is_right_by_what_can_be_told() -> None:
         "seconds_median": 2.5,
         "seconds_p90": 10.0, "candidates_median": 0,
     }
-
-
-def test_groups_are_told_apart_and_shown() -> None:
-    found = grouped(
-        [line("a", proof="E2", rank1_held_out=False), line("b", "refused")],
-        [Case(id=key, task="Write it.", author="me", kind=kind)
-         for key, kind in (("a", "logic"), ("b", ""))],
-    )
-    assert list(found) == ["all", "kind logic"]
-    shown = "\n".join(table(found))
-    assert "first pass 0/2   0%, healed 1, final 1/2  50%, unresolved 1" in shown
-    assert "kind logic     1      1/1 100%" in shown
-    assert "outcomes: healed 1, refused 1" in shown
-    assert "proof E2 or higher: 0/1   0% right\n  wrong: a\n" in shown

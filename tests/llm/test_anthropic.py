@@ -13,17 +13,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from llm import (
-    Connection,
-    Json,
-    Message,
-    NoProvider,
-    Request,
-    Secret,
-    Usage,
-    open_provider,
-)
-from llm.asking.ask import whole as reply_to
+from llm import Connection, Json, Message, NoProvider, Request, Secret, Usage, open_provider
+from llm.asking.ask import complete_reply as reply_to
 from llm.errors import TimedOut
 from llm.providers.anthropic import AnthropicProvider
 from tests.llm.fakes import anthropic as fake
@@ -96,7 +87,7 @@ async def test_what_was_not_asked_for_is_not_sent(
     assert server.seen[0].json["output_config"] == {"effort": "medium"}
 
 
-async def test_an_effort_is_not_told_to_a_model_that_would_refuse_it(server: FakeServer) -> None:
+async def test_an_effort_is_not_sent_where_refused(server: FakeServer) -> None:
     provider = AnthropicProvider(
         Connection("anthropic", "claude-opus-4-8", Secret(KEY), server.url)
     )
@@ -124,17 +115,6 @@ async def test_thoughts_are_no_text_and_the_tokens_are_all_counted(
 
     assert (reply.text, reply.finish, reply.note) == ("hello world", "stop", "")
     assert reply.usage == Usage(input=12, output=34, read=200, written=30)
-
-
-async def test_time_to_the_first_piece_is_not_the_time_of_the_whole(
-    provider: AnthropicProvider, server: FakeServer
-) -> None:
-    server.on("POST", fake.MESSAGES, fake.answers(fake.whole(), pause_s=0.02))
-
-    reply = await reply_to(provider, question())
-
-    assert reply.first_s is not None
-    assert 0.08 <= reply.first_s < reply.wall_s  # four pauses before it, four after
 
 
 @pytest.mark.parametrize(("stop", "details", "finish", "note"), [

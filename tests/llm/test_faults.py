@@ -294,7 +294,7 @@ async def fault_of(provider: Provider, request: Request = QUESTION) -> CallFaile
 
 
 @pytest.mark.parametrize(("name", "day"), DAYS)
-async def test_a_bad_day_is_told_as_one_of_our_errors(
+async def test_each_server_fault_is_one_of_our_errors(
     name: str, day: Day, server: FakeServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -321,9 +321,7 @@ async def test_a_bad_day_is_told_as_one_of_our_errors(
 
 
 @pytest.mark.parametrize("name", SIDES)
-async def test_after_each_fault_the_provider_can_be_asked_again(
-    name: str, server: FakeServer
-) -> None:
+async def test_each_fault_allows_another_question(name: str, server: FakeServer) -> None:
     side = SIDES[name]
     days = [hangs_up, resets, side.fails(500), side.answers(side.opening, then=resets)]
     whole = {"anthropic": anthropic.answers(anthropic.whole())}.get(name)
@@ -340,9 +338,7 @@ async def test_after_each_fault_the_provider_can_be_asked_again(
 
 @pytest.mark.parametrize(("status", "header", "least_s", "most_s"), [
     (429, {"retry_after": "7"}, 7, 7),
-    (529, {"retry_after": "0.5"}, 0.5, 0.5),
     (503, {"retry_after": "9", "retry_after_ms": "250"}, 0.25, 0.25),
-    (429, {"retry_after": "Fri, 31 Dec 2199 23:59:59 GMT"}, 1e9, 1e10),
 ])
 @pytest.mark.parametrize("name", ["anthropic", "openai"])
 async def test_when_to_come_again_is_passed_on(
@@ -395,9 +391,7 @@ async def test_who_cannot_be_reached_in_time_is_down_and_not_slow(
 
 @pytest.mark.parametrize("where", ["the head", "the body"])
 @pytest.mark.parametrize("name", ["anthropic", "openai"])
-async def test_a_drip_is_no_stall_and_a_deadline_around_it_hangs_up(
-    name: str, where: str, server: FakeServer
-) -> None:
+async def test_a_drip_is_no_stall(name: str, where: str, server: FakeServer) -> None:
     side = SIDES[name]
     body = side.answers(side.opening, then=drips(side.alive, 0.02))
     day = drips(b"", 0.02) if where == "the head" else body
@@ -413,9 +407,7 @@ async def test_a_drip_is_no_stall_and_a_deadline_around_it_hangs_up(
 
 
 @pytest.mark.parametrize(("row", "side"), [("vllm", "openai"), ("ollama", "ollama")])
-async def test_a_server_that_loads_its_model_is_waited_for_until_the_deadline(
-    row: str, side: str, server: FakeServer
-) -> None:
+async def test_a_loading_server_is_waited_for(row: str, side: str, server: FakeServer) -> None:
     async def loads(exchange: Any) -> None:
         await asyncio.sleep(2 * STALL_S)
         await SIDES[side].answers()(exchange)
@@ -431,9 +423,7 @@ async def test_a_server_that_loads_its_model_is_waited_for_until_the_deadline(
 
 
 @pytest.mark.parametrize("name", SIDES)
-async def test_a_call_that_is_cancelled_before_its_first_byte_hangs_up(
-    name: str, server: FakeServer
-) -> None:
+async def test_a_cancelled_call_hangs_up(name: str, server: FakeServer) -> None:
     provider = opened(name, server, stalls)
     task = asyncio.create_task(collected(provider.stream(QUESTION)))
     while not asked(name, server):
@@ -461,9 +451,7 @@ SPOKEN = [("custom", "openai"), ("ollama", "ollama")]
 
 
 @pytest.mark.parametrize(("row", "name"), SPOKEN)
-async def test_a_form_that_a_server_refuses_is_told_in_words_from_then_on(
-    row: str, name: str, server: FakeServer
-) -> None:
+async def test_a_refused_form_is_sent_in_words(row: str, name: str, server: FakeServer) -> None:
     refuses, wished = SIDES[name].fails(400), replace(QUESTION, output=Json(SCHEMA))
     provider = opened(
         name, server, TOO_LONG[name], refuses, SIDES[name].answers(), refuses, row=row

@@ -13,14 +13,8 @@ from typing import Any
 import pytest
 
 from llm import Connection, Json, Message, Request, Secret
-from llm.asking.ask import whole as reply_of
-from llm.errors import (
-    CallFailed,
-    ContextOverflow,
-    ProviderDown,
-    TimedOut,
-    UnknownModel,
-)
+from llm.asking.ask import complete_reply as reply_of
+from llm.errors import CallFailed, ContextOverflow, ProviderDown, TimedOut, UnknownModel
 from llm.providers.ollama import OllamaProvider
 from llm.types import Usage
 from tests.llm.fakes.ollama import (
@@ -37,15 +31,7 @@ from tests.llm.fakes.ollama import (
     tags,
     thought,
 )
-from tests.llm.fakes.server import (
-    FakeServer,
-    Handler,
-    Seen,
-    collected,
-    drips,
-    resets,
-    says,
-)
+from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, drips, resets, says
 
 KEY = "canary-0a1b2c3d4e5f"
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}
@@ -110,9 +96,7 @@ async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened
     assert reply.usage == Usage(input=70, output=9)
 
 
-async def test_its_health_is_looked_at_once_and_again_after_a_fault(
-    server: FakeServer, opened: Opened
-) -> None:
+async def test_health_is_checked_again_after_a_fault(server: FakeServer, opened: Opened) -> None:
     healthy(server, answers(), answers(), fails(500, "llama runner is gone"), answers())
     provider = opened()
 
@@ -133,7 +117,7 @@ async def test_its_health_is_looked_at_once_and_again_after_a_fault(
     ("coder", "coder:3b", False),
     ("coder:3b", "coder:latest", False),
 ])
-async def test_a_model_that_was_not_pulled_is_told_with_the_command(
+async def test_a_missing_model_names_the_pull_command(
     wanted: str, there: str, found: bool, server: FakeServer, opened: Opened
 ) -> None:
     healthy(server, answers())

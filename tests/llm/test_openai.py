@@ -13,12 +13,8 @@ from typing import Any
 import pytest
 
 from llm import Connection, Json, Message, Request, Secret
-from llm.asking.ask import whole as reply_of
-from llm.errors import (
-    CallFailed,
-    ProviderDown,
-    UnknownModel,
-)
+from llm.asking.ask import complete_reply as reply_of
+from llm.errors import CallFailed, ProviderDown, UnknownModel
 from llm.provider import PROVIDERS
 from llm.providers.openai import OpenAiProvider
 from llm.types import Frame, Usage
@@ -34,12 +30,7 @@ from tests.llm.fakes.openai import (
     sse,
     whole,
 )
-from tests.llm.fakes.server import (
-    FakeServer,
-    collected,
-    says,
-    streams,
-)
+from tests.llm.fakes.server import FakeServer, collected, says, streams
 
 KEY = "sk-canary-0a1b2c3d4e5f"
 SCHEMA = {
@@ -50,7 +41,7 @@ SCHEMA = {
 STALL_S = 0.4
 """Of tests in which a server falls silent; in the others a slow machine must not pass for that."""
 Opened = Callable[..., OpenAiProvider]
-ROWS = {name: row for name, row in PROVIDERS.items() if row.like == "openai"}
+ROWS = {name: row for name, row in PROVIDERS.items() if row.same_as == "openai"}
 
 
 @pytest.fixture
@@ -108,9 +99,7 @@ async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened
 FRAME = Frame("```python\n", "\n```")
 
 
-async def test_a_framed_answer_is_begun_and_stopped_where_the_server_goes_on_from_a_text(
-    server: FakeServer, opened: Opened
-) -> None:
+async def test_a_framed_answer_is_begun_and_stopped(server: FakeServer, opened: Opened) -> None:
     server.on("POST", CHAT, answers())
 
     pieces = await collected(opened("llama-server").stream(question(frame=FRAME)))
@@ -126,9 +115,7 @@ async def test_a_framed_answer_is_begun_and_stopped_where_the_server_goes_on_fro
     assert (reply.text, reply.finish) == ("```python\nhello world", "length")
 
 
-async def test_what_else_was_likely_is_told_with_its_place_in_the_whole_text(
-    server: FakeServer, opened: Opened
-) -> None:
+async def test_alternatives_have_their_place_in_text(server: FakeServer, opened: Opened) -> None:
     def told(token: str, *others: tuple[str, float]) -> dict[str, Any]:
         all_ = [{"token": text, "logprob": value, "bytes": []} for text, value in others]
         return {"token": token, "logprob": -0.1, "bytes": [], "top_logprobs": all_}
@@ -154,9 +141,7 @@ async def test_what_else_was_likely_is_told_with_its_place_in_the_whole_text(
     assert not reply.usage.estimated, "the opening is none of the answer's tokens"
 
 
-async def test_a_frame_is_not_sent_to_a_server_that_begins_its_answers_itself(
-    server: FakeServer, opened: Opened
-) -> None:
+async def test_a_frame_is_not_sent_where_unsupported(server: FakeServer, opened: Opened) -> None:
     server.on("POST", CHAT, answers())
     reply = await reply_of(opened("vllm"), question(frame=FRAME))
     (seen,) = server.seen
@@ -166,9 +151,7 @@ async def test_a_frame_is_not_sent_to_a_server_that_begins_its_answers_itself(
 
 
 @pytest.mark.parametrize("name", ROWS)
-async def test_each_preset_is_sent_what_it_takes(
-    name: str, server: FakeServer, opened: Opened
-) -> None:
+async def test_each_preset_sends_its_fields(name: str, server: FakeServer, opened: Opened) -> None:
     server.on("POST", CHAT, answers())
     row = ROWS[name]
 
@@ -197,9 +180,7 @@ async def test_each_preset_is_sent_what_it_takes(
         assert '"maxLength": 300' in system
 
 
-async def test_a_model_that_thinks_takes_an_effort_and_no_temperature(
-    server: FakeServer, opened: Opened
-) -> None:
+async def test_a_reasoning_model_gets_an_effort(server: FakeServer, opened: Opened) -> None:
     server.on("POST", CHAT, answers())
 
     provider = opened("openai", model="gpt-5.4-mini")
@@ -211,9 +192,7 @@ async def test_a_model_that_thinks_takes_an_effort_and_no_temperature(
     assert "temperature" in reply.note
 
 
-async def test_openais_strict_mode_gets_a_schema_in_its_own_words(
-    server: FakeServer, opened: Opened
-) -> None:
+async def test_openais_strict_mode_gets_its_schema(server: FakeServer, opened: Opened) -> None:
     lines = {"type": "array", "items": {"type": "string", "maxLength": 9}, "maxItems": 5}
     schema = {
         "type": "object", "properties": {"lines": lines}, "required": ["lines"],
@@ -228,9 +207,7 @@ async def test_openais_strict_mode_gets_a_schema_in_its_own_words(
     }
 
 
-async def test_a_model_must_be_named_where_there_is_no_default(
-    server: FakeServer, opened: Opened
-) -> None:
+async def test_a_model_without_default_is_named(server: FakeServer, opened: Opened) -> None:
     assert isinstance(await fault_of(opened("vllm", model="")), UnknownModel)
     assert not server.seen
 
@@ -260,9 +237,7 @@ async def test_every_end_has_its_finish(
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
-async def test_thoughts_are_counted_and_are_no_text(
-    name: str, server: FakeServer, opened: Opened
-) -> None:
+async def test_thoughts_are_only_counted(name: str, server: FakeServer, opened: Opened) -> None:
     thoughts = [chunk({name: "hmm " * 300}), *whole(usage=None)]
     server.on("POST", CHAT, answers(thoughts))
 
@@ -276,9 +251,7 @@ async def test_thoughts_are_counted_and_are_no_text(
     assert provider.thinks  # which nothing had told before
 
 
-async def test_the_last_count_holds_and_thoughts_outside_it_are_added(
-    server: FakeServer, opened: Opened
-) -> None:
+async def test_the_last_count_holds_with_thoughts(server: FakeServer, opened: Opened) -> None:
     running = [
         chunk({"content": "hello"}, usage={"prompt_tokens": 5, "completion_tokens": 1}),
         chunk({}, "stop", {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 40}),
@@ -312,9 +285,7 @@ async def test_a_list_of_models_gives_the_window_and_the_size(
     assert (await reply_of(provider, question())).parameters_b == billions
 
 
-async def test_the_own_model_is_listed_as_it_is_named_here(
-    server: FakeServer, opened: Opened
-) -> None:
+async def test_the_own_model_is_listed_by_its_name(server: FakeServer, opened: Opened) -> None:
     server.on("GET", MODELS, says(listed(f"models/{MODEL}", "models/other")))
 
     assert await opened("gemini").models() == (MODEL, "models/other")
@@ -330,9 +301,7 @@ async def test_a_list_that_is_none_is_no_list_of_models(
         await opened().models()
 
 
-async def test_a_text_in_parts_is_read_and_what_is_no_text_is_not(
-    server: FakeServer, opened: Opened
-) -> None:
+async def test_only_text_of_parts_is_read(server: FakeServer, opened: Opened) -> None:
     parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "hello"}, 5]
     odd = [chunk() | {"choices": 5}, chunk() | {"choices": [5, None]}, chunk({"content": 5})]
     odd = [*odd, chunk() | {"usage": "many"}, chunk({"content": parts}), chunk({}, "stop")]

@@ -65,23 +65,23 @@ def test_a_local_provider_takes_the_generator_and_claude_thinks(local: str) -> N
 @pytest.mark.parametrize("local", ["ollama", "llamacpp", "huggingface"])
 def test_without_a_key_for_claude_a_local_model_writes_and_rules_do_the_rest(local: str) -> None:
     found = plan("OPENAI_API_KEY", provider=local)
-    assert {choice.role for choice in found.choices if choice.asks} == {"generator"}
+    assert {choice.role for choice in found.choices if choice.uses_model} == {"generator"}
     assert (found.provider, len(found.notes)) == (local, 1)
 
     given = plan("OPENAI_API_KEY", provider=local, by_role={"critic": local})
-    assert {choice.role for choice in given.choices if choice.asks} == {"generator", "critic"}
+    assert {choice.role for choice in given.choices if choice.uses_model} == {"generator", "critic"}
 
 
-def test_a_large_local_model_answers_every_role_where_claude_cannot() -> None:
+def test_the_size_of_a_model_decides_its_roles() -> None:
     found = plan(provider="ollama", model="qwen2.5-coder:32b")
     assert {one.model for one in found.choices} == {"qwen2.5-coder:32b"}
     assert not found.choices[0].is_small
     assert not found.notes
 
-
-def test_a_small_model_at_any_server_writes_and_rules_do_the_rest() -> None:
     found = plan("ANTHROPIC_API_KEY", provider="llama-server", model="qwen2.5-coder-1.5b-instruct")
-    assert {one.role: one.is_small for one in found.choices if one.asks} == {"generator": True}
+    assert {
+        one.role: one.is_small for one in found.choices if one.uses_model
+    } == {"generator": True}
     assert len(found.notes) == 1
 
 
@@ -147,7 +147,7 @@ def test_an_address_that_nobody_is_asked_at_is_named() -> None:
     assert used.notes == other.notes == ()
 
 
-def test_a_key_is_sent_to_nobody_but_its_own_provider() -> None:
+def test_a_key_goes_only_to_its_own_provider() -> None:
     found = connection(plan(given=ELSEWHERE).choices[0], ELSEWHERE, keys("OPENAI_API_KEY"))
     assert (found.base_url, bool(found.key)) == ("http://127.0.0.1:9/v1", False)
     assert "OPENAI_API_KEY" in plan("OPENAI_API_KEY", given=ELSEWHERE).notes[0]
@@ -156,6 +156,13 @@ def test_a_key_is_sent_to_nobody_but_its_own_provider() -> None:
     (stand_in,) = plan(*given, given=ELSEWHERE, fallbacks=("groq/m",)).fallbacks
     reached = connection(stand_in, ELSEWHERE, given)
     assert (reached.base_url, reached.key) == ("", given["GROQ_API_KEY"])
+
+    with pytest.raises(NoProvider):
+        plan("GROQ_API_KEY", given=ELSEWHERE | {"OPENAI_PRESET": "groq"})
+    given = ELSEWHERE | {"OPENAI_PRESET": "vllm"}
+    assert connection(plan(given=given).choices[0], given, {}).base_url.endswith(":9/v1")
+
+    assert "key-of" not in repr(plan("ANTHROPIC_API_KEY", given=OLLAMA))
 
 
 def test_what_is_set_of_a_provider_reaches_it_and_no_other() -> None:
@@ -216,10 +223,6 @@ def test_fallbacks_are_named_by_the_user_or_there_are_none() -> None:
     assert len(plan(fallbacks=("ollama",)).notes) == 1  # there is nothing to stand in for
 
 
-def test_a_plan_shows_no_key() -> None:
-    assert "key-of" not in repr(plan("ANTHROPIC_API_KEY", given=OLLAMA))
-
-
 def test_roles_are_read_from_words() -> None:
     assert parse_roles(" a=b , c=d/e/f:1,") == {"a": "b", "c": "d/e/f:1"}
     with pytest.raises(ValueError, match="'a'"):
@@ -254,13 +257,6 @@ def test_auto_goes_on_without_a_model_where_no_sdk_is_installed_and_says_how_to_
         plan("ANTHROPIC_API_KEY", provider="anthropic")
 
 
-def test_a_servers_key_never_goes_to_another_address() -> None:
-    with pytest.raises(NoProvider):
-        plan("GROQ_API_KEY", given=ELSEWHERE | {"OPENAI_PRESET": "groq"})
-    given = ELSEWHERE | {"OPENAI_PRESET": "vllm"}
-    assert connection(plan(given=given).choices[0], given, {}).base_url.endswith(":9/v1")
-
-
 @pytest.mark.parametrize(("provider", "model", "thinks"), [
     ("anthropic", "claude-sonnet-5-5", True), ("anthropic", "claude-mythos-preview", True),
     ("anthropic", "claude-newest-6", True), ("anthropic", "claude-sonnet-6-4", True),
@@ -271,9 +267,7 @@ def test_a_servers_key_never_goes_to_another_address() -> None:
     ("vllm", "gpt-5.4-mini", False), ("custom", "gpt-5.4-mini", False),
     ("ollama", "qwen3", False), (MOCK, "", False),
 ])
-def test_whether_a_model_thinks_is_known_by_its_name(
-    provider: str, model: str, thinks: bool
-) -> None:
+def test_reasoning_models_are_known_by_name(provider: str, model: str, thinks: bool) -> None:
     assert Choice("critic", provider, model, "why").thinks is thinks
 
 
@@ -290,19 +284,15 @@ def test_a_name_without_a_row_is_nobodys_case() -> None:
 # The table.
 
 
-def test_servers_on_this_machine_need_no_key_and_all_others_do() -> None:
+def test_the_table_of_providers_is_consistent() -> None:
     for name, row in PROVIDERS.items():
         if row.base_url:
             assert on_this_machine(row.base_url) == row.local == (not row.needs_key), name
         assert row.key or not row.needs_key, name
 
-
-def test_no_key_goes_to_two_servers() -> None:
     named = [row.key for row in PROVIDERS.values() if row.key and not row.in_process]
     assert len(set(named)) == len(named)
 
-
-def test_no_variable_has_two_meanings() -> None:
     settings = {id(row.settings): row.settings for row in PROVIDERS.values()}
     found = [one for kind in settings.values() for one in kind.values()]
     by_name: dict[str, set[Any]] = {}

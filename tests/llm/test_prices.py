@@ -28,23 +28,19 @@ def test_each_kind_of_token_has_its_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("provider", "model"), [("p", "other"), ("other", "m")])
-def test_what_is_not_listed_is_unknown_and_not_free(
-    tmp_path: Path, provider: str, model: str
-) -> None:
+def test_an_unlisted_price_is_unknown(tmp_path: Path, provider: str, model: str) -> None:
     prices = read_prices(table(tmp_path, f"models: {{p: {{m: [{ROW}]}}}}"))
     assert prices.cost(provider, model, Usage(1, 1), TODAY) is None
     assert prices.most(provider, model, 1, 1, TODAY) is None
 
 
-def test_the_row_that_holds_on_the_day_counts() -> None:
+def test_rates_depend_on_day_length_and_name() -> None:
     prices = our_prices()
     read = Usage(read=1_000_000)
     assert prices.cost("anthropic", "claude-sonnet-5-5", read, date(2026, 10, 6)) == 0.2
     assert prices.cost("anthropic", "claude-sonnet-5-5", read, date(2026, 10, 7)) == 0.1
     assert prices.cost("anthropic", "claude-sonnet-5-5", read, date(2025, 1, 1)) is None
 
-
-def test_a_long_question_has_rates_of_its_own() -> None:
     prices = our_prices()
     short, long = Usage(100_000, 0), Usage(60_000, 0, 40_001)
     assert prices.cost("anthropic", "claude-haiku-5-5", short, TODAY) == pytest.approx(0.01)
@@ -52,8 +48,6 @@ def test_a_long_question_has_rates_of_its_own() -> None:
         (60_000 * 0.5 + 40_001 * 0.05) / 1e6
     )
 
-
-def test_a_name_with_its_date_is_the_same_model() -> None:
     dated = our_prices().cost("anthropic", "claude-haiku-4-5-20251001", Usage(1_000_000), TODAY)
     assert dated == 1.0
 

@@ -8,7 +8,7 @@ import pytest
 
 from llm import BadReply, Connection, Message, Provider, Request, Secret, open_provider
 from llm.asking.answers import code_of, edits_of, json_of
-from llm.asking.ask import ask_read, whole
+from llm.asking.ask import ask_read, complete_reply
 from llm.errors import ProviderDown
 from llm.prices import Rates
 from llm.providers.wire import token_count
@@ -66,7 +66,7 @@ async def test_a_count_that_no_call_has_is_bounded_or_our_own(provider: str, cou
     async with FakeServer() as server:
         asked = opened(provider, server, *answering(provider, "hello world", count=count))
         try:
-            usage = (await whole(asked, QUESTION)).usage
+            usage = (await complete_reply(asked, QUESTION)).usage
         except ProviderDown as fault:  # Ollama's SDK takes no line whose count is none
             assert provider == "ollama"
             assert fault.started
@@ -88,7 +88,7 @@ async def test_an_answer_is_cut_where_it_is_longer_than_was_asked_for(provider: 
     async with FakeServer() as server:
         asked = opened(provider, server, *answering(provider, long))
         with pytest.raises(ProviderDown, match=" 500 ") as caught:
-            await whole(asked, QUESTION)
+            await complete_reply(asked, QUESTION)
         await asked.close()
     assert caught.value.started
     assert caught.value.usage is not None
@@ -96,9 +96,7 @@ async def test_an_answer_is_cut_where_it_is_longer_than_was_asked_for(provider: 
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_half_a_character_is_written_out_in_what_comes_and_in_what_is_sent(
-    provider: str,
-) -> None:
+async def test_half_a_character_is_escaped_in_both_directions(provider: str) -> None:
     good = "```python\nx = 1\n```"
     async with FakeServer() as server:
         asked = opened(provider, server, *answering(provider, ANSWER, good))

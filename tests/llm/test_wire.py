@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from llm import Connection, Message, NoProvider, Provider, Request, Secret, open_provider
-from llm.asking.ask import whole
+from llm.asking.ask import complete_reply
 from llm.errors import CallFailed, NeedsKey, Overloaded, Rejected, WrongKey
 from llm.provider import PROVIDERS
 from llm.providers.wire import (
@@ -46,7 +46,7 @@ def test_when_to_come_again(headers: dict[str, str], seconds: float | None) -> N
     assert retry_after_s(headers, NOON) == seconds
 
 
-def test_a_providers_words_are_one_short_line_without_the_key() -> None:
+def test_words_and_addresses_hold_no_secret() -> None:
     key = Secret("sk-1")
 
     assert scrubbed("key\n  sk-1 is\tnot ours: sk-1.", key) == "key *** is not ours: ***."
@@ -56,13 +56,11 @@ def test_a_providers_words_are_one_short_line_without_the_key() -> None:
     assert scrubbed(f"use {other} or c2stMQ==", key) == "use *** or c2stMQ=="
     assert scrubbed("all is said", Secret("")) == "all is said"
 
-
-def test_an_address_is_told_without_its_secrets() -> None:
     assert place("https://me:pw@api.x.com:8443/v1/?token=t#f") == "https://api.x.com:8443/v1"
     assert place("http://127.0.0.1") == "http://127.0.0.1"
 
 
-def test_every_fault_that_can_be_told_has_a_next_step() -> None:
+def test_every_error_has_a_next_step() -> None:
     assert set(NEXT_STEP) == set(CallFailed.__subclasses__()) | {Overloaded}
     assert set(BY_STATUS.values()) <= set(NEXT_STEP)
 
@@ -79,9 +77,7 @@ def opened(name: str, key: str = "k", url: str = "") -> Provider:
 
 
 @pytest.mark.parametrize("name", KEYED)
-def test_a_provider_that_needs_a_key_is_not_opened_without(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_provider_without_its_key_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PROVIDERS[name].key, "stray-key")
     with pytest.raises(NeedsKey, match=PROVIDERS[name].key) as caught:
         opened(name, key=" ")
@@ -112,9 +108,7 @@ def test_what_has_no_address_or_no_row_is_not_opened() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in SERVERS if name != "custom"])
-async def test_the_usual_address_is_the_rows_whatever_the_environment_says(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_usual_address_is_fixed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_HOST"):
         monkeypatch.setenv(variable, "http://192.0.2.1:9")
     provider = opened(name)
@@ -162,7 +156,7 @@ async def test_nothing_of_the_environment_is_sent(
         server.on("POST", openai.CHAT, openai.answers())
         url = server.url + ("/v1" if name in ("openai", "vllm") else "")
         provider = opened(name, key, url)
-        await whole(provider, QUESTION)
+        await complete_reply(provider, QUESTION)
         await provider.close()
 
     said = [seen.headers.get("authorization") for seen in server.seen]
@@ -171,9 +165,7 @@ async def test_nothing_of_the_environment_is_sent(
 
 
 @pytest.mark.parametrize("name", ["anthropic", "openai", "ollama"])
-async def test_a_server_on_loopback_is_reached_without_a_proxy_and_no_redirect_is_followed(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_loopback_uses_no_proxy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with FakeServer() as server, FakeServer() as elsewhere:
         away = says(b"", 307, {"Location": f"{elsewhere.url}/there"})
         for path in (anthropic.MESSAGES, openai.CHAT, ollama.CHAT):
@@ -186,7 +178,7 @@ async def test_a_server_on_loopback_is_reached_without_a_proxy_and_no_redirect_i
             monkeypatch.delenv("no_proxy", raising=False)
             provider = opened(name, url=server.url + ("/v1" if name == "openai" else ""))
             with pytest.raises(Rejected) as caught:
-                await whole(provider, QUESTION)
+                await complete_reply(provider, QUESTION)
             await provider.close()
 
     assert not caught.value.started

@@ -30,16 +30,12 @@ pytestmark = pytest.mark.usefixtures("strongest")
         (Figure("a", None, "MiB", 1, note="no memory"), None, "not measured"),
     ],
 )
-def test_a_promise_is_kept_or_not_or_open(
-    figure: Figure, reached: bool | None, said: str
-) -> None:
+def test_a_promise_is_kept_or_open(figure: Figure, reached: bool | None, said: str) -> None:
     assert figure.reached is reached
     assert said in figure.line()
 
 
-async def test_the_jail_is_measured_beside_what_an_interpreter_costs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_jail_is_compared_with_an_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "ROUNDS", 1)
 
     found = {one.name: one for one in await bench._runs_beside_an_interpreter()}

@@ -13,9 +13,7 @@ from sandbox.attacks import ATTACKS, gauntlet
 from sandbox.contract import ContractCheck, findings
 
 
-def test_a_file_runs_with_its_input_and_arguments(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_runs_with_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "program.py"
     program.write_text("import sys\nprint(input(), sys.argv[1:])\nsys.exit(7)\n")
     (tmp_path / "input").write_text("from a file\n")
@@ -47,7 +45,7 @@ def test_the_exit_code_and_the_document_tell_how_it_ended(
     assert json.loads(capsys.readouterr().out)["ended"] == ended
 
 
-def test_the_rule_that_a_program_ran_against_is_told(
+def test_a_broken_rule_is_named(
     strongest: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = tmp_path / "program.py"
@@ -61,7 +59,7 @@ def test_the_rule_that_a_program_ran_against_is_told(
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
-def test_a_file_that_cannot_be_read_is_told_in_a_sentence(
+def test_an_unreadable_file_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None
 ) -> None:
     program = tmp_path / "program.py"

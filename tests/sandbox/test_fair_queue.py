@@ -36,7 +36,7 @@ class Queue:
         return [name for name, told in self.told.items() if told.done() and name not in before]
 
 
-async def test_the_next_place_goes_to_the_owner_with_the_fewest_running() -> None:
+async def test_places_go_to_those_with_the_fewest() -> None:
     queue = Queue(greedy=9, modest=2)
     for number in range(50):
         queue.wait(f"greedy {number}", SlotRequest("greedy"))
@@ -45,16 +45,22 @@ async def test_the_next_place_goes_to_the_owner_with_the_fewest_running() -> Non
 
     assert [queue.next(4) for _ in range(3)] == [["new"], ["modest"], ["greedy 0"]]
 
-
-async def test_among_equals_whoever_waited_longest_is_next() -> None:
     queue = Queue(one=3, other=3)
     queue.wait("other", SlotRequest("other"))
     queue.wait("one", SlotRequest("one"))
 
     assert [queue.next(4), queue.next(4), queue.next(4)] == [["other"], ["one"], []]
 
+    queue = Queue(a=1)
+    queue.wait("b", SlotRequest("b"))
+    queue.wait("a", SlotRequest("a"))
+    queue.turns.take(99, "b")
+    queue.turns.give_back(0)
 
-async def test_the_last_places_are_for_owners_that_run_nothing() -> None:
+    assert queue.next(4) == ["a"]
+
+
+async def test_some_places_are_kept_for_newcomers_and_short_jobs() -> None:
     queue = Queue(greedy=22)
     queue.wait("greedy", SlotRequest("greedy"))
     queue.wait("new", SlotRequest("new"))
@@ -64,8 +70,6 @@ async def test_the_last_places_are_for_owners_that_run_nothing() -> None:
     assert queue.next(FOR_NEWCOMERS) == []
     assert queue.next(FOR_NEWCOMERS + 1) == ["greedy"]
 
-
-async def test_jobs_that_last_leave_places_for_short_ones() -> None:
     queue = Queue()
     queue.wait("search", SlotRequest("a", lasts=True))
 
@@ -82,16 +86,6 @@ async def test_who_was_called_off_is_passed_over() -> None:
 
     assert queue.next(4) == ["second"]
     assert len(queue.turns) == 0
-
-
-async def test_a_place_that_was_given_back_counts_for_nobody() -> None:
-    queue = Queue(a=1)
-    queue.wait("b", SlotRequest("b"))
-    queue.wait("a", SlotRequest("a"))
-    queue.turns.take(99, "b")
-    queue.turns.give_back(0)
-
-    assert queue.next(4) == ["a"]
 
 
 async def test_an_honest_run_waits_for_none_of_another_s_endless_jobs(

@@ -330,9 +330,7 @@ def test_an_ordinary_user_is_held_as_well(
 @pytest.mark.skipif(not AS_ROOT, reason="the profile is put on by root")
 @pytest.mark.parametrize("user", [NOBODY, 0], ids=["an ordinary user", "root without capabilities"])
 @pytest.mark.nightly
-def test_the_jail_holds_within_dockers_default_profile(
-    stage: Path, python: str, user: int, whole: bool
-) -> None:
+def test_the_jail_holds_inside_docker(stage: Path, python: str, user: int, whole: bool) -> None:
     wrapped = [sys.executable, "docker_profile.py", str(user), python, "gauntlet_here.py"]
     part = 1 if whole else 2 * SAMPLED
 

@@ -51,9 +51,7 @@ def script(text: str, **changes: Any) -> Job:
     return replace(job, **changes)
 
 
-async def test_what_a_job_leaves_running_has_ended_when_its_outcome_is_given(
-    jail: JailSandbox,
-) -> None:
+async def test_processes_of_a_job_have_ended_with_its_outcome(jail: JailSandbox) -> None:
     mark = f"left-behind-{os.getpid()}"
     text = f"""\
 import os, time
@@ -147,9 +145,7 @@ print(os.getpid(), os.getppid())
     assert heard == ["alive", "alive"]
 
 
-async def test_packages_of_the_job_are_found_by_what_it_starts(
-    jail: JailSandbox, tmp_path: Path
-) -> None:
+async def test_child_processes_find_the_packages(jail: JailSandbox, tmp_path: Path) -> None:
     (tmp_path / "of_a_site.py").write_text("VALUE = 6")
     text = """\
 import subprocess, sys
@@ -221,9 +217,7 @@ async def test_a_system_that_grants_no_spaces_within_spaces_leaves_one_process(
 
 
 @pytest.mark.slow
-async def test_no_attack_gets_further_for_being_granted_processes(
-    jail: JailSandbox, whole: bool
-) -> None:
+async def test_granted_processes_help_no_attack(jail: JailSandbox, whole: bool) -> None:
     others = [attack for attack in ATTACKS if attack.name not in TO_ITSELF]
     some = [attack for attack in ATTACKS if attack.name in TO_ITSELF] + others[:: 1 if whole else 8]
     sandbox = Granted()
@@ -240,9 +234,7 @@ async def test_no_attack_gets_further_for_being_granted_processes(
     }
 
 
-async def test_a_jobs_folder_for_temporary_files_is_at_tmp_too_and_nobody_elses(
-    jail: JailSandbox,
-) -> None:
+async def test_a_jobs_temporary_folder_is_at_tmp_and_private(jail: JailSandbox) -> None:
     if workspaces().interpreter().library.startswith("/tmp/"):
         pytest.skip("the interpreter's own files lie there")
     found = "print(os.path.exists(os.environ['TMPDIR'] + '/a'), os.listdir('/tmp'))"

@@ -183,9 +183,7 @@ async def test_more_jobs_than_folders_take_their_turn(strongest: JailSandbox) ->
     assert [outcome.messages for outcome in outcomes] == [(number,) for number in range(60)]
 
 
-async def test_a_job_never_finds_what_the_one_before_it_left(
-    jail_with_files: JailSandbox,
-) -> None:
+async def test_a_job_never_finds_leftovers_of_another(jail_with_files: JailSandbox) -> None:
     jail = jail_with_files
     leave = (
         "import os\nopen('left', 'w').write('x')\nos.makedirs('a/b')\n"
@@ -226,9 +224,7 @@ async def test_files_are_weighed_in_bytes(strongest: JailSandbox) -> None:
         await strongest.run(Job("pass", files={"a": "\N{TOOTH}" * (33 << 18)}, limits=ROOMY))
 
 
-async def test_more_files_than_the_folder_holds_are_no_fault_of_the_program(
-    jail: JailSandbox,
-) -> None:
+async def test_too_many_files_are_no_internal_error(jail: JailSandbox) -> None:
     many = {f"{number}.txt": "" for number in range(2_049)}
     with pytest.raises(SandboxError, match="limited to 2048 files, but has 2049"):
         await jail.run(Job("pass", files=many, limits=ROOMY))
@@ -285,9 +281,7 @@ SITES = tuple(path for path in sys.path if path.endswith("site-packages"))
 
 
 @pytest.mark.parametrize("preload", [(), ("numpy",)])
-async def test_a_large_package_is_loaded_before_the_job_that_names_it(
-    jail: JailSandbox, preload: tuple[str, ...]
-) -> None:
+async def test_a_large_package_is_preloaded(jail: JailSandbox, preload: tuple[str, ...]) -> None:
     pytest.importorskip("numpy", reason="numpy is not installed")
     if not preload and (await jail.isolation()).level == "L2":
         pytest.skip("packages cannot be opened at this level")
@@ -301,9 +295,7 @@ async def test_a_large_package_is_loaded_before_the_job_that_names_it(
     assert (outcome.messages, outcome.stderr) == ((bool(preload), 6), "")
 
 
-async def test_a_package_that_cannot_be_loaded_is_met_by_the_program_itself(
-    strongest: JailSandbox, tmp_path: Path
-) -> None:
+async def test_a_broken_package_fails_in_the_job(strongest: JailSandbox, tmp_path: Path) -> None:
     (tmp_path / "numpy").mkdir()
     (tmp_path / "numpy" / "__init__.py").write_text("raise ImportError('broken')")
     job = Job("import numpy", preload=("numpy",), sites=(str(tmp_path),), limits=ROOMY)
@@ -314,9 +306,7 @@ async def test_a_package_that_cannot_be_loaded_is_met_by_the_program_itself(
     assert outcome.stderr.endswith("ImportError: broken\n")
 
 
-async def test_a_job_that_cannot_be_taken_up_is_not_the_codes_fault(
-    strongest: JailSandbox,
-) -> None:
+async def test_a_job_that_cannot_start_is_not_the_codes_fault(strongest: JailSandbox) -> None:
     too_few = Limits(wall_s=30, cpu_s=30, open_files=4)
 
     with pytest.raises(SandboxError, match="could not start its job") as caught:

@@ -32,9 +32,7 @@ UNTIDY = {
 
 
 @pytest.mark.parametrize("leave", UNTIDY)
-async def test_what_a_job_leaves_ends_no_other(
-    jail_with_files: JailSandbox, leave: str
-) -> None:
+async def test_a_job_ends_no_other_process(jail_with_files: JailSandbox, leave: str) -> None:
     neighbour = job("""
         open('mine', 'w').write('x')
         jail.send('begun')
@@ -56,9 +54,7 @@ async def test_what_a_job_leaves_ends_no_other(
     assert outcome.stdout == "x\n"
 
 
-async def test_modes_and_times_are_changed_in_a_jobs_own_folder_alone(
-    jail_with_files: JailSandbox,
-) -> None:
+async def test_modes_and_times_change_only_in_the_own_folder(jail_with_files: JailSandbox) -> None:
     server = await jail_with_files._server(job(""))
     text = """
         import os, shutil, tempfile
@@ -88,9 +84,7 @@ async def test_modes_and_times_are_changed_in_a_jobs_own_folder_alone(
     assert outcome.messages == (["0o100640", 6.0, ["PermissionError"]],), outcome
 
 
-async def test_nobody_knows_where_a_neighbour_lies(
-    jail_with_files: JailSandbox,
-) -> None:
+async def test_a_neighbours_folder_stays_unknown(jail_with_files: JailSandbox) -> None:
     look = """
         import os
         base = os.getcwd().rsplit('/', 3)[0]

@@ -28,6 +28,7 @@ def test_what_runs_inside_is_in_the_syntax_of_the_oldest(path: Path) -> None:
     ast.parse(path.read_text("utf-8"), feature_version=OLDEST)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", ["jail", "subprocess"])
 @pytest.mark.parametrize("edge", ["oldest", "newest"])
 async def test_a_job_runs_on_another_python(backend: str, edge: str) -> None:
@@ -44,7 +45,7 @@ async def test_a_job_runs_on_another_python(backend: str, edge: str) -> None:
         assert (await process.finish()).ended == "completed"
 
 
-async def test_an_error_of_its_program_is_told_with_its_line() -> None:
+async def test_an_error_of_its_program_has_its_line() -> None:
     if not others():
         pytest.skip("there is no other Python on this machine")
     python = next(iter(others().values()))
@@ -53,7 +54,7 @@ async def test_an_error_of_its_program_is_told_with_its_line() -> None:
     assert 'line 2, in <module>\n    raise' in outcome.stderr and "ValueError: so" in outcome.stderr
 
 
-def test_of_our_own_its_file_and_library_are_told() -> None:
+def test_our_own_errors_name_file_and_library() -> None:
     seen = python_at(sys.executable)
     assert seen.version == sys.version_info[:2]
     assert Path(seen.executable).is_file() and Path(seen.library, "os.py").is_file()

@@ -7,13 +7,11 @@ from sandbox.contract.programs import HOSTILE
 from sandbox.jail import JailSandbox
 
 
-def test_a_program_of_the_contract_is_there_for_every_rule() -> None:
+def test_every_rule_has_a_program_and_words() -> None:
     met = {rule for program in HOSTILE for rule in program.seen.get("denied", ())}
 
     assert met == {*DENIAL_MEANINGS}
 
-
-def test_an_outcome_says_its_refusals_in_words() -> None:
     outcome = Outcome(ended="completed", denied=("network", "signals"))
 
     assert outcome.refusals == (

@@ -55,9 +55,7 @@ async def test_a_server_killed_before_the_job_comes_is_not_noticed(jail: JailSan
     assert outcome.messages == (3,)
 
 
-def test_a_server_that_ended_between_two_event_loops_is_not_taken_up(
-    strongest: JailSandbox,
-) -> None:
+def test_a_server_of_an_ended_event_loop_is_not_reused(strongest: JailSandbox) -> None:
     async def server() -> ForkServer:
         return await server_of(strongest)
 
@@ -81,7 +79,7 @@ async def test_a_job_that_is_talked_with_hears_again_what_it_was_sent(jail: Jail
         assert (await process.finish()).ended == "completed"
 
 
-async def test_once_a_message_was_told_the_loss_is_told(jail: JailSandbox) -> None:
+async def test_a_loss_after_data_is_an_error(jail: JailSandbox) -> None:
     with pytest.raises(SandboxDied, match="the fork server ended"):
         async with jail.start(Job("jail.send(1)\njail.receive()", limits=ROOMY)) as process:
             assert await process.receive() == 1
@@ -89,7 +87,7 @@ async def test_once_a_message_was_told_the_loss_is_told(jail: JailSandbox) -> No
             await process.finish()
 
 
-async def test_a_second_loss_is_told(jail: JailSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_second_loss_is_raised(jail: JailSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     server, killed = jail._server, []
 
     async def soon_killed(job: Job) -> ForkServer:

@@ -20,9 +20,7 @@ from tests.sandbox.here import descriptors
 pytestmark = pytest.mark.usefixtures("strongest")
 
 
-async def test_jobs_that_begin_together_wait_for_one_server(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_simultaneous_jobs_share_one_server(monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
     start = ForkServer.start
 
@@ -41,9 +39,7 @@ async def test_jobs_that_begin_together_wait_for_one_server(
     assert len(started) == 1
 
 
-async def test_a_level_that_is_lost_is_a_fault_of_the_sandbox_and_no_weaker_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_lost_level_is_an_error_and_no_weaker_run(monkeypatch: pytest.MonkeyPatch) -> None:
     async def all_through(server: ForkServer) -> Isolation:
         return Isolation("L1", (Layer("seccomp", False, "open a socket: possible"),))
 

@@ -10,9 +10,7 @@ from sandbox.levels import Isolation
 from sandbox.strongest import StrongestSandbox
 
 
-async def test_the_default_is_the_jail_where_the_system_grants_one(
-    strongest: JailSandbox,
-) -> None:
+async def test_the_jail_is_the_default_where_granted(strongest: JailSandbox) -> None:
     jailed = await strongest.isolation()
     sandbox = open_sandbox()
 
@@ -21,8 +19,8 @@ async def test_the_default_is_the_jail_where_the_system_grants_one(
     assert sandbox.describe().startswith(f"jail: {jailed.level} ")
 
 
-async def test_a_level_that_is_not_granted_leaves_limits_and_says_why(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_without_a_jail_there_are_limits_and_a_reason(
+    monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def not_granted(self: JailSandbox, coming: Job | None = None) -> Isolation:
         raise SandboxUnavailable("the kernel has no seccomp")
@@ -41,10 +39,6 @@ async def test_a_level_that_is_not_granted_leaves_limits_and_says_why(
     assert sandbox.describe().startswith("subprocess: ")
     assert "the kernel has no seccomp" in sandbox.describe()
 
-
-async def test_a_platform_without_any_jail_leaves_limits_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
     monkeypatch.setattr("sandbox.strongest.sys.platform", "sunos5")
     sandbox = StrongestSandbox()
 

@@ -27,9 +27,7 @@ def sandbox() -> SubprocessSandbox:
 
 
 @LINUX
-async def test_many_runs_leave_no_descriptor_no_process_and_no_folder(
-    sandbox: SubprocessSandbox,
-) -> None:
+async def test_many_runs_leave_no_resources_behind(sandbox: SubprocessSandbox) -> None:
     daemon = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(60)\n"
     jobs = [
         Job("jail.send(1)"),
@@ -52,9 +50,7 @@ async def test_many_runs_leave_no_descriptor_no_process_and_no_folder(
 
 
 @LINUX
-async def test_a_flood_of_three_hundred_megabytes_does_not_grow_the_host(
-    sandbox: SubprocessSandbox,
-) -> None:
+async def test_a_flood_of_output_does_not_grow_the_host(sandbox: SubprocessSandbox) -> None:
     await sandbox.run(script("print('warm')"))
     Path("/proc/self/clear_refs").write_text("5")  # forgets the peak
     before = resident("VmRSS")
@@ -147,9 +143,7 @@ def test_the_package_imports_where_unix_modules_are_absent() -> None:
     assert subprocess.run([sys.executable, "-c", text], cwd=ROOT).returncode == 0
 
 
-async def test_messages_that_nobody_takes_wait_until_the_deadline(
-    sandbox: SubprocessSandbox,
-) -> None:
+async def test_unread_messages_wait_until_the_deadline(sandbox: SubprocessSandbox) -> None:
     async with sandbox.start(Job("while True: pass", limits=Limits(wall_s=1))) as process:
         for _ in range(20):
             await process.send("x" * 1_000_000)
@@ -158,9 +152,7 @@ async def test_messages_that_nobody_takes_wait_until_the_deadline(
     assert outcome.ended == "timeout"
 
 
-async def test_messages_sent_before_the_deadline_are_received_after_it(
-    sandbox: SubprocessSandbox,
-) -> None:
+async def test_late_reads_receive_earlier_messages(sandbox: SubprocessSandbox) -> None:
     program = "jail.send(1)\njail.send(2)\nwhile True: pass"
     async with sandbox.start(Job(program, limits=Limits(wall_s=2))) as process:
         first = await process.receive()
@@ -206,9 +198,7 @@ async def test_a_batch_answers_one_list_at_a_time(sandbox: SubprocessSandbox) ->
         assert [pair async for pair in first] == [(1, 2)]
 
 
-async def test_a_lost_item_tells_what_its_process_complained_of(
-    sandbox: SubprocessSandbox,
-) -> None:
+async def test_a_lost_item_reports_its_processs_error(sandbox: SubprocessSandbox) -> None:
     async with sandbox.batch(Job("jail.receive()\nraise ValueError('why')")) as batch:
         lost = [reply async for _, reply in batch.replies([1], item_wall_s=5)]
 
@@ -243,9 +233,7 @@ async def test_inherited_files_of_the_host_are_closed_in_a_job(sandbox: Subproce
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="links are made for the spare users of root only")
-async def test_a_job_cannot_write_the_packages_it_imports(
-    sandbox: SubprocessSandbox, tmp_path: Path
-) -> None:
+async def test_imported_packages_are_read_only(sandbox: SubprocessSandbox, tmp_path: Path) -> None:
     module = tmp_path / "package" / "loose.py"
     module.parent.mkdir(mode=0o777)
     module.parent.chmod(0o777)

@@ -34,9 +34,7 @@ def said(value: object, count: int = 0) -> bytes:
 
 
 @given(st.lists(values, max_size=5), st.lists(st.integers(1, 40), min_size=1, max_size=10))
-def test_messages_do_not_depend_on_how_their_bytes_are_cut(
-    sent: list[object], sizes: list[int]
-) -> None:
+def test_messages_survive_any_cut_of_their_bytes(sent: list[object], sizes: list[int]) -> None:
     inbox = Inbox(1_000_000)
     stream = packed(READY, b"") + b"".join(map(said, sent, range(9))) + packed(END, b"")
 
@@ -83,9 +81,7 @@ def test_any_bytes_are_messages_or_garbled(noise: bytes) -> None:
     ],
     ids=range(14),
 )
-def test_what_is_no_message_within_the_limit_is_refused(
-    most_bytes: int, stream: bytes, why: str
-) -> None:
+def test_an_invalid_message_is_refused(most_bytes: int, stream: bytes, why: str) -> None:
     with pytest.raises(InvalidMessage, match=why):
         Inbox(most_bytes).feed(stream)
 
@@ -99,7 +95,7 @@ def test_each_copy_of_a_job_may_tell_that_it_met_a_rule() -> None:
     assert [message.value for message in inbox.messages] == [1, 2]
 
 
-def test_a_renewed_inbox_takes_as_much_again() -> None:
+def test_an_inbox_counts_what_messages_take() -> None:
     inbox = Inbox(150)
     inbox.feed(said("12345678"))
 
@@ -108,13 +104,6 @@ def test_a_renewed_inbox_takes_as_much_again() -> None:
 
     assert [message.value for message in inbox.messages] == ["12345678", "abcdefgh"]
 
-
-def test_what_is_no_json_value_cannot_be_sent_to_a_job() -> None:
-    with pytest.raises(SandboxError, match="JSON"):
-        frame(object())
-
-
-def test_many_small_messages_cost_what_they_take_in_memory() -> None:
     inbox = Inbox(1_000_000)
     stream = said(0) * 1000
 
@@ -123,3 +112,8 @@ def test_many_small_messages_cost_what_they_take_in_memory() -> None:
             inbox.feed(stream)
 
     assert len(inbox.messages) <= 10_000
+
+
+def test_what_is_no_json_value_cannot_be_sent_to_a_job() -> None:
+    with pytest.raises(SandboxError, match="JSON"):
+        frame(object())

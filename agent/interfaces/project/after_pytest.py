@@ -31,9 +31,7 @@ STDERR = 2
 MAX_NAMED = 500
 """Maximum number of tests on a command line. If there are more, all failing tests are healed."""
 _PATHS = ("--deselect", "--ignore", "--ignore-glob")
-_SUITE_OPTIONS = (
-    *_PATHS, "-p", "-o", "--override-ini", "-W", "--import-mode", "--doctest-modules"
-)
+_SUITE_OPTIONS = (*_PATHS, "-p", "-o", "--override-ini", "-W", "--import-mode", "--doctest-modules")
 """Options that apply to the whole suite."""
 
 _RUN = f"""
@@ -132,9 +130,7 @@ def run_pytest(executable: Path, arguments: Sequence[str], *, quiet: bool) -> Py
     return PytestEnd(done.returncode, failed, left)
 
 
-def suite_options(
-    arguments: Sequence[str], layout: ProjectLayout, folder: Path
-) -> tuple[str, ...]:
+def suite_options(arguments: Sequence[str], layout: ProjectLayout, folder: Path) -> tuple[str, ...]:
     """Returns the pytest options for the whole suite, with paths relative to the project root."""
     remaining = [*arguments]
     options: list[str] = []

@@ -106,9 +106,7 @@ class _Repository:
         staged = self.git("ls-files", "-s", "-z", "--", f":(top,literal){path}").rstrip("\0")
         mode, _, blob = head.partition("\t")[0].split(" ") if head else ("", "", "")
         if mode not in ("100644", "100755"):
-            raise NotWritten(
-                f"nothing was committed: {edit.path} is not in HEAD. Commit it first."
-            )
+            raise NotWritten(f"nothing was committed: {edit.path} is not in HEAD. Commit it first.")
         if staged.partition("\t")[0] != f"{mode} {blob} 0":
             raise NotWritten(
                 f"nothing was committed: {edit.path} has staged changes. Commit or unstage them "

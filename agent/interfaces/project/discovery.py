@@ -8,7 +8,17 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from agent.core.domain import REST, File, Project, Report, Script, Solution, Task, counted, tally
+from agent.core.domain import (
+    OTHER_TESTS,
+    File,
+    Project,
+    Report,
+    Script,
+    Solution,
+    Task,
+    counted,
+    tally,
+)
 from agent.core.events import Stamped
 from agent.core.settings import Settings
 from agent.interfaces.preparation import NOTE, Say, silent
@@ -17,6 +27,8 @@ from agent.interfaces.project.obstacles import (
     broken_by,
     left_out_words,
     refuse_what_does_not_run,
+    uncollected_files,
+    uncollected_words,
     unreadable,
     unreadable_words,
     waiting_words,
@@ -97,12 +109,24 @@ async def inspect_project(
         words = "its tests get" if request.grant else "with --grant its tests would get"
         say(f"note: {words} {requested.opening}", NOTE)
     sandbox = open_sandbox(settings.sandbox, settings.environment or None)
-    run = await run_suite(
-        {**tree.files}, project, interpreter.sites, sandbox,
-        watch=lambda what, seconds: say(
-            waiting_words(what, seconds, project.test_s or TEST_S), NOTE
-        ),
-    )
+
+    async def ran(project: Project) -> SuiteRun:
+        return await run_suite(
+            {**tree.files}, project, interpreter.sites, sandbox,
+            watch=lambda what, seconds: say(
+                waiting_words(what, seconds, project.test_s or TEST_S), NOTE
+            ),
+        )
+
+    run = await ran(project)
+    if uncollected := uncollected_files(run, tree):
+        without = project.model_copy(update={
+            "arguments": (*project.arguments, *(f"--ignore={file}" for file in uncollected))
+        })
+        rest = await ran(without)
+        if rest.failing and not rest.problems:
+            say(f"note: {uncollected_words(run.problems)}", NOTE)
+            run, project = rest, without
     unreadable_files = unreadable(tree) if run.problems or run.failing else []
     broken = broken_by(unreadable_files, run.problems, interpreter)
     if not broken:
@@ -116,7 +140,7 @@ async def inspect_project(
     if run.left_out:
         say(f"note: {left_out_words(run.left_out)}", NOTE)
     say(_uncompiled(broken) if broken else suite_words(run, wanted, request.test_cmd), "")
-    tree = tree.without(left)
+    tree = tree.excluding(left)
     inspected = Inspection(
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
         settings, run, wanted, broken, time.monotonic() - started, request,
@@ -216,13 +240,16 @@ def task_to_heal(inspected: Inspection) -> Task:
     return Task(
         solution=Solution(files=program, entry=entry), tests=(*tests, rest_of_suite(wanted)),
         support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
-        sites=inspected.interpreter.sites, project=_with_excluded(inspected),
+        site_dirs=inspected.interpreter.sites, project=_with_excluded(inspected),
     )
 
 
-def rest_of_suite(without: Sequence[str] = ()) -> Script:
+def rest_of_suite(excluded_nodes: Sequence[str] = ()) -> Script:
     """Returns all tests of the suite except these, as a single test."""
-    return Script(name=THE_REST, origin="user", code="", node=REST, without=tuple(without))
+    return Script(
+        name=THE_REST, origin="user", code="", node=OTHER_TESTS,
+        excluded_nodes=tuple(excluded_nodes),
+    )
 
 
 def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
@@ -249,7 +276,7 @@ async def believed_report(inspected: Inspection) -> Report:
     passes."""
     files = tuple(File(path=path, text=text) for path, text in inspected.tree.files.items())
     project = _with_excluded(inspected)
-    task = Task(support=files, sites=inspected.interpreter.sites, project=project)
+    task = Task(support=files, site_dirs=inspected.interpreter.sites, project=project)
     sandbox = open_sandbox(inspected.settings.sandbox, inspected.settings.environment or None)
     nothing = Solution(files=(), entry="")
     return await check(nothing, [rest_of_suite()], task, sandbox)

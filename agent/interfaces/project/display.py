@@ -100,7 +100,7 @@ def commit_message(
     lines = [subject, ""]
     for node, row in [*failed.items()][:MAX_SHOWN]:
         lines += [f"failed: {node}", *message_lines(str(row.get("message", "")))]
-    lines += ["", f"edit: {result.edit}", *filter(None, [open_words(result.fitting)])]
+    lines += ["", f"edit: {result.edit}", *filter(None, [open_words(result.fitting_repairs)])]
     lines += claim_lines(result)
     if result.report is not None:
         lines.append(f"{judged_words(command)}: {report_words(result.report)}")

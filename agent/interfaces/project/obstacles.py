@@ -39,9 +39,7 @@ def refuse_what_does_not_run(
         missing = _MISSING.match(problem)
         if missing is not None:
             where, module, place = missing.groups()
-            raise NotFixable(
-                "missing_package", _missing(where, module, place or "", tree, python)
-            )
+            raise NotFixable("missing_package", _missing(where, module, place or "", tree, python))
         ended = _ENDED.match(problem)
         if ended is not None:
             raise NotFixable("invalid_tests", _unending(*ended.groups()))
@@ -51,6 +49,30 @@ def refuse_what_does_not_run(
             "that first, or leave the file out (-- --ignore=FILE), because a repair is judged by "
             "the whole suite",
         )
+
+
+def uncollected_files(run: SuiteRun, tree: ProjectTree) -> list[str]:
+    """Returns the test files that pytest cannot collect, such as those of a package that is not
+    installed; empty if the project's own code may be the cause."""
+    files = set()
+    for problem in run.problems:
+        file, missing = problem.partition(":")[0], _MISSING.match(problem)
+        if (
+            run.rows or file not in tree.files
+            or (missing is not None and missing[2].partition(".")[0] in _own_modules(tree))
+            or any(path in problem for path in tree.editable)
+        ):
+            return []
+        files.add(file)
+    return sorted(files)
+
+
+def uncollected_words(problems: Sequence[str]) -> str:
+    """Returns the message about test files that are left out."""
+    return (
+        f"pytest cannot collect some files: {first_few(problems)}. They are left out, and do not "
+        "judge the repair"
+    )
 
 
 def unreadable(tree: ProjectTree) -> list[str]:

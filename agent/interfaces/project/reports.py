@@ -18,13 +18,7 @@ from agent.interfaces.terminal.display import competing_words, edits, evidence_w
 from agent.iteration.context import PROMPTS
 from agent.propose.wording import diagnosis, repair_question, suspects_of
 from agent.report.result import KEPT, Result, document
-from agent.report.words import (
-    claim_lines,
-    cost_words,
-    headline,
-    partial_words,
-    passing_words,
-)
+from agent.report.words import claim_lines, cost_words, headline, partial_words, passing_words
 from agent.verify.project.suite_run import SuiteRun
 from llm.asking.prompts import load
 
@@ -137,9 +131,7 @@ def _shown(result: Result, judged: str) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _again(
-    result: Result, wanted: Sequence[str], command: str, patch: str
-) -> Iterator[str]:
+def _again(result: Result, wanted: Sequence[str], command: str, patch: str) -> Iterator[str]:
     named = " ".join(f"'{one}'" if re.search(r"[^\w./:-]", one) else one for one in wanted[:5])
     lines = [command or f"python -m pytest {named}".rstrip()]
     if result.outcome in ("healed", "proposed"):

@@ -17,7 +17,14 @@ import typer
 from agent.core.domain import CompetingPatches, RunOutcome
 from agent.core.events import Stamped, Waiting, from_jsonl
 from agent.core.settings import COMMAND
-from agent.interfaces.exits import HEALED, INTERRUPTED, NOT_FIXABLE, USAGE, against, exit_code
+from agent.interfaces.exits import (
+    HEALED,
+    INTERRUPTED,
+    NOT_FIXABLE,
+    USAGE,
+    exit_code,
+    with_missed_requirement,
+)
 from agent.interfaces.preparation import (
     NOTHING,
     OpenSession,
@@ -66,7 +73,7 @@ def run(opener: OpenSession, request: HealRequest, display: Display) -> int:
 
         show_failing(prepared.inspected, display)
     elif (request.ask or settings.ask) and not attended(display):
-        display.terminal.say("Not interactive: applying the top-ranked patch.", "yellow")
+        display.terminal.say("Not interactive: no question is asked.", "yellow")
     task = prepared.task
     if task is None:
         unchanged = asyncio.run(suite_result(prepared, request.require_integrity))
@@ -93,7 +100,7 @@ def ended(
     code = exit_code(result, request.least)
     done = write(result, code, request, log, prepared)
     result = replace(result, error=" ".join([result.error, *done.refusals]).strip())
-    result = against(result, request.least)
+    result = with_missed_requirement(result, request.least)
     if display.json:
         display.data(prepared.document(result, done.commits))
     else:
@@ -116,7 +123,7 @@ def check(opener: OpenSession, request: HealRequest, display: Display) -> int:
     request.refuse_contradictions()
     settings = request.settings()
     prepared, result = asyncio.run(checked(opener, request, settings, display.terminal.say))
-    result = against(result, request.least)
+    result = with_missed_requirement(result, request.least)
     if display.json:
         display.data(prepared.document(result))
     else:
@@ -182,7 +189,7 @@ def resume(opener: OpenSession, run_id: str | None, request: HealRequest, displa
 
     results = asyncio.run(drive())
     code = max((exit_code(result, least) for result in results), default=HEALED)
-    results = tuple(against(result, least) for result in results)
+    results = tuple(with_missed_requirement(result, least) for result in results)
     if display.json:
         display.data({"runs": [document(result) for result in results], "error": None})
     else:
@@ -227,9 +234,8 @@ def refused(display: Display, code: int, words: str) -> int:
     outcome: RunOutcome | None = REFUSALS.get(code)
     if display.json:
         display.data(document(Result(outcome=outcome, reason=words, error=words)))
-    else:
-        name = OUTCOME_WORDS[outcome] if outcome else "ERROR"
-        display.terminal.say(f"{name}: {words}", "bold red")
+    name = OUTCOME_WORDS[outcome] if outcome else "ERROR"
+    display.terminal.say(f"{name}: {words}", "bold red")
     return code
 
 
@@ -266,7 +272,7 @@ async def _answered(session: Session, run: str, display: Display) -> bool:
     """Asks the user the question that the run waits for, and returns whether it was answered."""
     question = fold(session.log(run)).waiting
     if question is not None and question.needs == "key":
-        return session.can_go_on(run) and await session.answer(run, question.interrupt, {})
+        return session.has_all_keys(run) and await session.answer(run, question.interrupt, {})
     if question is None or not attended(display):
         return False
     # With asyncio's handler, Ctrl-C would have no effect until the question is answered.
@@ -280,11 +286,11 @@ async def _answered(session: Session, run: str, display: Display) -> bool:
             value: dict[str, object] = {} if more else {"end": True}
         elif question.needs == "leave":
             value = {"approve": typer.confirm(question.question, err=True)}
-        elif question.rivals is None:
+        elif question.competing is None:
             display.terminal.patch(question.diff)
             value = _reviewed(question)
         else:
-            value = {"answer": _chosen(question.question, question.rivals, display)}
+            value = {"answer": _chosen(question.question, question.competing, display)}
     except typer.Abort:
         raise asyncio.CancelledError from None
     finally:
@@ -293,7 +299,7 @@ async def _answered(session: Session, run: str, display: Display) -> bool:
 
 
 def _reviewed(question: Waiting) -> dict[str, object]:
-    hinted = "" if question.unhinted else ", or a hint for another repair"
+    hinted = "" if question.hint_refusal else ", or a hint for another repair"
     prompt = f"{question.question}\n[y]es, [n]o, [e]dit{hinted}"
     reply: str = typer.prompt(prompt, err=True).strip()
     match reply.lower():
@@ -304,8 +310,8 @@ def _reviewed(question: Waiting) -> dict[str, object]:
         case "e" | "edit":
             edited = click.edit(question.tried or question.code, extension=".py")
             return _reviewed(question) if edited is None else {"code": edited}
-        case _ if question.unhinted:
-            typer.echo(f"Hints are not possible here: {question.unhinted}.", err=True)
+        case _ if question.hint_refusal:
+            typer.echo(f"Hints are not possible here: {question.hint_refusal}.", err=True)
             return _reviewed(question)
         case _:
             return {"approve": False, "hint": reply}
@@ -316,20 +322,20 @@ def attended(display: Display) -> bool:
     return not display.json and sys.stdin.isatty()
 
 
-def _chosen(question: str, rivals: CompetingPatches, display: Display) -> str:
+def _chosen(question: str, patches: CompetingPatches, display: Display) -> str:
     from agent.search.ranking.question import SKIP, BadAnswer, answered_test
 
-    display.terminal.question(rivals)
-    labels = ", ".join(one.label for one in rivals.behaviours)
+    display.terminal.question(patches)
+    labels = ", ".join(one.label for one in patches.behaviours)
     while True:
         answer: str = typer.prompt(f"{question} ({labels}, none or skip)", err=True)
         if answer.strip() == "none":
             answer = typer.prompt(
-                f"What should {rivals.call} return, as a Python value? (skip)",
+                f"What should {patches.call} return, as a Python value? (skip)",
                 default=SKIP, show_default=False, err=True,
             )
         try:
-            answered_test(rivals, answer)
+            answered_test(patches, answer)
         except BadAnswer as error:
             display.terminal.say(str(error), "yellow")
         else:

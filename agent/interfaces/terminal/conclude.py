@@ -57,9 +57,7 @@ def _exit_code(work: Callable[[Display], int], display: Display) -> int:
         raise
     except Exception as error:  # the outermost handler of a bug
         logging.getLogger("agent").error("internal error", exc_info=error)
-        return refused(
-            display, INTERNAL, f"Internal error: {type(error).__name__}: {error}"
-        )
+        return refused(display, INTERNAL, f"Internal error: {type(error).__name__}: {error}")
 
 
 class FaultLog(logging.Handler):

@@ -147,7 +147,7 @@ class Terminal:
         for path, line_number in edits(before, result) if result.diff else ():
             self.say(f"edited: {path}, line {line_number}")
         if named is None or self.verbose or not unhealed:
-            self.tests(own.shown_report, self.talk, named)
+            self.tests(own.shown_report, self.talk, named, result.integrity_reason)
         for line in evidence_words(own) if unhealed else ():
             self.say(line)
         self.best_attempt(result)
@@ -156,27 +156,28 @@ class Terminal:
         for line in next_steps(result, inspected):
             self.say(line, "bold")
 
-    def question(self, rivals: CompetingPatches) -> None:
-        for one in rivals.behaviours:
+    def question(self, patches: CompetingPatches) -> None:
+        for one in patches.behaviours:
             self.say(f"{one.label}: {one.note or 'another repair'}", "bold")
             self.talk.print(coloured(one.diff), end="")
 
     def tests(
-        self, report: Report | None, console: Console, named: Sequence[str] | None = None
+        self, report: Report | None, console: Console, named: Sequence[str] | None = None,
+        reason: str = "",
     ) -> None:
         """Shows the verdicts, or how the program ended. For a project, only failing or `named`
-        tests are shown."""
+        tests are shown. The `reason` of their integrity is in the headline and not repeated."""
         if report is None:
             return
         # Adversarial tests decide nothing; the proof says what they showed.
-        quiet = [
-            one for one in report.verdicts if one.origin == "adversarial" and not self.verbose
-        ]
+        quiet = [one for one in report.verdicts if one.origin == "adversarial" and not self.verbose]
         rows = [one for one in report.verdicts if one not in quiet]
         if named is not None and not self.verbose:
             rows = [one for one in rows if one.fails or one.name in named][:MAX_SHOWN]
+        is_said = all(one.reason == reason for one in rows if one.passed)
         for one in rows:
-            self.verdict(one, console, brief=named is not None)
+            shown = one.model_copy(update={"integrity": None}) if is_said else one
+            self.verdict(shown, console, brief=named is not None)
         if quiet:
             returned = sum(verdict.passed for verdict in quiet)
             console.print(
@@ -193,13 +194,13 @@ class Terminal:
         """Shows the verdict of a test; `brief` shortens one that passed."""
         ascii_only = not console.encoding.lower().startswith("utf")
         words = verdict_line(one, ascii_only=ascii_only)
-        if brief and one.standing == "passed":
+        if brief and one.evidence_status == "passed":
             words = words.partition("\n")[0]
-        console.print(Text(printable(words), style=STATUS_STYLES[one.standing]))
+        console.print(Text(printable(words), style=STATUS_STYLES[one.evidence_status]))
 
     def checked(self, result: Result, named: Sequence[str] | None = None) -> None:
         """Shows the verdicts on standard output, and their summary."""
-        self.tests(result.report, self.out, named)
+        self.tests(result.report, self.out, named, result.integrity_reason)
         if result.reason:
             self.say(result.reason)
         verdicts = result.report.verdicts if result.report is not None else ()
@@ -208,7 +209,7 @@ class Terminal:
         elif not verdicts:
             summary = "NO TEST RAN"
         else:
-            passes = named is not None or all(one.shows for one in verdicts)
+            passes = named is not None or all(one.is_evidence for one in verdicts)
             summary = "ALL PASS" if passes else "NOTHING FAILS"
         proof = f"proof {cut(result.claim)}" if result.claim else ""
         self.say(" · ".join(filter(None, (summary, proof))), "bold")
@@ -310,9 +311,9 @@ def status_line(result: Result) -> Text:
         style = "bold red"
     elif result.phase == "running":
         word = "NOT FINISHED"  # this process does not continue it
-    elif result.fitting > 1:
+    elif result.fitting_repairs > 1:
         style = OPEN_STYLE
-    elif result.below:
+    elif result.unmet:
         style = "bold yellow"
     shown = "".join(f" · {printable(cut(fact))}" for fact in facts)
     return Text.assemble((word, style), shown)
@@ -338,16 +339,16 @@ def age(created: float) -> str:
 
 def verdict_line(one: Verdict, *, ascii_only: bool = False) -> str:
     """Returns a test with its status and origin, and below it the details."""
-    glyph, plain, _ = STATUS_SYMBOLS[one.standing]
+    glyph, plain, _ = STATUS_SYMBOLS[one.evidence_status]
     origin = "" if one.origin == "user" else f" ({one.origin})"
-    first = f"  {plain if ascii_only else glyph} {one.standing} {cut(one.name)}{origin}"
+    first = f"  {plain if ascii_only else glyph} {one.evidence_status} {cut(one.name)}{origin}"
     return "\n".join([first, *detail_lines(one)])
 
 
 def detail_lines(one: Verdict) -> list[str]:
     """Returns expected and actual value of a failing test, and doubts about a passing one."""
     lines = []
-    if not (one.passed or one.doubt or one.excluded):
+    if not (one.passed or one.disbelieved or one.excluded):
         if one.expected and one.got:
             lines.append(f"    {cut(f'expected {one.expected}, got {one.got}')}")
         else:
@@ -371,23 +372,22 @@ def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
     for path, text in sorted(result.files):
         if path in before and text != before[path]:
             pairs = zip(text.split("\n"), before[path].split("\n"), strict=False)
-            same = next((at for at, (new, old) in enumerate(pairs) if new != old), None)
-            found.append((path, 1 + (same if same is not None else min(
-                text.count("\n"), before[path].count("\n")
-            ))))
+            shorter = min(text.count("\n"), before[path].count("\n"))
+            same = next((at for at, (new, old) in enumerate(pairs) if new != old), shorter)
+            found.append((path, 1 + same))
     return found
 
 
 def competing_words(result: Result) -> Iterator[str]:
     """Yields lines about competing patches: repairs that also pass all tests."""
-    rivals = result.rivals
+    rivals = result.competing
     if rivals is None or result.outcome not in ("healed", "proposed"):
         return
     if rivals.call:
         shown = len(rivals.behaviours)
-        of_them = f" ({shown} are shown)" if shown < result.fitting else ""
+        of_them = f" ({shown} are shown)" if shown < result.fitting_repairs else ""
         yield (
-            f"Repairs with {result.fitting} different behaviours pass your tests{of_them}: "
+            f"Repairs with {result.fitting_repairs} different behaviours pass your tests{of_them}: "
             f"{cut(in_words(rivals))}. The patch is A. Add a test that decides, or run again "
             "with --ask."
         )

@@ -24,12 +24,7 @@ from agent.interfaces.terminal.display import (
 )
 from agent.iteration.models import OWNER
 from agent.log.history import History, open_history
-from agent.report.iterations import (
-    JudgedIteration,
-    compared,
-    iterations,
-    program_of,
-)
+from agent.report.iterations import JudgedIteration, compared, iterations, program_of
 from agent.report.result import document, fold, in_one_text
 from agent.report.words import APPROACH_WORDS, best_words
 from agent.target.source import read_source
@@ -48,7 +43,7 @@ def list_runs(limit: int, display: Display) -> int:
         display.terminal.say("There are no saved runs yet. Start one with `heal run PATH`.")
     else:
         display.terminal.out.print(table(("run", "outcome", "age", "title", "fork of"), [
-            (one.id[:SHOWN_ID], one.standing, age(one.created), one.title, _fork_of(one.parent))
+            (one.id[:SHOWN_ID], one.status, age(one.created), one.title, _fork_of(one.parent))
             for one in listed
         ]))
     return HEALED

@@ -69,7 +69,7 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         list[str], "--deselect", "ID", "A test to leave out, by its name or pytest id. "
         "Repeatable.",
     ),
-    "doctests": _switch("--doctests", "Also heal doctests that fail before the repair."),
+    "doctests": _switch("--doctests", "Heal failing doctests even if there are other tests."),
     "with_files": _value(
         list[Path], "--with", "PATH", "A file that the program imports, or a package folder. "
         "Repeatable.",
@@ -122,9 +122,7 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         "and files do not change; no hook runs and nothing is pushed.",
     ),
     "dry_run": _switch("--dry-run", "Show the patch and write nothing (the default)."),
-    "force": _switch(
-        "--force", "Let --out, --log, --report and --junit overwrite existing files."
-    ),
+    "force": _switch("--force", "Let --out, --log, --report and --junit overwrite existing files."),
     "as_json": _switch("--json", "Print one JSON document on standard output."),
     "max_iterations": _value(
         int, "--max-iterations", None, "Maximum number of repair attempts (default 5).", min=1
@@ -146,7 +144,7 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         "--accept-proposed", "Write a patch that is only proposed too, and exit with 0."
     ),
     "ask": _switch(
-        "--ask", "If repairs with different behaviour pass all tests, ask which one is right."
+        "--ask", "For a file: ask which repair is right if several that differ pass all tests."
     ),
     "provider": _value(
         str, "--provider", "NAME", "The model provider: auto, mock (no model), anthropic, ollama, "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent.core.events import Stamped, to_jsonl
 from agent.core.settings import data_folder
-from agent.interfaces.exits import HEALED, against
+from agent.interfaces.exits import HEALED, with_missed_requirement
 from agent.interfaces.preparation import Prepared
 from agent.interfaces.request import HealRequest
 from agent.interfaces.writeback import Change, NotWritten, write_all_back, write_all_new, write_new
@@ -51,7 +51,7 @@ def write(
     if inspected is not None:
         from agent.interfaces.project.reports import junit, markdown
 
-        measured = against(result, request.least)
+        measured = with_missed_requirement(result, request.least)
         writers += [
             _new(request.report, lambda: markdown(
                 measured, inspected.project.name, inspected, request.out

@@ -61,16 +61,14 @@ def plan(opener: OpenSession, request: HealRequest, display: Display, *, test: b
     return HEALED if facts.usable else NOT_FIXABLE
 
 
-async def _reached(
-    session: Session, found: ModelPlan, test: bool
-) -> tuple[dict[str, str], bool]:
+async def _reached(session: Session, found: ModelPlan, test: bool) -> tuple[dict[str, str], bool]:
     """Returns a message for each model with an error or a test result, and whether all are
     usable."""
     results: dict[str, str] = {}
     usable = True
     choices = (*found.choices, *found.fallbacks)
     for choice in {one.words: one for one in choices}.values():
-        if not choice.asks:
+        if not choice.uses_model:
             continue
         try:
             provider = session.models.provider(choice, OWNER)
@@ -114,7 +112,7 @@ def _lines(facts: PlanFacts, settings: Settings, folder: str) -> list[str]:
 
 
 def _price_words(choice: Choice, facts: PlanFacts) -> str:
-    if not choice.asks:
+    if not choice.uses_model:
         return f"no model: {choice.why}"
     return f"{choice.words}, {dollars(facts.most_usd[choice.role])}: {choice.why}"
 

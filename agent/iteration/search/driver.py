@@ -30,19 +30,19 @@ from agent.search.ranking.rank import ranked, weight
 from agent.search.search import search
 from agent.search.syntax import compiles
 from agent.search.values import (
-    Answer,
     Budget,
     Candidate,
-    Examine,
     Facts,
     Findings,
-    Offer,
-    Probe,
-    Probed,
-    Question,
-    Screen,
-    Screened,
+    JudgeRequest,
+    PrecheckRequest,
+    PrecheckResult,
+    ProbeRequest,
+    ProbeResult,
+    SearchReply,
+    SearchRequest,
     Trace,
+    TraceRequest,
 )
 from agent.search.wording import edit_in_words
 
@@ -54,15 +54,15 @@ MAX_VERIFIED = 8
 COMPETING_SHARE, COMPETING_S = 0.3, 1.0
 """How much longer other files are searched once a candidate passes: a share of the work so far,
 and at least this many processor seconds."""
-COMPETING_JUDGED_S = 15.0
+MAX_COMPETING_JUDGED_S = 15.0
 """Seconds after which no further competing patch is judged."""
-AS_SUSPECT = 0.5
+SUSPICION_SHARE = 0.5
 """A file is searched on only if it has this share of the suspicion of one with a candidate."""
 LEAST_SUSPICION = 0.05
-BEGINNING_S = 0.5
+TYPICAL_TRACE_S = 0.5
 """Typical seconds to trace the tests on one file."""
 
-Values = tuple[tuple[str, str], ...]
+VariableValues = tuple[tuple[str, str], ...]
 Verify = Callable[[Solution], Awaitable[Report]]
 Progress = Callable[[Searched], object]
 
@@ -86,7 +86,7 @@ class SearchLimits:
     budget_s: float
     wall_s: float
     max_candidates: int
-    work: ProcessorTime = field(default_factory=ProcessorTime)
+    cpu_time: ProcessorTime = field(default_factory=ProcessorTime)
 
     def __post_init__(self) -> None:
         self.end = time.monotonic() + self.wall_s
@@ -97,7 +97,7 @@ class SearchLimits:
         return self.end - time.monotonic()
 
     @asynccontextmanager
-    async def bounding(self) -> AsyncIterator[None]:
+    async def wall_limited(self) -> AsyncIterator[None]:
         """Raises `TimeIsOver` in its body at the wall-clock limit."""
         try:
             async with asyncio.timeout(self.left_s) as clock:
@@ -108,17 +108,17 @@ class SearchLimits:
             raise TimeIsOver from None
 
     @property
-    def spent(self) -> bool:
-        return self.work.spent_s > self.budget_s or self.left_s < 0
+    def is_exhausted(self) -> bool:
+        return self.cpu_time.spent_s > self.budget_s or self.left_s < 0
 
 
 class Runner(Protocol):
     """Runs the tests on changed files of a program; its results are pre-checks, not verdicts."""
 
-    beyond: int
+    further_candidates: int
     """Candidates of a file that are still tried after the first that passes every test."""
-    chunk: int
-    """Candidates for each call of `screen`."""
+    chunk_size: int
+    """Candidates for each call of `precheck`."""
     facts: Facts
 
     @property
@@ -131,11 +131,11 @@ class Runner(Protocol):
 
     async def trace(self, file: str, text: str) -> Trace: ...
 
-    async def screen(
-        self, file: str, question: Screen, over: Callable[[], bool]
-    ) -> Sequence[Screened | None]: ...
+    async def precheck(
+        self, file: str, request: PrecheckRequest, is_over: Callable[[], bool]
+    ) -> Sequence[PrecheckResult | None]: ...
 
-    async def probe(self, file: str, texts: Sequence[str], calls: Sequence[str]) -> Probed: ...
+    async def probe(self, file: str, texts: Sequence[str], calls: Sequence[str]) -> ProbeResult: ...
 
 
 @dataclass(frozen=True)
@@ -154,16 +154,16 @@ class SearchResult:
     """Processor seconds spent, without judging."""
     suspects: tuple[Suspect, ...] = ()
     """The searched files, the most likely first."""
-    first_s: float = 0.0
+    first_candidate_s: float = 0.0
     """Seconds until the first candidate was tried."""
     problem: str = ""
     """Why nothing could be searched."""
-    moments: Mapping[str, tuple[int | None, Values]] = field(default_factory=dict)
+    failure_values: Mapping[str, tuple[int | None, VariableValues]] = field(default_factory=dict)
     """For each traced file, its last line before the first failure and the values there."""
 
 
 async def search_repair(
-    opening: AbstractAsyncContextManager[Runner], base: Solution, limits: SearchLimits, *,
+    open_runner: AbstractAsyncContextManager[Runner], base: Solution, limits: SearchLimits, *,
     progress: Progress, verify: Verify,
 ) -> SearchResult:
     """Searches until the judge confirms a candidate, a limit is reached, or none is left.
@@ -171,12 +171,12 @@ async def search_repair(
     After a limit, only the best candidates found so far are still judged.
     """
     try:
-        async with opening as runner:
+        async with open_runner as runner:
             return await _Search(runner, base, limits, progress, verify).run()
     except NothingToSearch as error:
         return SearchResult(None, 0, problem=str(error))
     except TimeIsOver:
-        return SearchResult(None, 0, cut_after=round(limits.work.spent_s, 3))
+        return SearchResult(None, 0, cut_after=round(limits.cpu_time.spent_s, 3))
 
 
 @dataclass
@@ -184,23 +184,23 @@ class _FileSearch:
     """The state of one file's search."""
 
     suspect: Suspect
-    steps: Generator[Question, Answer, Findings]
-    answer: Answer = None
+    steps: Generator[SearchRequest, SearchReply, Findings]
+    reply: SearchReply = None
     findings: Findings = field(default_factory=Findings)
     spent_s: float = 0.0
-    is_answered: bool = True
+    has_reply: bool = True
     """`answer` is ready to be sent to `steps`."""
     done: bool = False
     is_close: bool = False
-    """A candidate passes every screened test and was not offered yet."""
-    waits: bool = False
+    """A candidate passes every pre-checked test and was not offered yet."""
+    awaits_judge: bool = False
     """It offered candidates, and continues only if the judge confirms none of them."""
 
     @property
-    def turn(self) -> tuple[bool, float]:
+    def turn_order(self) -> tuple[bool, float]:
         """The sort key for the next turn: the least time spent relative to the suspicion."""
         share = max(LEAST_SUSPICION, self.suspect.suspicion) ** 2
-        return not self.is_close, (self.spent_s or BEGINNING_S) / share
+        return not self.is_close, (self.spent_s or TYPICAL_TRACE_S) / share
 
 
 @dataclass
@@ -216,26 +216,26 @@ class _Search:
     searches: list[_FileSearch] = field(default_factory=list)
     stopped: bool = False
     tried: int = 0
-    first_s: float = 0.0
+    first_candidate_s: float = 0.0
     progress_at: float = 0.0
     plausible_shown: bool = False
     cut_after: float | None = None
     judged: set[tuple[str, str]] = field(default_factory=set)
     """Files and texts that were judged."""
     found: tuple[Solution, Alternatives | None] | None = None
-    moments: dict[str, tuple[int | None, Values]] = field(default_factory=dict)
-    pool: list[tuple[float, _FileSearch, Candidate]] = field(default_factory=list)
+    failure_values: dict[str, tuple[int | None, VariableValues]] = field(default_factory=dict)
+    offered: list[tuple[float, _FileSearch, Candidate]] = field(default_factory=list)
     """Offered candidates that are not judged yet: their weight (less is more likely), file, and the
     candidate."""
     most_suspect: float = 0.0
     """The highest suspicion of a file with an offered candidate."""
     until_s: float = 0.0
     """Processor seconds at which the search for competing patches ends."""
-    went_beyond: bool = False
+    judged_after_limit: bool = False
     """The judge was called once after the wall-clock limit."""
 
-    def over(self) -> bool:
-        return self.stopped or self.found is not None or self.limits.spent
+    def is_over(self) -> bool:
+        return self.stopped or self.found is not None or self.limits.is_exhausted
 
     async def run(self) -> SearchResult:
         for suspect in self.runner.suspects:
@@ -243,8 +243,9 @@ class _Search:
             protected = await asyncio.to_thread(_module_asserts, text)
             self.searches.append(_FileSearch(suspect, search(
                 text, replace(self.runner.facts, protected=protected), Budget(
-                    candidates=self.limits.max_candidates, over=self.over,
-                    beyond=self.runner.beyond, chunk=self.runner.chunk,
+                    candidates=self.limits.max_candidates, is_over=self.is_over,
+                    further_candidates=self.runner.further_candidates,
+                    chunk_size=self.runner.chunk_size,
                 ),
             )))
         try:
@@ -255,14 +256,14 @@ class _Search:
         if self.found is None and self.tried < self.limits.max_candidates and not all(
             one.done for one in self.searches
         ):
-            self.cut_after = round(self.limits.work.spent_s, 3)
+            self.cut_after = round(self.limits.cpu_time.spent_s, 3)
         for one in self.searches:
             # The time ran out before these candidates were offered; they are still judged.
             if self.found is None and one.is_close:
-                if one.is_answered:
-                    await asyncio.to_thread(_advance, one, self.limits.work)
+                if one.has_reply:
+                    await asyncio.to_thread(_advance, one, self.limits.cpu_time)
                 self._add_offers(one)
-        if self.found is None and self.pool:
+        if self.found is None and self.offered:
             await self._judge_offers()
         self._show_progress(last=True)
         solution, alternatives = self.found or (None, None)
@@ -272,19 +273,19 @@ class _Search:
         partial = max(partials, key=lambda it: (it[1].passed, -it[1].cost), default=None)
         return SearchResult(
             solution, self.tried, None if partial is None else self._solution(*partial),
-            alternatives, self.cut_after, self.limits.work.spent_s, tuple(self.runner.suspects),
-            self.first_s, moments=self.moments,
+            alternatives, self.cut_after, self.limits.cpu_time.spent_s, tuple(self.runner.suspects),
+            self.first_candidate_s, failure_values=self.failure_values,
         )
 
     async def _take_turns(self) -> None:
-        while not self.over():
+        while not self.is_over():
             waiting = [one for one in self.searches if not one.done and self._may_continue(one)]
             if waiting:
                 try:
-                    await self._step(min(waiting, key=lambda one: one.turn))
+                    await self._step(min(waiting, key=lambda one: one.turn_order))
                 except TimeIsOver:
                     return
-            elif self.pool:
+            elif self.offered:
                 await self._judge_offers()
             else:
                 return
@@ -294,59 +295,61 @@ class _Search:
         the limit of candidates is reached."""
         if self.tried >= self.limits.max_candidates:
             return one.is_close
-        if not self.pool:
+        if not self.offered:
             return True
-        near = one.suspect.suspicion >= AS_SUSPECT * self.most_suspect
-        return one.is_close or (near and not one.waits and self.limits.work.spent_s < self.until_s)
+        near = one.suspect.suspicion >= SUSPICION_SHARE * self.most_suspect
+        return one.is_close or (
+            near and not one.awaits_judge and self.limits.cpu_time.spent_s < self.until_s
+        )
 
     async def _step(self, one: _FileSearch) -> None:
-        work = self.limits.work
-        before_s = work.spent_s
-        question = await asyncio.to_thread(_advance, one, work)
-        one.done = question is None and not self.over()  # a search that is cut is not done
+        cpu_time = self.limits.cpu_time
+        before_s = cpu_time.spent_s
+        request = await asyncio.to_thread(_advance, one, cpu_time)
+        one.done = request is None and not self.is_over()  # a search that is cut is not done
         self._show_progress()
         # Offers are accepted after the limits too: judging has time of its own.
-        if question is not None and (isinstance(question, Offer) or not self.over()):
-            one.answer, one.is_answered = await self._answered(one, question), True
-        one.spent_s += work.spent_s - before_s
+        if request is not None and (isinstance(request, JudgeRequest) or not self.is_over()):
+            one.reply, one.has_reply = await self._reply(one, request), True
+        one.spent_s += cpu_time.spent_s - before_s
 
-    async def _answered(self, one: _FileSearch, question: Question) -> Answer:
+    async def _reply(self, one: _FileSearch, request: SearchRequest) -> SearchReply:
         file = one.suspect.file
         base = self.runner.files[file]
-        match question:
-            case Examine(text=text):
-                async with self.limits.bounding():
+        match request:
+            case TraceRequest(text=text):
+                async with self.limits.wall_limited():
                     seen = await self.runner.trace(file, text)
                 if text == base:
-                    self._save_moment(file, seen)
+                    self._save_failure_values(file, seen)
                 return seen
-            case Probe(texts=texts, calls=calls):
-                async with self.limits.bounding():
+            case ProbeRequest(texts=texts, calls=calls):
+                async with self.limits.wall_limited():
                     return await self.runner.probe(file, texts, calls)
-            case Screen(candidates=texts):
-                self.first_s = self.first_s or time.monotonic() - self.started
-                answers = tuple(await self.runner.screen(file, question, self.over))
+            case PrecheckRequest(candidates=texts):
+                self.first_candidate_s = self.first_candidate_s or time.monotonic() - self.started
+                answers = tuple(await self.runner.precheck(file, request, self.is_over))
                 self.tried += sum(
                     answer is not None and text != base
                     for text, answer in zip(texts, answers, strict=True)
                 )
-                one.is_close |= any(answer and answer.ended == "ok" for answer in answers)
+                one.is_close |= any(answer and answer.outcome == "ok" for answer in answers)
                 return answers
-            case Offer():
+            case JudgeRequest():
                 one.is_close = False
                 self._add_offers(one)
                 return False
 
     def _add_offers(self, one: _FileSearch) -> None:
         """Adds the best candidates of a file to those that will be judged."""
-        work_s = self.limits.work.spent_s
-        if not self.pool:
+        work_s = self.limits.cpu_time.spent_s
+        if not self.offered:
             self.until_s = work_s + max(COMPETING_S, COMPETING_SHARE * work_s)
         self.most_suspect = max(self.most_suspect, one.suspect.suspicion)
-        one.waits = True
+        one.awaits_judge = True
         less_likely = PER_SUSPICION * (1.0 - one.suspect.suspicion)
         file = one.suspect.file
-        self.pool += [
+        self.offered += [
             (weight(candidate) + less_likely, one, candidate)
             for candidate in ranked(estimated(one.findings.plausible, Situation(
                 self.runner.files[file], self.runner.facts.tests, one.findings.base_answers,
@@ -356,8 +359,8 @@ class _Search:
 
     async def _judge_offers(self) -> None:
         """Judges the offered candidates, the most likely first, until one is confirmed."""
-        pool = sorted(self.pool, key=lambda it: (it[0], it[1].suspect.file, it[2].text))
-        self.pool = []
+        pool = sorted(self.offered, key=lambda it: (it[0], it[1].suspect.file, it[2].text))
+        self.offered = []
         for place, (_, one, candidate) in enumerate(pool[:MAX_VERIFIED]):
             if not self._may_judge():
                 break
@@ -368,13 +371,13 @@ class _Search:
                 self.found = solution, await self._alternatives(one, candidate, solution, rest)
                 return
         for one in self.searches:
-            one.waits = False
+            one.awaits_judge = False
 
     def _may_judge(self) -> bool:
         """Whether there is time to judge a candidate; once, it is allowed after the limit."""
         if self.limits.left_s >= 0:
             return True
-        is_first, self.went_beyond = not self.went_beyond, True
+        is_first, self.judged_after_limit = not self.judged_after_limit, True
         return is_first
 
     async def _alternatives(
@@ -385,7 +388,7 @@ class _Search:
         As many as a person is shown are judged, time allowing. If no calls were made that could
         distinguish them, only confirmed ones are returned.
         """
-        until = time.monotonic() + min(COMPETING_JUDGED_S, max(0.0, self.limits.left_s))
+        until = time.monotonic() + min(MAX_COMPETING_JUDGED_S, max(0.0, self.limits.left_s))
         calls = one.findings.calls
         own = Alternative(solution=solution, note=solution.note, confirmed=True)
         others = [Alternative(solution=it, note=it.note) for it in rest[: MAX_COMPETING - 1]]
@@ -413,12 +416,12 @@ class _Search:
             note=f"{note} ({file})" if len(self.runner.files) > 1 else note,
         )
 
-    def _save_moment(self, file: str, seen: Trace) -> None:
+    def _save_failure_values(self, file: str, seen: Trace) -> None:
         """Saves the line and values of the first test that fails in a file."""
         failing = [one for one in seen.tests if not one.passed]
         for one in sorted(failing, key=lambda one: one.line is None):
             if one.line is not None or one.values:
-                self.moments[file] = one.line, one.values
+                self.failure_values[file] = one.line, one.values
                 return
 
     def _show_progress(self, last: bool = False) -> None:
@@ -441,7 +444,7 @@ class _Search:
 
 
 async def confirmed_alternatives(
-    every: Alternatives, verify: Verify, is_over: Callable[[], bool]
+    alternatives: Alternatives, verify: Verify, is_over: Callable[[], bool]
 ) -> Alternatives:
     """Removes behaviours that the judge refutes.
 
@@ -449,32 +452,32 @@ async def confirmed_alternatives(
     remaining ones are returned unjudged.
     """
     settled: list[Alternative] = []
-    waiting = [*every.behaviours]
+    waiting = [*alternatives.behaviours]
     while waiting and len(settled) < MAX_COMPETING and not is_over():
         one = waiting.pop(0)
         if one.confirmed:
             settled.append(one)
         elif (await verify(one.solution)).passed:
             settled.append(one.model_copy(update={"confirmed": True}))
-    return every.model_copy(update={"behaviours": (*settled, *waiting)})
+    return alternatives.model_copy(update={"behaviours": (*settled, *waiting)})
 
 
-def _advance(one: _FileSearch, work: ProcessorTime) -> Question | None:
-    """Advances a search to its next question and saves its findings so far.
+def _advance(one: _FileSearch, cpu_time: ProcessorTime) -> SearchRequest | None:
+    """Advances a search to its next request and saves its findings so far.
 
     Runs in a thread, because generating thousands of edits would block the event loop.
     """
     began = time.thread_time()
-    one.is_answered = False
+    one.has_reply = False
     try:
-        question = one.steps.send(one.answer)
-        one.findings = question.so_far
-        return question
+        request = one.steps.send(one.reply)
+        one.findings = request.findings
+        return request
     except StopIteration as stop:
         one.findings = stop.value
         return None
     finally:
-        work.spent_s += time.thread_time() - began
+        cpu_time.spent_s += time.thread_time() - began
 
 
 def _module_asserts(text: str) -> tuple[tuple[int, int], ...]:

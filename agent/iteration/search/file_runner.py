@@ -14,14 +14,22 @@ from hashlib import blake2b
 from agent.core.domain import Report, Solution, Task, TestCase
 from agent.iteration.search.driver import SearchLimits, TimeIsOver
 from agent.search.precheck.cases import by_case
-from agent.search.precheck.precheck import Screener, screening
+from agent.search.precheck.precheck import Prechecker, open_prechecker
 from agent.search.precheck.tracing import hanging, trace
 from agent.search.project.suspects import Suspect
 from agent.search.syntax import compiles
-from agent.search.values import Budget, Facts, Mode, Probed, Screen, Screened, Trace
+from agent.search.values import (
+    Budget,
+    Facts,
+    Mode,
+    PrecheckRequest,
+    PrecheckResult,
+    ProbeResult,
+    Trace,
+)
 from sandbox.sandbox import Sandbox
 
-MOST = 100_000
+MAX_CACHED = 100_000
 """Limit of cached candidates, which take some hundred bytes each."""
 
 
@@ -31,7 +39,7 @@ class SearchCache:
 
     _base: str = ""
     _tests: tuple[TestCase, ...] = ()
-    _failed: dict[bytes, tuple[Mode, Screened]] = field(default_factory=dict)
+    _failed: dict[bytes, tuple[Mode, PrecheckResult]] = field(default_factory=dict)
     _traced: tuple[str, tuple[TestCase, ...], Trace] | None = None
 
     def begin(self, base: Solution, tests: Sequence[TestCase]) -> None:
@@ -40,8 +48,8 @@ class SearchCache:
             self._failed.clear()
         self._base, self._tests = base.id, (*tests,)
 
-    def save_trace(self, program: Solution, tests: Sequence[TestCase], seen: Trace) -> None:
-        self._traced = program.id, tuple(tests), seen
+    def save_trace(self, program: Solution, tests: Sequence[TestCase], trace: Trace) -> None:
+        self._traced = program.id, tuple(tests), trace
 
     def trace_of(self, program: Solution, tests: Sequence[TestCase]) -> Trace | None:
         """The saved trace, if it is of this program and exactly these tests."""
@@ -49,20 +57,20 @@ class SearchCache:
             return None
         return self._traced[2]
 
-    def known(self, text: str, mode: Mode) -> Screened | None:
+    def lookup(self, text: str, mode: Mode) -> PrecheckResult | None:
         """How a candidate failed before; `None` if it must be run."""
-        before, screened = self._failed.get(_key(text), ("early", None))
-        if screened is None or (before == "early" and mode != "early"):
+        before, result = self._failed.get(_key(text), ("early", None))
+        if result is None or (before == "early" and mode != "early"):
             return None
-        fresh = len(self._tests) - len(screened.passed)
-        return replace(screened, passed=(*screened.passed, *(None for _ in range(fresh))))
+        fresh = len(self._tests) - len(result.passed)
+        return replace(result, passed=(*result.passed, *(None for _ in range(fresh))))
 
-    def note(self, text: str, mode: Mode, screened: Screened) -> None:
+    def add(self, text: str, mode: Mode, result: PrecheckResult) -> None:
         """Caches a candidate that failed and passed no test. Others are not cached: more time may
         change how they end, and a candidate that passes a test may be part of a repair."""
-        hopeless = screened.ended in ("failed", "syntax", "endless") and not any(screened.passed)
-        if hopeless and len(self._failed) < MOST:
-            self._failed[_key(text)] = mode, screened
+        hopeless = result.outcome in ("failed", "syntax", "endless") and not any(result.passed)
+        if hopeless and len(self._failed) < MAX_CACHED:
+            self._failed[_key(text)] = mode, result
 
 
 def _key(text: str) -> bytes:
@@ -78,12 +86,12 @@ class FileRunner:
     tests: Sequence[TestCase]
     sandbox: Sandbox
     limits: SearchLimits
-    known: SearchCache
-    screener: Screener
-    seen: Trace | None
+    cache: SearchCache
+    prechecker: Prechecker
+    base_trace: Trace | None
     """The trace of the base, if it compiles."""
-    beyond: int = Budget.beyond
-    chunk: int = Budget.chunk
+    further_candidates: int = Budget.further_candidates
+    chunk_size: int = Budget.chunk_size
 
     def __post_init__(self) -> None:
         self.facts = Facts(tests=tuple(test.code for test in self.tests))
@@ -91,31 +99,34 @@ class FileRunner:
         self.suspects = (Suspect(self.base.entry, 1.0, {}),)
 
     async def trace(self, file: str, text: str) -> Trace:
-        if text == self.base.text and self.seen is not None:
-            return self.seen
+        if text == self.base.text and self.base_trace is not None:
+            return self.base_trace
         return await trace(
-            self.base.with_text(text), self.tests, self.task, self.sandbox, work=self.limits.work
+            self.base.with_text(text), self.tests, self.task, self.sandbox,
+            cpu_time=self.limits.cpu_time
         )
 
-    async def probe(self, file: str, texts: Sequence[str], calls: Sequence[str]) -> Probed:
-        return await self.screener.probe(texts, calls)
+    async def probe(self, file: str, texts: Sequence[str], calls: Sequence[str]) -> ProbeResult:
+        return await self.prechecker.probe(texts, calls)
 
-    async def screen(
-        self, file: str, question: Screen, over: Callable[[], bool]
-    ) -> Sequence[Screened | None]:
-        results = [self.known.known(text, question.mode) for text in question.candidates]
+    async def precheck(
+        self, file: str, request: PrecheckRequest, is_over: Callable[[], bool]
+    ) -> Sequence[PrecheckResult | None]:
+        results = [self.cache.lookup(text, request.mode) for text in request.candidates]
         fresh = [place for place, result in enumerate(results) if result is None]
-        texts = [question.candidates[place] for place in fresh]
+        texts = [request.candidates[place] for place in fresh]
         # Results from before the wall-clock limit are kept.
         with suppress(TimeIsOver):
-            async with self.limits.bounding(), aclosing(
-                self.screener.screen(texts, mode=question.mode, patience=question.patience)
+            async with self.limits.wall_limited(), aclosing(
+                self.prechecker.precheck(
+                    texts, mode=request.mode, limit_factor=request.limit_factor
+                )
             ) as replies:
-                async for index, screened in replies:
-                    results[fresh[index]] = screened
+                async for index, result in replies:
+                    results[fresh[index]] = result
                     if texts[index] != self.base.text:
-                        self.known.note(texts[index], question.mode, screened)
-                    if over():
+                        self.cache.add(texts[index], request.mode, result)
+                    if is_over():
                         break
         return results
 
@@ -123,7 +134,7 @@ class FileRunner:
 @asynccontextmanager
 async def file_runner(
     task: Task, base: Solution, tests: Sequence[TestCase], report: Report, sandbox: Sandbox,
-    limits: SearchLimits, *, known: SearchCache | None = None, together: bool = False,
+    limits: SearchLimits, *, cache: SearchCache | None = None, order_dependent: bool = False,
 ) -> AsyncIterator[FileRunner]:
     """Opens a runner for the candidates of a program's entry file.
 
@@ -138,34 +149,34 @@ async def file_runner(
         TimeIsOver: The wall-clock limit was reached.
     """
     tests, report = by_case(tests, report)
-    known = known or SearchCache()
+    cache = cache or SearchCache()
     async with AsyncExitStack() as stack:
         while True:
-            known.begin(base, tests)
-            late = hanging(tests, report)
-            async with limits.bounding():
+            cache.begin(base, tests)
+            hanging_tests = hanging(tests, report)
+            async with limits.wall_limited():
                 seen = None if not compiles(base.text) else (
-                    known.trace_of(base, tests) or await trace(
-                        base, tests, task, sandbox, hanging=late, work=limits.work, report=report,
-                        together=together,
+                    cache.trace_of(base, tests) or await trace(
+                        base, tests, task, sandbox, hanging=hanging_tests, cpu_time=limits.cpu_time,
+                        report=report, order_dependent=order_dependent,
                     )
                 )
-            screener = await stack.enter_async_context(screening(
-                task, base, tests, sandbox, hanging=late, work=limits.work,
-                together=seen is not None and seen.together,
+            prechecker = await stack.enter_async_context(open_prechecker(
+                task, base, tests, sandbox, hanging=hanging_tests, cpu_time=limits.cpu_time,
+                one_execution=seen is not None and seen.order_dependent,
             ))
-            async with limits.bounding():
-                baseline = await screener.baseline()
-            fit = [
+            async with limits.wall_limited():
+                baseline = await prechecker.baseline()
+            prechecked = [
                 test for place, test in enumerate(tests)
-                if baseline.is_screenable(place) or not _is_passed(test, base, report)
+                if baseline.is_precheckable(place) or not _is_passed(test, base, report)
             ]
-            if len(fit) == len(tests):
+            if len(prechecked) == len(tests):
                 break
             await stack.aclose()
-            limits.work.spent_s = 0.0  # the removed tests' time does not count
-            tests = fit
-        yield FileRunner(task, base, tests, sandbox, limits, known, screener, seen)
+            limits.cpu_time.spent_s = 0.0  # the removed tests' time does not count
+            tests = prechecked
+        yield FileRunner(task, base, tests, sandbox, limits, cache, prechecker, seen)
 
 
 def _is_passed(test: TestCase, base: Solution, report: Report) -> bool:

@@ -1,6 +1,6 @@
-"""Runs the candidates of a project with its test suite, kept in a jail, or with its test command.
+"""Runs the candidates of a project with its test suite in a jail, or with its test command.
 
-Candidates are screened with the failing tests and with passing tests that run the same functions.
+Candidates are pre-checked with the failing tests and passing tests that run the same functions.
 The coverage of both decides which files are suspect.
 """
 
@@ -29,31 +29,31 @@ from agent.search.project.suite import (
     open_suite,
 )
 from agent.search.project.suspects import (
-    SeenTest,
+    CoveredTest,
     Suspect,
-    fields_beside,
+    co_set_fields,
     named_statements,
     names_read,
     strings_in_tests,
     suspects,
     with_module_level,
 )
-from agent.search.values import Facts, Probed, Screen, Screened, Trace
+from agent.search.values import Facts, PrecheckRequest, PrecheckResult, ProbeResult, Trace
 from agent.verify.project.suite_run import project_files
 from sandbox.sandbox import Sandbox
 
 MAX_FAILING, MAX_PASSING = 12, 25
-"""How many failing and passing tests candidates are screened with."""
+"""How many failing and passing tests candidates are pre-checked with."""
 MAX_FILES = 6
-BEYOND = 400
+FURTHER_CANDIDATES = 400
 """Candidates of a file that are still tried after the first that passes every test."""
-LEAST_FAILING, FAILING_S = 3, 0.1
-"""Failing tests for screening: at least this many, and more while they take less time in all."""
-PASSING_S = 0.3
-"""Total time of the passing tests for screening; the others are left to the judge."""
+MIN_FAILING, MAX_FAILING_S = 3, 0.1
+"""Failing tests for the pre-check: at least this many, more while they take less time in all."""
+MAX_PASSING_S = 0.3
+"""Total time of the passing tests for the pre-check; the others are left to the judge."""
 BASELINE_TESTS, BASELINE_S = 60, 1.0
 """Passing tests that are run at a time for a baseline, until all take this long."""
-COVERED_S = 0.5
+MAX_COVERED_S = 0.5
 """Total time of the passing tests whose coverage is measured, the fastest first. With coverage
 they take several times as long."""
 
@@ -69,26 +69,27 @@ async def suite_runner(
         failing: Node ids of the tests to repair.
 
     Raises:
-        NothingToSearch: These tests do not fail in the kept suite.
+        NothingToSearch: These tests do not fail in the jailed suite.
     """
     if project.command:
-        kept = CommandSuite(project_files(task, base), project, task.sites, sandbox, limits.end)
-        kept.work = limits.work
-        row = await kept.collect()
+        files = project_files(task, base)
+        command_suite = CommandSuite(files, project, task.site_dirs, sandbox, limits.end)
+        command_suite.work = limits.cpu_time
+        row = await command_suite.collect()
         if row.passed:
             raise NothingToSearch("the command succeeds when it is run again")
         limits.max_candidates = min(limits.max_candidates, MAX_TRIED)
-        yield await SuiteRunner(kept, project, {0: row}, [0]).prepared()
+        yield await SuiteRunner(command_suite, project, {0: row}, [0]).prepared()
         return
-    async with open_suite(project_files(task, base), project, task.sites, sandbox) as suite:
+    async with open_suite(project_files(task, base), project, task.site_dirs, sandbox) as suite:
         wanted = {*failing}
         numbers = [number for number, node in enumerate(suite.nodes) if node in wanted]
         if not numbers:
             why = "; ".join(suite.problems) or "pytest collects none of the failing tests"
             raise NothingToSearch(why)
-        suite.until, suite.work = limits.end, limits.work
+        suite.until, suite.work = limits.end, limits.cpu_time
         rows = await suite.baseline(numbers)
-        waiting = _others(suite.nodes, numbers)
+        waiting = _other_tests(suite.nodes, numbers)
         while waiting and sum(row.cpu_s for row in rows.values() if row.passed) < BASELINE_S:
             rows |= await suite.baseline(waiting[:BASELINE_TESTS])
             del waiting[:BASELINE_TESTS]
@@ -97,7 +98,7 @@ async def suite_runner(
         still_failing = [number for number in numbers if number in rows and not rows[number].passed]
         if not any(number in rows for number in numbers):
             limit = f"{limits.wall_s:.3g} s"
-            raise NothingToSearch(f"the failing tests did not finish in the kept suite in {limit}")
+            raise NothingToSearch(f"the failing tests did not finish in the suite in {limit}")
         if not still_failing:
             raise NothingToSearch("the tests pass when they are run again")
         yield await SuiteRunner(suite, project, rows, still_failing, polluting).prepared()
@@ -130,7 +131,7 @@ async def _polluting_tests(
     return sorted(polluting)
 
 
-def _others(nodes: Sequence[str], numbers: Sequence[int]) -> list[int]:
+def _other_tests(nodes: Sequence[str], numbers: Sequence[int]) -> list[int]:
     """All other tests, those in the same files first."""
     files = {nodes[number].partition("::")[0] for number in numbers}
     others = {*range(len(nodes))} - {*numbers}
@@ -146,15 +147,15 @@ class SuiteRunner:
     rows: dict[int, TestRow]
     failing: Sequence[int]
     polluting: Sequence[int] = ()
-    """Tests that make failing ones fail; with any, all screened tests run in suite order."""
+    """Tests that make failing ones fail; with any, all pre-checked tests run in suite order."""
     suspects: Sequence[Suspect] = ()
     facts: Facts = field(default_factory=Facts)
-    beyond: int = BEYOND
-    chunk: int = CHUNK
-    screened_by: list[int] = field(default_factory=list)
-    """The failing tests that candidates are screened with."""
-    order: list[int] = field(default_factory=list)
-    """All tests that candidates are screened with."""
+    further_candidates: int = FURTHER_CANDIDATES
+    chunk_size: int = CHUNK
+    prechecked_failing: list[int] = field(default_factory=list)
+    """The failing tests that candidates are pre-checked with."""
+    prechecked: list[int] = field(default_factory=list)
+    """All tests that candidates are pre-checked with."""
     read_names: list[frozenset[str]] = field(default_factory=list)
     """The names that each test of `order` reads."""
     functions: dict[str, dict[str, ast.stmt]] = field(default_factory=dict)
@@ -167,75 +168,77 @@ class SuiteRunner:
         """Measures coverage, and returns this runner with its tests and suspect files chosen."""
         editable = {*self.project.editable} & self.suite.loaded
         files = {self._file_of(number) for number in self.failing}
-        passing = self._within(COVERED_S, sorted(
+        passing = self._within_time(MAX_COVERED_S, sorted(
             (number for number, row in self.rows.items() if row.passed),
             key=lambda one: (self._file_of(one) not in files, self.rows[one].cpu_s, one),
         ))
-        quick = self._within(FAILING_S, sorted(
+        quick = self._within_time(MAX_FAILING_S, sorted(
             self.failing, key=lambda one: (self.rows[one].cpu_s, one)
-        ), LEAST_FAILING)
-        failing = self.screened_by = [one for one in self.failing if one in quick][:MAX_FAILING]
+        ), MIN_FAILING)
+        failing = self.prechecked_failing = [
+            one for one in self.failing if one in quick
+        ][:MAX_FAILING]
         if self.polluting:
             # A failing run includes the tests that make it fail.
             run = await self.suite.coverage(
                 sorted({*self.polluting, *failing, *passing}), sorted(editable), lines=False
             )
             before = [run[one] for one in self.polluting if one in run]
-            failing_runs = {one: _joined([*before, run[one]]) for one in failing if one in run}
+            failing_runs = {one: _merged([*before, run[one]]) for one in failing if one in run}
             passing_runs = {one: row for one, row in run.items() if one not in failing_runs}
         else:
             failing_runs = await self.suite.coverage(failing, sorted(editable), lines=False)
             passing_runs = await self.suite.coverage(passing, sorted(editable), lines=False)
-        self.order = [*failing, *self._near([*failing_runs.values()], passing_runs)]
+        self.prechecked = [*failing, *self._related_passing([*failing_runs.values()], passing_runs)]
         if self.polluting:
-            self.order = sorted({*self.order, *self.polluting})
-        self.read_names = [self._read(self.suite.nodes[number]) for number in self.order]
+            self.prechecked = sorted({*self.prechecked, *self.polluting})
+        self.read_names = [self._names_read(self.suite.nodes[number]) for number in self.prechecked]
         failed, passed = (
-            [SeenTest(one, self._read(self.suite.nodes[at])) for at, one in some.items()]
+            [CoveredTest(one, self._names_read(self.suite.nodes[at])) for at, one in some.items()]
             for some in (failing_runs, passing_runs)
         )
         found = suspects(self.suite.files, editable, failed, passed)
         found = changed_first(found, self.suite.files, dict(self.project.changed))
         self.suspects = found[:MAX_FILES]
         self.facts = Facts(
-            tests=tuple(self._code(self.suite.nodes[number]) for number in self.order),
-            words=strings_in_tests(
+            tests=tuple(self._code(self.suite.nodes[number]) for number in self.prechecked),
+            test_strings=strings_in_tests(
                 [self._code(self.suite.nodes[number]) for number in failing],
                 [self.suite.nodes[number].partition("[")[2] for number in failing],
             ),
-            beside=fields_beside(self.suite.files[one.file] for one in self.suspects),
+            co_set_fields=co_set_fields(self.suite.files[one.file] for one in self.suspects),
         )
         return self
 
     async def trace(self, file: str, text: str) -> Trace:
         changed = None if text == self.files[file] else text
-        seen = await self.suite.trace(file, self.order, changed)
+        seen = await self.suite.trace(file, self.prechecked, changed)
         # A failing test covers the lines of the tests that make it fail, too.
         lines = frozenset[int]().union(
-            *(seen.tests[self.order.index(one)].covered for one in self.polluting)
+            *(seen.tests[self.prechecked.index(one)].covered for one in self.polluting)
         )
-        seen = replace(seen, together=bool(self.polluting), tests=tuple(
+        seen = replace(seen, order_dependent=bool(self.polluting), tests=tuple(
             one if one.passed else replace(one, covered=one.covered | lines) for one in seen.tests
         ))
         return with_module_level(text, seen, self.read_names)
 
-    async def probe(self, file: str, texts: Sequence[str], calls: Sequence[str]) -> Probed:
-        return Probed(tuple(None for _ in texts))
+    async def probe(self, file: str, texts: Sequence[str], calls: Sequence[str]) -> ProbeResult:
+        return ProbeResult(tuple(None for _ in texts))
 
-    async def screen(
-        self, file: str, question: Screen, over: Callable[[], bool]
-    ) -> Sequence[Screened | None]:
-        slowest_s = max(self.rows[number].cpu_s for number in self.order)
-        return await self.suite.screen(
-            file, question.candidates, self.order, len(self.screened_by), question.mode,
+    async def precheck(
+        self, file: str, request: PrecheckRequest, is_over: Callable[[], bool]
+    ) -> Sequence[PrecheckResult | None]:
+        slowest_s = max(self.rows[number].cpu_s for number in self.prechecked)
+        return await self.suite.precheck(
+            file, request.candidates, self.prechecked, len(self.prechecked_failing), request.mode,
             min(MAX_S, max(LEAST_S, FACTOR * slowest_s)),
-            together=self.screened_by if self.polluting else (),
+            order_dependent=self.prechecked_failing if self.polluting else (),
         )
 
     def _file_of(self, number: int) -> str:
         return self.suite.nodes[number].partition("::")[0]
 
-    def _within(self, most_s: float, numbers: Iterable[int], least: int = 1) -> list[int]:
+    def _within_time(self, most_s: float, numbers: Iterable[int], least: int = 1) -> list[int]:
         """Selects tests in order while they take at most `most_s` in all, and at least `least`."""
         found: list[int] = []
         spent_s = 0.0
@@ -246,16 +249,18 @@ class SuiteRunner:
                 spent_s += cpu_s
         return found
 
-    def _near(self, failing: Sequence[Coverage], passing: dict[int, Coverage]) -> list[int]:
+    def _related_passing(
+        self, failing: Sequence[Coverage], passing: dict[int, Coverage]
+    ) -> list[int]:
         """Passing tests, those first that run the most functions which failing tests run too."""
-        entered = {place for one in failing for place in _entered(one)}
+        entered = {place for one in failing for place in _entered_functions(one)}
         near = sorted(
-            (-len(entered & _entered(one)), number) for number, one in passing.items()
-            if entered & _entered(one)
+            (-len(entered & _entered_functions(one)), number) for number, one in passing.items()
+            if entered & _entered_functions(one)
         )
-        return self._within(PASSING_S, (number for _, number in near), 0)[:MAX_PASSING]
+        return self._within_time(MAX_PASSING_S, (number for _, number in near), 0)[:MAX_PASSING]
 
-    def _test(self, node: str) -> ast.stmt | None:
+    def _test_node(self, node: str) -> ast.stmt | None:
         path, _, name = node.partition("::")
         if path not in self.functions:
             self.functions[path] = named_statements(self.suite.files.get(path, ""))
@@ -264,18 +269,18 @@ class SuiteRunner:
     def _code(self, node: str) -> str:
         if isinstance(self.suite, CommandSuite):
             return self.suite.code
-        found = self._test(node)
+        found = self._test_node(node)
         return ast.unparse(found) if found is not None else "pass"
 
-    def _read(self, node: str) -> frozenset[str]:
+    def _names_read(self, node: str) -> frozenset[str]:
         """The names that a test reads."""
         if isinstance(self.suite, CommandSuite):
             return names_read(nodes_of(self.suite.code))
-        found = self._test(node)
+        found = self._test_node(node)
         return names_read(ast.walk(found)) if found is not None else frozenset()
 
 
-def _joined(runs: Sequence[Coverage]) -> Coverage:
+def _merged(runs: Sequence[Coverage]) -> Coverage:
     functions: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for one in runs:
         for file, calls in one.functions.items():
@@ -283,5 +288,5 @@ def _joined(runs: Sequence[Coverage]) -> Coverage:
     return Coverage(dict(functions))
 
 
-def _entered(one: Coverage) -> set[tuple[str, int]]:
+def _entered_functions(one: Coverage) -> set[tuple[str, int]]:
     return {(file, line) for file, lines in one.functions.items() for line in lines}

@@ -29,7 +29,7 @@ async def critique(state: State, ctx: Context) -> State:
     suite = ctx.store.get(state["suite_id"], Suite)
     # With few tests, the critic also compares the program with the task's text.
     is_thin = bool(ctx.task.text) and not has_enough_examples(suite.oracle)
-    free = (ctx.free(state) and not is_thin) or not ctx.settings.enable_critic
+    free = (ctx.forbids_models(state) and not is_thin) or not ctx.settings.enable_critic
     update: State = {"reviewed": state["solution_id"], "objection": ""}
     try:
         answer = await ask_if_it_answers(
@@ -44,8 +44,8 @@ async def critique(state: State, ctx: Context) -> State:
                 "before_solution": before, "after_solution": after,
                 "crash_only": not report.oracle,
             },
-            free=free,
-            without="A program without a review is not accepted.",
+            rules_only=free,
+            consequence="A program without a review is not accepted.",
         )
     except OverBudget as error:
         if ctx.pauses:
@@ -92,7 +92,7 @@ def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> Sta
     iterations = ctx.iterations(state).with_note(note)
     grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
     return {
-        "suite_id": ctx.store.put(grown), "rounds_id": ctx.store.put(iterations),
+        "suite_id": ctx.store.put(grown), "iterations_id": ctx.store.put(iterations),
         "objection": "", "objected": True,
     }
 

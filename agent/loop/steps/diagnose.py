@@ -9,8 +9,8 @@ from agent.core.domain import Diagnosis, Report, Solution, SuspiciousLine, TestC
 from agent.core.events import Diagnosed, Notice, Recalled
 from agent.core.state import State, Suite, is_repaired
 from agent.iteration.context import Context
-from agent.iteration.escalation import UNSURE
-from agent.iteration.flakiness import RUNS, together_words
+from agent.iteration.escalation import MIN_CONFIDENCE
+from agent.iteration.flakiness import RUNS, order_dependent_words
 from agent.iteration.iterations import approach_after_diagnosis, begin_iterations
 from agent.iteration.strategies import is_guess
 from agent.memory import FailureKey, MemoryFault, failure_description
@@ -51,13 +51,13 @@ async def diagnose(state: State, ctx: Context) -> State:
         tests, case_report = by_case(suite.visible, report)
         traces = await trace(
             solution, tests, ctx.task, ctx.sandbox, hanging=hanging(tests, case_report),
-            report=case_report, together=bool(suite.together),
+            report=case_report, order_dependent=bool(suite.order_dependent),
         )
-        ctx.screenings.save_trace(solution, tests, traces)
+        ctx.search_cache.save_trace(solution, tests, traces)
         lines = await asyncio.to_thread(suspicious_lines, traces, solution.text)
         found = found.model_copy(update={"suspicious_lines": lines})
-    if found.fixable and failing & {*suite.together}:
-        words = together_words([name for name in suite.together if name in failing])
+    if found.fixable and failing & {*suite.order_dependent}:
+        words = order_dependent_words([name for name in suite.order_dependent if name in failing])
         found = found.model_copy(update={"cause": f"{words}; {found.cause}"})
     if found.fixable:
         answer = await _ask_debugger(ctx, state, suite, solution, report, _prompt_values(
@@ -74,7 +74,7 @@ async def diagnose(state: State, ctx: Context) -> State:
         return update | {"outcome": "not_fixable", "reason": found.cause}
     if "approach" not in state or state.get("taken"):
         return update | begin_iterations({**state, **update}, ctx)
-    if found.suggests or (state["approach"] == "minimal" and found.confidence < UNSURE):
+    if found.suggests or (state["approach"] == "minimal" and found.confidence < MIN_CONFIDENCE):
         update["approach"] = approach_after_diagnosis({**state, **update}, ctx)
     return update
 
@@ -91,9 +91,9 @@ async def _ask_debugger(
     calls, max_chars = (0, 0) if free else await allowed_calls(ctx)
     if calls:
         tools = debugger_tools(ctx, solution, suite, report, max_chars)
-        return await investigate(ctx, values, tools, calls, max_chars, without=without)
+        return await investigate(ctx, values, tools, calls, max_chars, consequence=without)
     return await ask_if_it_answers(
-        ctx, DEBUGGER, values, {"found": found}, free=free, without=without
+        ctx, DEBUGGER, values, {"found": found}, rules_only=free, consequence=without
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from agent.core.domain import Origin, Report, Solution
 from agent.core.events import Judged, Notice
 from agent.core.state import State, Suite, is_repaired
-from agent.iteration.confirmed_tests import urged, worth_requiring
+from agent.iteration.confirmed_tests import require_confirmed, worth_requiring
 from agent.iteration.context import Context
 from agent.iteration.flakiness import with_reruns
 from agent.propose.arbitration import Dispute, in_dispute, rulings
@@ -21,7 +21,7 @@ async def execute(state: State, ctx: Context) -> State:
     if suite.flaky and is_repaired(state):
         flaky = tuple(test for test in suite.all if test.name in suite.flaky)
         report = await with_reruns(ctx, solution, flaky, report)
-    report = suite.ruled(report)
+    report = suite.with_rulings(report)
     if report != known:
         ctx.emit(Judged(iteration=state["iteration"], report=report))
     update: State = {"report_id": ctx.store.put(report), "objected": False, "edited": False}
@@ -38,7 +38,9 @@ def _show_refuting(state: State, ctx: Context, suite: Suite, report: Report) -> 
         level="info",
         text="The repair fails the held-out test. The next repair may read that test.",
     ))
-    return {"suite_id": ctx.store.put(suite.shown().model_copy(update={"consulted": True}))}
+    return {
+        "suite_id": ctx.store.put(suite.revealed().model_copy(update={"held_out_revealed": True}))
+    }
 
 
 async def arbitrate(state: State, ctx: Context) -> State:
@@ -63,12 +65,12 @@ async def arbitrate(state: State, ctx: Context) -> State:
         }},
         "validated": (*suite.validated, *(one.test.name for one in disputes)),
     })
-    report = suite.ruled(report)
+    report = suite.with_rulings(report)
     names = worth_requiring(state, ctx, suite, report)
     update: State = {}
     if names:
-        update = urged(state, ctx, names)
-        suite = suite.derived_required(names)
-        report = suite.ruled(report)
+        update = require_confirmed(state, ctx, names)
+        suite = suite.requiring(names)
+        report = suite.with_rulings(report)
     ctx.emit(Judged(iteration=state["iteration"], report=report))
     return update | {"suite_id": ctx.store.put(suite), "report_id": ctx.store.put(report)}

@@ -9,7 +9,7 @@ from agent.core.domain import Report, RunOutcome, Solution
 from agent.core.events import Event, ModelCalled, ModelFailed, RunFinished, Stamped
 from agent.core.state import State, is_repaired
 from agent.iteration.context import Context
-from agent.iteration.doubtful_patch import restored
+from agent.iteration.doubtful_patch import restore_reserve
 from agent.log.store import Store
 from agent.report.result import KEPT, fold
 from agent.report.words import ending_words
@@ -38,7 +38,7 @@ def conclude(
         refused: The outcome of a run that did not reach its goal.
         required: The minimum confidence that counts as healed.
     """
-    state, refused = restored(state, store, emit, refused)
+    state, refused = restore_reserve(state, store, emit, refused)
     base = store.get(state["base_id"], Solution) if "base_id" in state else None
     report = store.get(state["report_id"], Report) if "report_id" in state else None
     final, edit = base, ""
@@ -71,7 +71,8 @@ def conclude(
         confidence=fold(log).confidence if outcome == "healthy" else
         confidence if is_repaired(state) and "confidence" in state else None,
         unsure=state.get("unsure", ""),
-        fitting=fold(log).fitting_so_far if outcome in ("healed", "proposed") else 1,
+        fitting_repairs=fold(log).fitting_repairs_so_far if outcome in ("healed", "proposed")
+        else 1,
         strategy=state.get("strategy") if good and is_repaired(state) else None, edit=edit,
         reason=reason or f"still failing after {iterations} iterations",
         diff=final.diff(base) if final is not None and base is not None else "",

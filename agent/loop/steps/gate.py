@@ -14,8 +14,13 @@ from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite, is_repaired
 from agent.iteration.context import Context, propose
 from agent.iteration.doubtful_patch import second_opinion
-from agent.iteration.escalation import NoMore
-from agent.iteration.iterations import STOPPED, choose_approach, may_ask, started
+from agent.iteration.escalation import Exhausted
+from agent.iteration.iterations import (
+    STOP_REASONS,
+    choose_approach,
+    iteration_started,
+    may_ask_model,
+)
 from agent.iteration.search.driver import confirmed_alternatives
 from agent.log.best import best_of
 from agent.loop.steps.specify import announce
@@ -24,7 +29,7 @@ from agent.search.ranking.question import (
     MAX_ASKED,
     BadAnswer,
     answered_test,
-    fitting,
+    behaviours_passing,
     in_words,
     question,
 )
@@ -68,7 +73,7 @@ async def gate(state: State, ctx: Context) -> State:
         "question": f"{state.get('edit_feedback', '')}Accept the {what}? "
         f"Proof {state['proof']}: {state['proof_why']}",
         "needs": "review", "diff": solution.diff(base), "code": solution.text,
-        "tried": state.get("edit_tried", ""), "unhinted": _unhinted(state, ctx),
+        "tried": state.get("edit_tried", ""), "hint_refusal": _hint_refusal(state, ctx),
     }))
     if answer.code is not None and answer.code != solution.text:
         return await _judge_edit(state, ctx, solution.with_text(answer.code, origin="user"))
@@ -87,7 +92,7 @@ async def help_(state: State, ctx: Context) -> State:
         "What should be tried next?",
         "needs": "help", "diff": best.diff(base), "code": best.text,
         "tried": state.get("edit_tried", ""),
-        "unhinted": NO_READER if ctx.plan.of(GENERATOR) is None else "",
+        "hint_refusal": NO_READER if ctx.plan.of(GENERATOR) is None else "",
     }))
     if answer.code is not None:
         edited = best.with_text(answer.code, origin="user")
@@ -98,7 +103,7 @@ async def help_(state: State, ctx: Context) -> State:
         return {"asked_person": True, "asking": False}
     iterations = ctx.iterations(state).with_note(f"A person says: {answer.hint.strip()}")
     return {
-        "rounds_id": ctx.store.put(iterations), "approach": "rewrite", "paid": True,
+        "iterations_id": ctx.store.put(iterations), "approach": "rewrite", "paid": True,
         "asking": False, "outcome": None, "stopped": None, "escalated": True, "taken": False,
         "edit_feedback": "", "edit_tried": "",
     }
@@ -107,7 +112,7 @@ async def help_(state: State, ctx: Context) -> State:
 async def _judge_edit(state: State, ctx: Context, edited: Solution) -> State:
     """Judges a user's edit like any other; a failing edit is reported with the next question."""
     suite = ctx.store.get(state["suite_id"], Suite)
-    report = suite.ruled(await ctx.judge(edited, suite.all))
+    report = suite.with_rulings(await ctx.judge(edited, suite.all))
     if not report.passed:
         failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])
         words = f"Your version fails {counted(len(report.failing), 'test')} ({failing})"
@@ -126,29 +131,29 @@ async def _judge_edit(state: State, ctx: Context, edited: Solution) -> State:
     edited = edited.model_copy(update={"note": note})
     propose(ctx.emit, state["iteration"], "person", edited, base)
     if suite.held_out:  # the user has seen every test
-        suite = suite.shown().model_copy(update={"unheld": "seen"})
+        suite = suite.revealed().model_copy(update={"not_held_out": "seen"})
     return {
-        "solution_id": ctx.store.put(edited), "note": note, "strategy": "person", "rivals_id": "",
-        "suite_id": ctx.store.put(suite), "asking": False, "edited": True,
+        "solution_id": ctx.store.put(edited), "note": note, "strategy": "person",
+        "alternatives_id": "", "suite_id": ctx.store.put(suite), "asking": False, "edited": True,
         "failed_edits": 0, "edit_feedback": "", "edit_tried": "",
     }
 
 
-def _unhinted(state: State, ctx: Context) -> str:
+def _hint_refusal(state: State, ctx: Context) -> str:
     if not is_repaired(state):
         return "requirements of a first draft belong in the task's text"
     if ctx.plan.of(GENERATOR) is None:
         return NO_READER
-    if not may_ask(ctx):
+    if not may_ask_model(ctx):
         return "no time is left for a model to use it"
     following = choose_approach(state, ctx, ctx.iterations(state))
-    return STOPPED.get(following.why, "") if isinstance(following, NoMore) else ""
+    return STOP_REASONS.get(following.why, "") if isinstance(following, Exhausted) else ""
 
 
 def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: str) -> State:
     """Ends the run, or with a hint starts another model iteration from the first program."""
     reason = f"the {what} was rejected at the gate"
-    why = _unhinted(state, ctx) if hint.strip() else ""
+    why = _hint_refusal(state, ctx) if hint.strip() else ""
     if why or not hint.strip():
         return {
             "outcome": "unresolved", "stopped": "person", "asking": False,
@@ -159,23 +164,25 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
         f"{solution.diff(base)}\nA person has rejected this, and says: {hint.strip()}"
     )
     following = choose_approach(state, ctx, iterations)
-    if isinstance(following, NoMore) or following == "search":
+    if isinstance(following, Exhausted) or following == "search":
         following = "rewrite"  # a search cannot use a hint
     first = ctx.first_report
     suite = ctx.store.get(state["suite_id"], Suite)
-    return started(state, ctx, following, iterations.last) | {
-        "rounds_id": ctx.store.put(iterations), "solution_id": state["base_id"], "escalated": True,
-        "report_id": state["report_id"] if first is None else ctx.store.put(suite.ruled(first)),
-        "taken": False, "asking": False, "edited": False, "rivals_id": "",
+    return iteration_started(state, ctx, following, iterations.last) | {
+        "iterations_id": ctx.store.put(iterations), "solution_id": state["base_id"],
+        "escalated": True, "report_id": state["report_id"] if first is None
+        else ctx.store.put(suite.with_rulings(first)),
+        "taken": False, "asking": False, "edited": False, "alternatives_id": "",
         "edit_feedback": "", "edit_tried": "",
     }
 
 
 async def ask(state: State, ctx: Context) -> State:
     """Passes, or waits for `{"answer": ...}` and adds the answer as a test (`answered_test`)."""
-    if not ctx.settings.ask or not state.get("rivals_id") or state.get("asked", 0) >= MAX_ASKED:
+    asked = state.get("asked", 0)
+    if not ctx.settings.ask or not state.get("alternatives_id") or asked >= MAX_ASKED:
         return {"asking": False}
-    alternatives = ctx.store.get(state["rivals_id"], Alternatives)
+    alternatives = ctx.store.get(state["alternatives_id"], Alternatives)
     base = ctx.store.get(state["base_id"], Solution)
     patches = question(alternatives, base)
     if patches is None:
@@ -183,22 +190,22 @@ async def ask(state: State, ctx: Context) -> State:
     words = in_words(patches)
     reply = interrupt({
         "question": f"{words[0].upper()}{words[1:]}: which is right?", "diff": "",
-        "rivals": json.loads(patches.to_json()),
+        "competing": json.loads(patches.to_json()),
     })
     test = _test(patches, reply, ctx)
     if test is None:
         # A user who skips one question is not asked another; the run reports this one as open.
-        ctx.emit(Ambiguous(iteration=state["iteration"], rivals=patches))
+        ctx.emit(Ambiguous(iteration=state["iteration"], competing=patches))
         return {"asking": False, "asked": MAX_ASKED}
     announce(ctx, (test,))
     suite = ctx.store.get(state["suite_id"], Suite)
     suite = suite.model_copy(update={"visible": (*suite.visible, test)})
     remaining = await confirmed_alternatives(
-        fitting(alternatives, test), lambda one: ctx.judge(one, suite.visible),
+        behaviours_passing(alternatives, test), lambda one: ctx.judge(one, suite.visible),
         lambda: ctx.seconds_left <= 0,
     )
     return _take_first(state, ctx, base, remaining) | {
-        "suite_id": ctx.store.put(suite), "asked": state.get("asked", 0) + 1,
+        "suite_id": ctx.store.put(suite), "asked": asked + 1,
     }
 
 
@@ -215,16 +222,18 @@ def _take_first(state: State, ctx: Context, base: Solution, remaining: Alternati
     """Takes the likeliest remaining behaviour; without one the program stays and fails the new
     test."""
     if not remaining.behaviours:
-        return {"rivals_id": "", "asking": False}
+        return {"alternatives_id": "", "asking": False}
     first = remaining.behaviours[0]
     several = len(remaining.behaviours) > 1
-    update: State = {"rivals_id": ctx.store.put(remaining) if several else "", "asking": False}
+    update: State = {
+        "alternatives_id": ctx.store.put(remaining) if several else "", "asking": False
+    }
     key = ctx.store.put(first.solution)
     if key != state["solution_id"]:
         propose(ctx.emit, state["iteration"], "search", first.solution, base)
         update |= {"solution_id": key, "note": first.note}
     further = question(remaining, base)
     if further is not None:
-        ctx.emit(Ambiguous(iteration=state["iteration"], rivals=further))
+        ctx.emit(Ambiguous(iteration=state["iteration"], competing=further))
         update["asking"] = state.get("asked", 0) + 1 < MAX_ASKED
     return update

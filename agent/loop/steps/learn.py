@@ -6,15 +6,8 @@ from agent.core.domain import Alternatives, CompetingPatches, Diagnosis, Lesson,
 from agent.core.events import LessonLearned, Notice
 from agent.core.state import State, is_repaired
 from agent.iteration.context import Context
-from agent.memory import (
-    FailureKey,
-    Fix,
-    MemoryFault,
-    failure_description,
-    is_local,
-    project_key,
-)
-from agent.memory.fixes import OWN, VerdictStatus, of_project
+from agent.memory import FailureKey, Fix, MemoryFault, failure_description, is_local, project_key
+from agent.memory.fixes import OWN, Competition, of_project
 from agent.propose.roles import MEMORY_SUMMARISER, Summary, ask_if_it_answers
 from agent.search.ranking.question import question
 from llm.errors import NeedsKey, OverBudget
@@ -73,8 +66,8 @@ async def _summary(
             ctx,
             MEMORY_SUMMARISER,
             {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
-            free=not state.get("paid", False),  # a rule summarises what a search found
-            without=without,
+            rules_only=not state.get("paid", False),  # a rule summarises what a search found
+            consequence=without,
         )
     except (OverBudget, NeedsKey) as error:
         ctx.emit(Notice(level="warning", text=f"{error}. {without}", role=MEMORY_SUMMARISER.name))
@@ -83,14 +76,14 @@ async def _summary(
 
 def _status(
     state: State, ctx: Context, base: Solution
-) -> tuple[VerdictStatus, CompetingPatches | None]:
+) -> tuple[Competition, CompetingPatches | None]:
     if state.get("open_id"):
         return "open", ctx.store.get(state["open_id"], CompetingPatches)
     if state["strategy"] != "search":
         return "unknown", None  # no search for competing patches was made
-    if not state.get("rivals_id"):
+    if not state.get("alternatives_id"):
         return "settled", None
-    others = ctx.store.get(state["rivals_id"], Alternatives)
+    others = ctx.store.get(state["alternatives_id"], Alternatives)
     return "open", question(others, base) if others.calls else None
 
 

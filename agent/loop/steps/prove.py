@@ -16,19 +16,13 @@ from agent.core.domain import (
 )
 from agent.core.events import Ambiguous, Proved
 from agent.core.loops import in_thread
-from agent.core.state import UNHELD_WORDS, State, Suite, is_repaired
+from agent.core.state import NOT_HELD_OUT_WORDS, State, Suite, is_repaired
 from agent.iteration.context import Context
-from agent.iteration.doubtful_patch import Reserve
+from agent.iteration.doubtful_patch import ReservePatch
 from agent.iteration.iterations import fingerprint, is_small
 from agent.memory import FailureKey
 from agent.proof.confidence import confidence
-from agent.proof.proving import (
-    ENOUGH_PROBES,
-    RERUNS,
-    gather_evidence,
-    is_limited_to_e1,
-    reaches_e3,
-)
+from agent.proof.proving import ENOUGH_PROBES, RERUNS, gather_evidence, is_limited_to_e1, reaches_e3
 from agent.proof.uniqueness import ProofCase, ProofEvidence
 from agent.search.inspection.doubts import calls, dropped_calls, unread_names
 from agent.search.inspection.widening import dropped_guards
@@ -63,43 +57,44 @@ def proof_of(
             f"{tally(report.oracle, 'example')} derived from the task; the user gave no test"
         ))
     if not trusted:
-        return Proof(level="E0", why="there is no test").but(_ending_words(report))
+        return Proof(level="E0", why="there is no test").limited(_ending_words(report))
     passed = tally(trusted)
-    showing = {verdict.test for verdict in trusted if verdict.shows}
+    showing = {verdict.test for verdict in trusted if verdict.is_evidence}
     if not showing or (failed and not failed & showing):
         which = "every test that failed before" if showing else "every test"
-        return Proof(level="E0", why=passed).but(f"{which} shows nothing")
-    if report.doubts:
+        return Proof(level="E0", why=passed).limited(f"{which} shows nothing")
+    if report.derived_failures:
         level: ProofLevel = "E0" if report.is_contested else "E1"
-        names = ", ".join(f"`{one.name}`" for one in report.doubts[:2])
-        names += f" and {len(report.doubts) - 2} more" if len(report.doubts) > 2 else ""
+        names = ", ".join(f"`{one.name}`" for one in report.derived_failures[:2])
+        more = len(report.derived_failures) - 2
+        names += f" and {more} more" if more > 0 else ""
         unsettled = ", and it is unknown which is right" if level == "E0" else ""
-        return Proof(level=level, why=passed).but(
+        return Proof(level=level, why=passed).limited(
             f"but it fails {names}, derived from the task{unsettled}"
         )
     held_out = [test for test in suite.held_out if test.origin in VETOING_ORIGINS]
     if not held_out:
-        unheld = "" if suite.consulted else suite.unheld
-        proof = Proof(level="E1", why=passed, unheld=unheld)
-        shown = REVEALED if suite.consulted else UNHELD_WORDS[unheld]
-        return proof.but(shown) if shown else proof
+        unheld = "" if suite.held_out_revealed else suite.not_held_out
+        proof = Proof(level="E1", why=passed, not_held_out=unheld)
+        shown = REVEALED if suite.held_out_revealed else NOT_HELD_OUT_WORDS[unheld]
+        return proof.limited(shown) if shown else proof
     if any(verdict.type_differs for verdict in trusted):
         return Proof(level="E1", why=f"{passed}, one with a value of another type than expected")
     if not {test.name for test in held_out} <= showing:
-        return Proof(level="E1", why=passed).but("the held-out test shows nothing")
+        return Proof(level="E1", why=passed).limited("the held-out test shows nothing")
     known = [test for test in suite.visible if test.origin != "adversarial"]
     if not any(makes_new_calls(test, known, program) for test in held_out):
-        return Proof(level="E1", why=passed).but("the held-out test makes no calls of its own")
+        return Proof(level="E1", why=passed).limited("the held-out test makes no calls of its own")
     if any(is_contained(test, read) for test in held_out):
-        return Proof(level="E1", why=passed).but("the model has read the held-out test")
+        return Proof(level="E1", why=passed).limited("the model has read the held-out test")
     return Proof(level="E2", why=f"{passed}, {len(held_out)} of them hidden from the repair")
 
 
 def without_new_evidence(proof: Proof, suite: Suite) -> Proof:
     """Caps the proof at E1 if the held-out test passed before and no competing patch fails it."""
-    if not suite.held_passed or (proof.evidence and proof.evidence.refuted):
+    if not suite.held_out_passed or (proof.evidence and proof.evidence.refuted):
         return proof
-    return proof.but(PASSED_BEFORE, at_most="E1")
+    return proof.limited(PASSED_BEFORE, at_most="E1")
 
 
 def of_a_suite(proof: Proof, competing: int, left_open: bool = False) -> Proof:
@@ -111,10 +106,10 @@ def of_a_suite(proof: Proof, competing: int, left_open: bool = False) -> Proof:
     """
     if competing:
         why = f"at least {competing + 1} different repairs pass the suite"
-        return proof.but(why, at_most="E1", evidence=Evidence(others=competing))
+        return proof.limited(why, at_most="E1", evidence=Evidence(competing_patches=competing))
     if left_open:
         return proof.model_copy(update={"level": min(proof.level, "E1")})
-    return proof if proof.level != "E1" else proof.but("nothing was checked beyond the suite")
+    return proof if proof.level != "E1" else proof.limited("nothing was checked beyond the suite")
 
 
 def is_contained(test: TestCase, text: str) -> bool:
@@ -128,7 +123,7 @@ def capped_by_doubts(proof: Proof, base: Solution, repaired: Solution) -> Proof:
     """Caps the proof at E1 if the repair drops a call or a guard, or leaves a name unread."""
     doubts = (_doubt(one.before, one.after) for one in repaired.changed_from(base))
     doubt = next(filter(None, doubts), "")
-    return proof.but(doubt, at_most="E1") if doubt else proof
+    return proof.limited(doubt, at_most="E1") if doubt else proof
 
 
 def _doubt(before: str, after: str) -> str:
@@ -147,34 +142,32 @@ def _ending_words(report: Report) -> str:
     ending = report.ending
     if ending is None or ending.kind != "exited" or not ending.exit_code:
         return "the program ends without a crash"
-    return f"the program exits with code {ending.exit_code}{ending.said}"
+    return f"the program exits with code {ending.exit_code}{ending.message_suffix}"
 
 
 def with_evidence(proof: Proof, evidence: Evidence, budget_s: float) -> Proof:
     """Raises or lowers a proof of level E2 by further evidence."""
     if is_limited_to_e1(evidence):
-        return proof.but(_reason_for_e1(evidence), at_most="E1", evidence=evidence)
+        return proof.limited(_reason_for_e1(evidence), at_most="E1", evidence=evidence)
     if not reaches_e3(evidence):
-        return proof.but(_lacking_for_e3(evidence, budget_s), evidence=evidence)
+        return proof.limited(_lacking_for_e3(evidence, budget_s), evidence=evidence)
     why = (
         f"{proof.why}; {evidence.probes} changed inputs raise no new error; "
         f"none of {evidence.variants_tried} patch variants passes the tests and behaves differently"
     )
     if evidence.mutants:
-        lines = "the repaired function" if evidence.around else "the repaired lines"
+        lines = "the repaired function" if evidence.whole_function else "the repaired lines"
         why += f"; the tests kill {evidence.killed} of {evidence.mutants} mutants of {lines}"
     lacking = _lacking_for_e4(evidence, budget_s)
     if lacking:
-        return Proof(level="E3", why=why, evidence=evidence).but(lacking)
+        return Proof(level="E3", why=why, evidence=evidence).limited(lacking)
     return Proof(level="E4", why=f"{why}; {evidence.reruns} re-runs agree", evidence=evidence)
 
 
 def _reason_for_e1(evidence: Evidence) -> str:
-    if evidence.others:
-        return (
-            "not the only repair that passes your tests: "
-            f"{'another behaves' if evidence.others == 1 else 'others behave'} differently"
-        )
+    if count := evidence.competing_patches:
+        others = "another behaves" if count == 1 else "others behave"
+        return f"not the only repair that passes your tests: {others} differently"
     return f"no test depends on both outcomes of `{evidence.uncovered[0]}`"
 
 
@@ -183,8 +176,8 @@ def _lacking_for_e3(evidence: Evidence, budget_s: float) -> str:
         return f"`{evidence.inconsistent[0]}` gives another result when mixed with other calls"
     if evidence.new_failures:
         return f"`{evidence.new_failures[0]}` gave a value before and fails now"
-    if evidence.doubts:
-        return f"doubtful: {evidence.doubts[0]}"
+    if evidence.newly_accepted:
+        return f"doubtful: {evidence.newly_accepted[0]}"
     if evidence.inconclusive:
         return f"{evidence.inconclusive} within {budget_s:.3g} s"
     return f"only {evidence.probes} of {ENOUGH_PROBES} required changed inputs could be tried"
@@ -207,7 +200,7 @@ async def prove(state: State, ctx: Context) -> State:
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
     if not is_repaired(state):
-        suite = suite.shown()  # a test is held out only from a repair
+        suite = suite.revealed()  # a test is held out only from a repair
     solution = ctx.store.get(state["solution_id"], Solution)
     base = ctx.store.get(state["base_id"], Solution).with_entry(solution.entry)
     read = _read(state, ctx, base) if state.get("strategy") == "model" else ""
@@ -220,16 +213,16 @@ async def prove(state: State, ctx: Context) -> State:
     proof = proof_of(report, suite, base, read, failed)
     proof = await in_thread(capped_by_doubts, proof, base, solution)
     if first is not None and first.trusted and not any(one.fails for one in first.trusted):
-        proof = proof.but(CHANGED_FOR_DERIVED, at_most="E4" if is_drafted else "E0")
+        proof = proof.limited(CHANGED_FOR_DERIVED, at_most="E4" if is_drafted else "E0")
     objection = f"the critic objects: {state['objection']}" if state.get("objection") else ""
     for doubt in filter(None, (objection, state.get("risk"))):
-        proof = proof.but(doubt, at_most="E1")
+        proof = proof.limited(doubt, at_most="E1")
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     competing: Alternatives | None = None
     evidence: Evidence | None = None
     elsewhere = any(one.path != solution.entry for one in solution.changed_from(base))
     if ctx.task.project is not None:
-        known = state.get("rivals_id")
+        known = state.get("alternatives_id")
         others = len(ctx.store.get(known, Alternatives).behaviours) - 1 if known else 0
         if is_repaired(state):
             proof = of_a_suite(proof, others, bool(state.get("caveat")))
@@ -241,14 +234,14 @@ async def prove(state: State, ctx: Context) -> State:
         evidence = found.evidence
         if proof.level == "E2":  # at E1 it counts only for the confidence
             proof, competing = with_evidence(proof, evidence, budget_s), found.competing
-    elif proof.level == "E2" and state.get("rivals_id"):
-        proof = proof.but("there was no time to judge the competing patches", at_most="E1")
-    chosen = bool(state.get("asked")) and not state.get("rivals_id")
+    elif proof.level == "E2" and state.get("alternatives_id"):
+        proof = proof.limited("there was no time to judge the competing patches", at_most="E1")
+    chosen = bool(state.get("asked")) and not state.get("alternatives_id")
     if not chosen:
         proof = without_new_evidence(proof, suite)
     if state.get("caveat"):
-        open_ = Evidence(others=1) if state.get("others_fit") else None
-        proof = proof.but(state["caveat"], evidence=proof.evidence or open_)
+        open_ = Evidence(competing_patches=1) if state.get("others_fit") else None
+        proof = proof.limited(state["caveat"], evidence=proof.evidence or open_)
     likely = None
     if is_repaired(state):
         likely = await in_thread(
@@ -270,19 +263,19 @@ async def prove(state: State, ctx: Context) -> State:
         "confidence": 1.0 if chance is None else chance, "unsure": unsure,
     }
     if proved.settles_competition:
-        update["rivals_id"] = ""
+        update["alternatives_id"] = ""
     if competing is not None:
-        update["rivals_id"] = ctx.store.put(competing)
+        update["alternatives_id"] = ctx.store.put(competing)
         asked = question(competing, base)
         if asked is not None:
-            ctx.emit(Ambiguous(iteration=state["iteration"], rivals=asked))
+            ctx.emit(Ambiguous(iteration=state["iteration"], competing=asked))
     return update
 
 
 def _agreed(state: State, ctx: Context, solution: Solution) -> bool:
     if not state.get("doubtful_id") or state["strategy"] != "model":
         return False
-    reserve = ctx.store.get(state["doubtful_id"], Reserve)
+    reserve = ctx.store.get(state["doubtful_id"], ReservePatch)
     return fingerprint(reserve.solution) == fingerprint(solution)
 
 
@@ -297,7 +290,7 @@ async def _evidence(
 ) -> ProofEvidence:
     trusted = {verdict.test for verdict in report.trusted}
     tests = tuple(test for test in suite.all if test.name in trusted)
-    others = state.get("rivals_id")
+    others = state.get("alternatives_id")
     failure = ctx.store.get(state["failure_id"], FailureKey) if "failure_id" in state else None
 
     async def judge(solution: Solution) -> Report:

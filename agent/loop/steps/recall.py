@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from agent.core.domain import (
-    REST,
+    OTHER_TESTS,
     Category,
     Diagnosis,
     Report,
@@ -25,18 +25,12 @@ from agent.iteration.flakiness import (
     crash_is_flaky,
     flaky_tests,
     flaky_words,
+    order_dependent_words,
     passing_words,
-    together_words,
 )
 from agent.iteration.remembered_fix import apply_recalled_fix, with_competing
 from agent.loop.steps.specify import announce
-from agent.memory import (
-    FailureKey,
-    MemoryFault,
-    StoredFix,
-    failure_of,
-    offers,
-)
+from agent.memory import FailureKey, MemoryFault, StoredFix, applicable_fixes, failure_of
 from agent.search.ranking.blindness import blindness
 from agent.target.failures.causes import undefined_in_tests
 from agent.target.failures.excluded import (
@@ -59,7 +53,9 @@ async def recall(state: State, ctx: Context) -> State:
         return update
     ctx.emit(CodeWritten(iteration=0, solution=base))
     base_id = ctx.store.put(base)
-    report = with_outside_failures(await (ctx.begun or ctx.judge_submitted(base)), ctx.task)
+    report = with_outside_failures(
+        await (ctx.submitted_report or ctx.judge_submitted(base)), ctx.task
+    )
     report_id = ctx.store.put(report)
     found = {verdict.test for verdict in report.verdicts}
     announce(ctx, [test for test in tests if _is_rest(test) and test.name in found])
@@ -92,9 +88,9 @@ async def recall(state: State, ctx: Context) -> State:
     if not tests and await crash_is_flaky(ctx, base, report):
         return update | _flaky_end(ctx, "The crash is flaky: other runs end without it")
     found_again = await flaky_tests(ctx, base, tests, report)
-    if found_again.together:
-        words = together_words(found_again.together)
-        leaks = await changed_by_tests(ctx, base, tests, found_again.together)
+    if found_again.order_dependent:
+        words = order_dependent_words(found_again.order_dependent)
+        leaks = await changed_by_tests(ctx, base, tests, found_again.order_dependent)
         if leaks:
             words = f"{words}, namely {next(iter(leaks.values()))}"
         failing = {verdict.test for verdict in report.failing}
@@ -104,7 +100,7 @@ async def recall(state: State, ctx: Context) -> State:
             ))
         ctx.emit(Notice(level="warning", text=f"{words}. Repairs are judged by all tests in their "
                         "order."))
-        suite = suite.model_copy(update={"together": found_again.together})
+        suite = suite.model_copy(update={"order_dependent": found_again.order_dependent})
         update["suite_id"] = ctx.store.put(suite)
     if flaky := found_again.flaky:
         words = flaky_words(flaky)
@@ -142,10 +138,10 @@ def _without_answers(
     ctx: Context, tests: Sequence[TestCase], report: Report
 ) -> tuple[Sequence[TestCase], Report]:
     """Removes tests that answer an earlier question, because they are not the failure."""
-    remaining = _without(report, tuple(ctx.answered))
+    remaining = _without(report, tuple(ctx.answered_tests))
     if not remaining.failing:
         return tests, report
-    return tuple(test for test in tests if test.name not in ctx.answered), remaining
+    return tuple(test for test in tests if test.name not in ctx.answered_tests), remaining
 
 
 def _passes_now(ctx: Context, report: Report) -> State:
@@ -180,7 +176,7 @@ def _undefined_words(names: tuple[str, str]) -> str:
 
 
 def _is_rest(test: TestCase) -> bool:
-    return isinstance(test, Script) and test.node == REST
+    return isinstance(test, Script) and test.node == OTHER_TESTS
 
 
 def _without(report: Report, names: Sequence[str]) -> Report:
@@ -194,7 +190,7 @@ async def _replay_fixes(
     """Raises: MemoryFault."""
     began = time.monotonic()
     codes = [test.code for test in tests]
-    for offer in offers(ctx.memory, failure, base, ctx.task.project):
+    for offer in applicable_fixes(ctx.memory, failure, base, ctx.task.project):
         # The memory's file may contain a hard-coded answer.
         if any(blindness(before, after, codes) == "refused" for _, before, after in offer.changes):
             ctx.emit(Recalled(
@@ -203,15 +199,15 @@ async def _replay_fixes(
             continue
         candidate = offer.solution
         report = await ctx.judge(candidate, tests)
-        _credit(ctx, offer.known, helped=report.passed, elsewhere=offer.elsewhere)
+        _credit(ctx, offer.stored, helped=report.passed, other_failure=offer.other_failure)
         if report.passed:
             found = await with_competing(ctx, base, tests, candidate, report, offer)
             # More evidence is gathered only for single files.
             if ctx.task.project is None and (
-                ctx.least_proof > "E1" or (ctx.asks and not offer.settled)
+                ctx.required_proof > "E1" or (ctx.may_ask_user and not offer.is_settled)
             ):
-                why = f"its replay proves E1, and {ctx.least_proof} is required" if (
-                    ctx.least_proof > "E1"
+                why = f"its replay proves E1, and {ctx.required_proof} is required" if (
+                    ctx.required_proof > "E1"
                 ) else "other repairs may pass too, and the user can choose"
                 ctx.emit(Recalled(hit=False, note=(
                     f"a stored fix passes, but the search continues: {why} ({candidate.note})"
@@ -231,8 +227,8 @@ async def _replay_fixes(
     return {}
 
 
-def _credit(ctx: Context, known: StoredFix, *, helped: bool, elsewhere: bool = False) -> None:
+def _credit(ctx: Context, known: StoredFix, *, helped: bool, other_failure: bool = False) -> None:
     try:
-        ctx.memory.credit(known, helped=helped, elsewhere=elsewhere)
+        ctx.memory.credit(known, helped=helped, other_failure=other_failure)
     except MemoryFault as error:
         ctx.emit(Notice(level="warning", text=f"{error} The replay's result is not stored."))

@@ -7,9 +7,9 @@ import asyncio
 
 from agent.core.events import CodeWritten, Judged, Notice
 from agent.core.settings import GENERATOR
-from agent.core.state import Iterations, State, Suite, Try
+from agent.core.state import Iterations, ModelRepair, State, Suite
 from agent.iteration.context import Context
-from agent.iteration.iterations import attempt_of, is_small, may_ask, verdict_reserve_s
+from agent.iteration.iterations import is_small, may_ask_model, repair_input, verdict_reserve_s
 from agent.iteration.strategies import by_search
 from agent.propose.drafting import compared
 from agent.propose.rewriting import attempt_repair
@@ -19,7 +19,7 @@ from llm.errors import OverBudget
 
 async def repair(state: State, ctx: Context) -> State:
     """Searches for a repair; a program that is found has passed the visible tests."""
-    tried = attempt_of(state, ctx)
+    tried = repair_input(state, ctx)
     proposal = await by_search(tried, ctx)
     if proposal.partial is not None:
         number, nearer = state["iteration"] + 1, proposal.partial
@@ -27,14 +27,14 @@ async def repair(state: State, ctx: Context) -> State:
         ctx.emit(Judged(iteration=number, report=await ctx.judge(nearer, tried.tests)))
     update: State = {
         "candidates": state.get("candidates", 0) + proposal.candidates,
-        "proposed_id": "", "proposed_rivals_id": "",
+        "proposed_id": "", "proposed_alternatives_id": "",
     }
     if proposal.solution is None:
         return update | {"reason": proposal.why}
     others = proposal.alternatives
     return update | {
         "proposed_id": ctx.store.put(proposal.solution),
-        "proposed_rivals_id": "" if others is None else ctx.store.put(others),
+        "proposed_alternatives_id": "" if others is None else ctx.store.put(others),
     }
 
 
@@ -42,25 +42,25 @@ async def attempt(state: State, ctx: Context) -> State:
     """Asks the generator for one repair and judges it."""
     iterations = ctx.iterations(state)
     place = state.get("place", 0)
-    if may_ask(ctx):
+    if may_ask_model(ctx):
         is_tournament = state["approach"] == "tournament"
         bound = ctx.seconds_left - verdict_reserve_s(ctx) if is_tournament else None
         found = await _bounded(state, ctx, iterations, place, bound)
     else:
-        found = Try(fault="no time was left to ask the generator", candidates=0)
+        found = ModelRepair(fault="no time was left to ask the generator", candidates=0)
     return {"candidates_now": [
-        {"round": state["iteration"] + 1, "place": place, "try_id": ctx.store.put(found)}
+        {"iteration": state["iteration"] + 1, "place": place, "repair_id": ctx.store.put(found)}
     ]}
 
 
 async def _bounded(
     state: State, ctx: Context, iterations: Iterations, place: int, seconds: float | None
-) -> Try:
+) -> ModelRepair:
     """Asks for one repair within `seconds`; a late or capped answer does not end a tournament."""
     try:
         async with asyncio.timeout(seconds) as clock:
             return await attempt_repair(
-                attempt_of(state, ctx), ctx, state["approach"], iterations.feedback, place
+                repair_input(state, ctx), ctx, state["approach"], iterations.feedback, place
             )
     except TimeoutError:
         if not clock.expired():
@@ -71,7 +71,7 @@ async def _bounded(
             raise
         fault, capped = str(error), True
     ctx.emit(Notice(level="info", role=GENERATOR, text=f"In a tournament {fault}."))
-    return Try(fault=fault, is_models_fault=True, candidates=0, capped=capped)
+    return ModelRepair(fault=fault, is_models_fault=True, candidates=0, capped=capped)
 
 
 SCRIPTED = (

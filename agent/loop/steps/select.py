@@ -4,22 +4,22 @@ iteration starts from a candidate that passes more tests, and reads reports on t
 from __future__ import annotations
 
 from agent.core.domain import Alternatives, Report, Solution, Strategy
-from agent.core.events import Ambiguous, Judged, Notice, Outdone, Searched
+from agent.core.events import Ambiguous, Judged, NotChosen, Notice, Searched
 from agent.core.loops import in_thread
 from agent.core.settings import GENERATOR
-from agent.core.state import Iteration, Iterations, State, Suite, Try
+from agent.core.state import Iteration, Iterations, ModelRepair, State, Suite
 from agent.iteration.confirmed_tests import with_doubts
 from agent.iteration.context import Context, propose
-from agent.iteration.escalation import NoMore
+from agent.iteration.escalation import Exhausted
 from agent.iteration.iterations import (
     choose_approach,
     fingerprint,
-    may_ask,
+    iteration_recorded,
+    iteration_started,
+    may_ask_model,
     out_of_time,
-    recorded,
+    run_stopped,
     signature,
-    started,
-    stopped,
 )
 from agent.iteration.remembered_fix import RecalledFix, apply_recalled_fix
 from agent.iteration.tournament import best_of
@@ -39,14 +39,14 @@ async def _after_search(state: State, ctx: Context) -> State:
     if not key and state.get("reserve_id"):
         return _from_reserve(state, ctx)
     if key:
-        rivals_key = state["proposed_rivals_id"]
+        rivals_key = state["proposed_alternatives_id"]
         solution = ctx.store.get(key, Solution)
         others = ctx.store.get(rivals_key, Alternatives) if rivals_key else None
         suite = ctx.store.get(state["suite_id"], Suite)
         if others is not None:
             solution, others = await predicted(ctx, suite, solution, others)
         program = await in_thread(fingerprint, solution)
-        return recorded(state, ctx, Iteration(approach="search", program=program)) | (
+        return iteration_recorded(state, ctx, Iteration(approach="search", program=program)) | (
             _taken(state, ctx, solution, others)
         )
     if _out_of_time(ctx):
@@ -57,8 +57,8 @@ async def _after_search(state: State, ctx: Context) -> State:
 async def _after_attempts(state: State, ctx: Context) -> State:
     number = state["iteration"] + 1
     tries = [
-        ctx.store.get(one["try_id"], Try) for one in state["candidates_now"]
-        if one["round"] == number
+        ctx.store.get(one["repair_id"], ModelRepair) for one in state["candidates_now"]
+        if one["iteration"] == number
     ]
     capped = next((one.fault for one in tries if one.capped), "")
     tries = [one for one in tries if one.candidates]
@@ -83,7 +83,7 @@ async def _after_attempts(state: State, ctx: Context) -> State:
         if one.fault:
             _report_fault(ctx, one)
         if one.solution is not None and one.report is not None:
-            ctx.emit(Outdone(
+            ctx.emit(NotChosen(
                 iteration=number, by=one.by, diff=one.solution.diff(base),
                 passed=one.report.score[0], total=len(one.report.oracle),
             ))
@@ -100,19 +100,19 @@ async def _after_attempts(state: State, ctx: Context) -> State:
         solution, others = chosen.solution, best.others
         if others is not None:
             solution, others = await predicted(ctx, suite, solution, others)
-        update = recorded(state, ctx, found) | _taken(state, ctx, solution, others)
+        update = iteration_recorded(state, ctx, found) | _taken(state, ctx, solution, others)
     else:
         _report_fault(ctx, chosen)
         update = _next(state, ctx, found, chosen)
     return update | {"candidates": state["candidates"]}
 
 
-def _report_fault(ctx: Context, one: Try) -> None:
+def _report_fault(ctx: Context, one: ModelRepair) -> None:
     role = GENERATOR if one.is_models_fault else ""
     ctx.emit(Notice(level="info", text=f"A repair by {one.by} {one.fault}.", role=role))
 
 
-def _feedback(one: Try, base: Solution) -> str:
+def _feedback(one: ModelRepair, base: Solution) -> str:
     """An attempt's diff, and in the last line what was wrong with it."""
     diff = one.solution.diff(base) if one.solution is not None else ""
     return f"{diff}\n{' '.join(one.fault.split())}".strip()
@@ -125,18 +125,19 @@ def _taken(state: State, ctx: Context, solution: Solution, others: Alternatives 
     propose(ctx.emit, number, strategy, solution, base)
     asked = question(others, base) if others is not None else None
     if asked is not None:
-        ctx.emit(Ambiguous(iteration=number, rivals=asked))
+        ctx.emit(Ambiguous(iteration=number, competing=asked))
     return {
         "solution_id": ctx.store.put(solution), "note": solution.note, "strategy": strategy,
-        "rivals_id": "" if others is None else ctx.store.put(others),
+        "alternatives_id": "" if others is None else ctx.store.put(others),
         "caveat": "", "others_fit": False, "open_id": "", "taken": True,
     }
 
 
 def _next(
-    state: State, ctx: Context, found: Iteration, chosen: Try | None = None, *, fault: str = ""
+    state: State, ctx: Context, found: Iteration, chosen: ModelRepair | None = None, *,
+    fault: str = ""
 ) -> State:
-    update = recorded(state, ctx, found)
+    update = iteration_recorded(state, ctx, found)
     if fault:
         return update | {
             "outcome": "model_failed", "stopped": "model",
@@ -152,14 +153,14 @@ def _next(
                 "solution_id": ctx.store.put(chosen.solution),
                 "report_id": ctx.store.put(chosen.report),
             }
-    iterations = ctx.store.get(update["rounds_id"], Iterations)
+    iterations = ctx.store.get(update["iterations_id"], Iterations)
     following = choose_approach(state, ctx, iterations)
-    if isinstance(following, NoMore):
-        return update | stopped(ctx, following.why, found)
-    return update | started(state, ctx, following, found)
+    if isinstance(following, Exhausted):
+        return update | run_stopped(ctx, following.why, found)
+    return update | iteration_started(state, ctx, following, found)
 
 
-def _nearer(chosen: Try, before: Report, ctx: Context) -> bool:
+def _nearer(chosen: ModelRepair, before: Report, ctx: Context) -> bool:
     """Whether an attempt passes more tests than the one before, and all that the first passed."""
     report = chosen.report
     if chosen.solution is None or report is None:
@@ -176,7 +177,7 @@ def _nearer(chosen: Try, before: Report, ctx: Context) -> bool:
 def _from_reserve(state: State, ctx: Context) -> State:
     """Takes the recalled fix because the search found none. All tests selected it, so no test is
     held out."""
-    suite = ctx.store.get(state["suite_id"], Suite).shown()
+    suite = ctx.store.get(state["suite_id"], Suite).revealed()
     base = ctx.store.get(state["base_id"], Solution)
     found = ctx.store.get(state["reserve_id"], RecalledFix)
     return apply_recalled_fix(ctx, base, found, state["iteration"] + 1) | {
@@ -189,6 +190,6 @@ def _out_of_time(ctx: Context) -> bool:
     searches = [entry.event for entry in ctx.log() if isinstance(entry.event, Searched)]
     cut_after = searches[-1].cut_after if searches else None
     early = cut_after is not None and cut_after < ctx.settings.search_s
-    return (early and not may_ask(ctx)) or ctx.seconds_left <= 0
+    return (early and not may_ask_model(ctx)) or ctx.seconds_left <= 0
 
 

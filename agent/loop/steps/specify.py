@@ -52,14 +52,14 @@ def announce(ctx: Context, tests: Sequence[TestCase]) -> None:
 async def specify(state: State, ctx: Context) -> State:
     """Adds examples derived from the task's text, then holds one trusted test out."""
     suite = ctx.store.get(state["suite_id"], Suite)
-    fresh = await _derive_tests(ctx, suite.visible, free=ctx.free(state))
+    fresh = await _derive_tests(ctx, suite.visible, rules_only=ctx.forbids_models(state))
     announce(ctx, fresh)
     visible = (*suite.visible, *fresh)
     grown = suite.model_copy(update={"visible": visible})
     if ctx.settings.hold_out and "report_id" in state:
         grown = await asyncio.to_thread(
             hold_out, grown, ctx.store.get(state["report_id"], Report),
-            ctx.store.get(state["solution_id"], Solution), ctx.answered,
+            ctx.store.get(state["solution_id"], Solution), ctx.answered_tests,
         )
     elif ctx.settings.hold_out and ctx.task.solution is None:
         grown = hold_out_derived(grown)
@@ -79,33 +79,27 @@ def hold_out_derived(suite: Suite) -> Suite:
 
 
 async def _derive_tests(
-    ctx: Context, known: tuple[TestCase, ...], *, free: bool
+    ctx: Context, known: tuple[TestCase, ...], *, rules_only: bool
 ) -> tuple[TestCase, ...]:
     if not ctx.task.text or not ctx.settings.enable_spec_tests:
         return ()
     answer = await ask_if_it_answers(
-        ctx, SPEC_TESTER, {"task": ctx.task.text}, free=free,
-        without="The run continues with the existing tests.",
+        ctx, SPEC_TESTER, {"task": ctx.task.text}, rules_only=rules_only,
+        consequence="The run continues with the existing tests.",
     )
     examples = answer.examples if answer is not None else ()
     derived = [derived_test(one.call, one.expected, ctx.task.text) for one in examples]
     tests = [test for test in derived if test is not None]
-    codes_by_call: dict[str, set[str]] = {}
-    for test in tests:
-        codes_by_call.setdefault(test.call, set()).add(test.code)
     usable = [
-        test for test in tests
-        if len(codes_by_call[test.call]) == 1 and not is_tested(test.call, known)
+        one for one in tests if all(one.code == two.code for two in tests if one.call == two.call)
     ]
     if len(usable) < len(examples):
         ctx.emit(Notice(level="info", text=(
-            f"{len(examples) - len(usable)} of {counted(len(examples), 'example')} by the spec "
-            "tester cannot be used: already tested, contradictory, or not a plain call with a "
-            "value."
+            f"{len(examples) - len(usable)} of {counted(len(examples), 'example')} derived from "
+            "the task cannot be used: contradictory, or not a plain call with a value."
         )))
-    codes = {test.code for test in known}
-    fresh = {test.code: test for test in usable if test.code not in codes}
-    return tuple(fresh.values())
+    fresh = {test.code: test for test in usable if not is_tested(test.call, known)}
+    return tuple(test for test in fresh.values() if test.code not in {one.code for one in known})
 
 
 def is_tested(call: str, tests: Iterable[TestCase]) -> bool:
@@ -162,10 +156,10 @@ def hold_out(
 
     The test must specify a value and make a call that no other test makes. One failing test stays
     visible. Flaky, vacuous and `answered` tests are not held out."""
-    if suite.together:
-        return suite.model_copy(update={"unheld": "together"})
+    if suite.order_dependent:
+        return suite.model_copy(update={"not_held_out": "together"})
     names = {verdict.test for verdict in report.failing} - {*suite.flaky}
-    showing = {verdict.test for verdict in report.verdicts if verdict.shows}
+    showing = {verdict.test for verdict in report.verdicts if verdict.is_evidence}
     trusted = [
         test
         for test in suite.visible
@@ -175,19 +169,19 @@ def hold_out(
     if len(trusted) < HOLD_OUT_FROM or not failing:
         return suite
     if not any(fixes_a_value(test) for test in suite.visible if test.name in names):
-        return suite.model_copy(update={"unheld": "no value"})
+        return suite.model_copy(update={"not_held_out": "no value"})
     passing = [test for test in trusted if test.name not in names]
     candidates = (*reversed(failing if len(failing) > 1 else []), *reversed(passing))
     chosen = _first_distinct(
         [one for one in candidates if one.name not in answered], suite, program
     )
     if chosen is None:
-        return suite.model_copy(update={"unheld": "known"})
+        return suite.model_copy(update={"not_held_out": "known"})
     test, others = chosen
     return suite.model_copy(update={
         "visible": others,
         "held_out": (test.model_copy(update={"origin": "held-out"}),),
-        "held_passed": test.name not in names,
+        "held_out_passed": test.name not in names,
     })
 
 
@@ -255,8 +249,8 @@ async def attack(state: State, ctx: Context) -> State:
             "tests": wording.tests(suite.visible),
         },
         {"test_cases": suite.visible},
-        free=ctx.free(state),
-        without="No adversarial calls are added.",
+        rules_only=ctx.forbids_models(state),
+        consequence="No adversarial calls are added.",
     )
     if answer is None:
         return {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.search.values import Screened
+from agent.search.values import PrecheckResult
 from sandbox.types import Json
 
 STEPS_BASELINE = 2_000_000
@@ -27,7 +27,7 @@ LOOKED_AT = 10
 class Baseline:
     """The results of the unrepaired program."""
 
-    screened: tuple[Screened, ...]
+    results: tuple[PrecheckResult, ...]
     """One per test, each with a single entry in `passed`."""
     steps: tuple[int, ...]
     output: str | None
@@ -40,16 +40,16 @@ class Baseline:
     @property
     def failing(self) -> list[int]:
         """Failing tests, the fastest first."""
-        return self._by_steps([i for i, one in enumerate(self.screened) if not one.passed[0]])
+        return self._by_steps([i for i, one in enumerate(self.results) if not one.passed[0]])
 
     @property
     def passing(self) -> list[int]:
         """Passing tests, the fastest first."""
-        return self._by_steps([i for i, one in enumerate(self.screened) if one.passed[0]])
+        return self._by_steps([i for i, one in enumerate(self.results) if one.passed[0]])
 
-    def is_screenable(self, place: int) -> bool:
+    def is_precheckable(self, place: int) -> bool:
         """Whether a candidate that behaves like the base passes this test within its limits."""
-        return self.screened[place].passed[0] is True and self.cpu_s[place] < CPU_MOST_S
+        return self.results[place].passed[0] is True and self.cpu_s[place] < CPU_MOST_S
 
     @property
     def step_limit(self) -> int:
@@ -67,12 +67,12 @@ class Baseline:
         return self._most(self.cpu_s)
 
     def _most(self, spent: Sequence[float]) -> float:
-        pairs = zip(spent, self.screened, strict=False)
-        return max((one for one, run in pairs if run.ended != "timeout"), default=0)
+        pairs = zip(spent, self.results, strict=False)
+        return max((one for one, run in pairs if run.outcome != "timeout"), default=0)
 
     def _by_steps(self, indices: list[int]) -> list[int]:
         return sorted(indices, key=lambda index: (
-            self.screened[index].ended == "timeout", self.steps[index], index,
+            self.results[index].outcome == "timeout", self.steps[index], index,
         ))
 
 

@@ -32,7 +32,9 @@ def by_case(tests: Sequence[TestCase], report: Report) -> tuple[tuple[TestCase, 
             continue
         found += [test.model_copy(update={"name": one, "node": one}) for one in failing]
         if len(failing) < len(names):
-            found.append(test.model_copy(update={"without": (*test.without, *failing)}))
+            found.append(
+                test.model_copy(update={"excluded_nodes": (*test.excluded_nodes, *failing)})
+            )
         split.update(failing)
     return tuple(found), report.model_copy(update={"verdicts": tuple(
         one.model_copy(update={"test": one.name}) if one.name in split else one

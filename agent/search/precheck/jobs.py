@@ -27,7 +27,7 @@ async def job(
     own = {path.partition("/")[0].removesuffix(".py") for path in texts}
     own |= {PurePosixPath(solution.entry).stem, "solution"}
     with_pytest = any(jail_modules.needs_packages(test, own) for test in tests)
-    bundle = await jail_modules.bundle(sandbox, task.sites, with_pytest)
+    bundle = await jail_modules.bundle(sandbox, task.site_dirs, with_pytest)
     payload: dict[str, Json] = {
         "entry": solution.entry,
         "base": solution.text,
@@ -38,7 +38,7 @@ async def job(
                 "code": test.code,
                 "uses_output": isinstance(test, Script) and test.uses_output,
                 "node": test.node if isinstance(test, Script) else "",
-                "without": [*test.without] if isinstance(test, Script) else [],
+                "without": [*test.excluded_nodes] if isinstance(test, Script) else [],
                 "folder": os.path.dirname(test.file) if isinstance(test, Script) else "",
             }
             for test in tests

@@ -28,47 +28,53 @@ from agent.search.precheck.baseline import (
 from agent.search.precheck.batches import ProcessorTime, TimedBatch, shared_out
 from agent.search.precheck.changes import change
 from agent.search.precheck.jobs import KILL_S, job
-from agent.search.precheck.rows import BaseRow, base_rows, candidate_rows, probe_rows, screened
-from agent.search.values import Mode, Probed, Screened
+from agent.search.precheck.rows import (
+    BaseRow,
+    base_rows,
+    candidate_rows,
+    precheck_result,
+    probe_rows,
+)
+from agent.search.values import Mode, PrecheckResult, ProbeResult
 from sandbox.sandbox import Batch, Sandbox
 from sandbox.types import Json, LostItem
 
 CPU_LEAST_S, CPU_FACTOR = 0.03, 10
 """The limit of processor seconds for one test: a multiple of the base's longest, within bounds."""
-PATIENT_TIMES = 4.0
-"""The highest factor by which `patience` raises this limit."""
-PATIENT, PATIENT_S = 100.0, 1.5
-"""From this patience on, the limit is raised by so many seconds."""
-BUSY = 10
+MAX_CPU_FACTOR = 4.0
+"""The highest factor by which `limit_factor` raises this limit."""
+HIGH_LIMIT_FACTOR, EXTRA_CPU_S = 100.0, 1.5
+"""From this `limit_factor` on, the limit is raised by so many seconds."""
+WALL_FACTOR = 10
 """The host's wall-clock limit as a multiple of the processor seconds, for a busy machine."""
 BASELINE_CPU_S = 1.0
 MAX_PROCESSES = 2
 CHUNK = 40
 """Candidates in one item."""
-PROBED = 4
+PROBE_CHUNK = 4
 """Candidates in one item of probes."""
-PROBE_PATIENCE = 4
+PROBE_LIMIT_FACTOR = 4
 PROBE_CPU_S = 0.06
 PROBE_WALL_S = 6.0
-LOST_ROW = BaseRow(Screened((False,), "lost"))
+LOST_ROW = BaseRow(PrecheckResult((False,), "lost"))
 """A test that ended its process."""
 SLICE_S = 0.3
 """Processor time after which a child returns the results that it has."""
-NOTHING: Json = {
+EMPTY_ITEM: Json = {
     "kind": "probes", "changes": [], "calls": [], "limits": [1, 1.0, 1.0, 0.0, 0],
 }
 """An empty item, whose reply shows that the process runs."""
 
 
-class Screener:
-    """Pre-checks candidate texts of one program against its tests; see `screening`."""
+class Prechecker:
+    """Pre-checks candidate texts of one program against its tests; see `open_prechecker`."""
 
     def __init__(
         self, batches: Sequence[Batch], base: str, count: int,
-        hanging: Collection[int] = frozenset(), together: bool = False,
+        hanging: Collection[int] = frozenset(), one_execution: bool = False,
     ) -> None:
         self._batches = [*batches]
-        self._together = together
+        self._one_execution = one_execution
         self._base = base
         self._count = count
         self._hanging = sorted(hanging)
@@ -77,7 +83,7 @@ class Screener:
     async def join(self, batch: Batch) -> None:
         """Adds another process as soon as it runs, which may be late on a machine with few places.
         """
-        async for _, reply in batch.replies([NOTHING], SLICE_S + KILL_S):
+        async for _, reply in batch.replies([EMPTY_ITEM], SLICE_S + KILL_S):
             if not isinstance(reply, LostItem):
                 self._batches.append(batch)
 
@@ -87,12 +93,12 @@ class Screener:
             self._baseline = await self._measured()
         return self._baseline
 
-    async def screen(
-        self, texts: Sequence[str], *, mode: Mode, patience: float = 1.0
-    ) -> AsyncGenerator[tuple[int, Screened], None]:
+    async def precheck(
+        self, texts: Sequence[str], *, mode: Mode, limit_factor: float = 1.0
+    ) -> AsyncGenerator[tuple[int, PrecheckResult], None]:
         """Yields the index and the result of each text, in no particular order.
 
-        `patience` is a factor of the limits of steps and time, for candidates that may be slow.
+        `limit_factor` is a factor of the limits of steps and time, for candidates that may be slow.
         """
         baseline = await self.baseline()
         pending = list(range(len(texts)))
@@ -101,8 +107,8 @@ class Screener:
             chunks = [pending[i : i + CHUNK] for i in range(0, len(pending), CHUNK)]
             chunks += [[index] for index in alone]
             pending, alone = [], []
-            items = [self._item(baseline, texts, chunk, mode, patience) for chunk in chunks]
-            wall_s = BUSY * (SLICE_S + _cpu_s(baseline, patience)) + KILL_S
+            items = [self._item(baseline, texts, chunk, mode, limit_factor) for chunk in chunks]
+            wall_s = WALL_FACTOR * (SLICE_S + _cpu_s(baseline, limit_factor)) + KILL_S
             async for number, reply in shared_out(tuple(self._batches), items, wall_s):
                 chunk = chunks[number]
                 if isinstance(reply, LostItem):
@@ -118,16 +124,18 @@ class Screener:
                         yield index, self._lost(LostItem("garbled"))
                     continue
                 for index, answer in zip(chunk, answers, strict=False):
-                    yield index, screened(answer, self._count)
+                    yield index, precheck_result(answer, self._count)
                 pending += chunk[len(answers) :]
 
-    async def probe(self, texts: Sequence[str], calls: Sequence[str]) -> Probed:
+    async def probe(self, texts: Sequence[str], calls: Sequence[str]) -> ProbeResult:
         """The answer of each text to each call, see `programs.probing`."""
         baseline = await self.baseline()
         found: list[tuple[tuple[str, int], ...] | None] = [None] * len(texts)
         indices = range(len(texts))
-        chunks = [indices[first : first + PROBED] for first in range(0, len(texts), PROBED)]
-        steps = min(baseline.step_limit * PROBE_PATIENCE, STEPS_MOST)
+        chunks = [
+            indices[first : first + PROBE_CHUNK] for first in range(0, len(texts), PROBE_CHUNK)
+        ]
+        steps = min(baseline.step_limit * PROBE_LIMIT_FACTOR, STEPS_MOST)
         while chunks:
             items: list[Json] = [
                 {
@@ -137,7 +145,9 @@ class Screener:
                 for chunk in chunks
             ]
             alone: list[range] = []
-            async for number, reply in shared_out(tuple(self._batches), items, BUSY * PROBE_WALL_S):
+            async for number, reply in shared_out(
+                tuple(self._batches), items, WALL_FACTOR * PROBE_WALL_S
+            ):
                 chunk = chunks[number]
                 rows = probe_rows(reply, len(chunk), len(calls))
                 if rows is not None:
@@ -146,24 +156,25 @@ class Screener:
                 elif len(chunk) > 1:
                     alone += [range(one, one + 1) for one in chunk]
             chunks = alone
-        return Probed(
+        return ProbeResult(
             tuple(None if row is None else tuple(answer for answer, _ in row) for row in found),
             tuple(() if row is None else tuple(steps for _, steps in row) for row in found),
         )
 
     def _item(
         self, baseline: Baseline, texts: Sequence[str], chunk: list[int], mode: Mode,
-        patience: float,
+        limit_factor: float,
     ) -> Json:
         in_order = [*range(self._count)]
         return {
             "kind": "candidates",
             "changes": [self._change(texts[index]) for index in chunk],
-            "order": [*(in_order if self._together else baseline.failing + baseline.passing)],
+            "order": [*(in_order if self._one_execution else baseline.failing + baseline.passing)],
             "failing": [*baseline.failing],
-            "mode": mode, "together": self._together,
+            "mode": mode, "together": self._one_execution,
             "limits": limits(
-                int(baseline.step_limit * patience), _cpu_s(baseline, patience), baseline.look_at
+                int(baseline.step_limit * limit_factor), _cpu_s(baseline, limit_factor),
+                baseline.look_at
             ),
             "slice_s": SLICE_S,
             "base_output": baseline.output,
@@ -183,7 +194,7 @@ class Screener:
             hidden = any(is_hidden for _, _, is_hidden in alone)
         rows = rows or [LOST_ROW] * self._count
         return Baseline(
-            screened=tuple(one.screened for one in rows),
+            results=tuple(one.result for one in rows),
             steps=tuple(one.steps for one in rows),
             output=output,
             cpu_s=tuple(one.cpu_s for one in rows),
@@ -197,28 +208,28 @@ class Screener:
         item: Json = {
             "kind": "baseline", "text": self._base, "tests": [*tests], "hanging": [*self._hanging],
             "short_steps": STEPS_SHORT, "limits": limits(STEPS_BASELINE, BASELINE_CPU_S),
-            "together": self._together,
+            "together": self._one_execution,
         }
         rows: list[BaseRow] | None = None
         answer: dict[str, Json] = {}
-        wall_s = BUSY * BASELINE_CPU_S * len(tests) + KILL_S
+        wall_s = WALL_FACTOR * BASELINE_CPU_S * len(tests) + KILL_S
         async for _, reply in self._batches[0].replies([item], wall_s):
             rows = base_rows(reply, len(tests))
             answer = reply if isinstance(reply, dict) else {}
         output = answer.get("output")
         return rows, output if isinstance(output, str) else None, answer.get("hidden") is True
 
-    def _lost(self, reply: LostItem) -> Screened:
-        return Screened((None,) * self._count, "lost", message=reply.limit or reply.ended)
+    def _lost(self, reply: LostItem) -> PrecheckResult:
+        return PrecheckResult((None,) * self._count, "lost", message=reply.limit or reply.ended)
 
 
 @asynccontextmanager
-async def screening(
+async def open_prechecker(
     task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox, *,
     hanging: Collection[int] = frozenset(), processes: int | None = None,
-    work: ProcessorTime | None = None, together: bool = False,
-) -> AsyncIterator[Screener]:
-    """A screener for candidates of `base`; its processes end with the context.
+    cpu_time: ProcessorTime | None = None, one_execution: bool = False,
+) -> AsyncIterator[Prechecker]:
+    """A pre-checker for candidates of `base`; its processes end with the context.
 
     Args:
         hanging: The indices of tests that do not end with the base.
@@ -228,24 +239,24 @@ async def screening(
             otherwise it is executed for each.
     """
     screen_job = await job(task, base, tests, sandbox, "screen")
-    spent = work or ProcessorTime()
+    spent = cpu_time or ProcessorTime()
     async with AsyncExitStack() as stack:
         batches = [
             TimedBatch(await stack.enter_async_context(sandbox.batch(screen_job)), spent)
             for _ in range(processes or min(MAX_PROCESSES, os.cpu_count() or 1))
         ]
-        screener = Screener(batches[:1], base.text, len(tests) or 1, hanging, together)
-        joining = [asyncio.create_task(screener.join(batch)) for batch in batches[1:]]
+        prechecker = Prechecker(batches[:1], base.text, len(tests) or 1, hanging, one_execution)
+        joining = [asyncio.create_task(prechecker.join(batch)) for batch in batches[1:]]
         try:
-            yield screener
+            yield prechecker
         finally:
             for one in joining:
                 one.cancel()
             await asyncio.gather(*joining, return_exceptions=True)
 
 
-def _cpu_s(baseline: Baseline, patience: float) -> float:
-    """The timer of one test, which grows more slowly with patience than the limit of steps."""
+def _cpu_s(baseline: Baseline, limit_factor: float) -> float:
+    """The timer of one test, which grows more slowly than the limit of steps."""
     usual_s = min(CPU_MOST_S, max(CPU_LEAST_S, CPU_FACTOR * baseline.longest_s))
-    patient_s = min(2 * CPU_MOST_S, usual_s * min(patience, PATIENT_TIMES))
-    return patient_s + (PATIENT_S if patience >= PATIENT else 0.0)
+    patient_s = min(2 * CPU_MOST_S, usual_s * min(limit_factor, MAX_CPU_FACTOR))
+    return patient_s + (EXTRA_CPU_S if limit_factor >= HIGH_LIMIT_FACTOR else 0.0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, cast
 
-from agent.search.values import Screened
+from agent.search.values import PrecheckResult
 from sandbox.types import Json, LostItem
 
 NO_SENSE = "the reply made no sense"
@@ -17,29 +17,29 @@ _PASSED = {"1": True, "0": False, "-": None}
 
 
 def candidate_rows(reply: Json) -> list[list[Json]] | None:
-    """The row of each candidate, for `screened`; `None` if the reply is malformed."""
+    """The row of each candidate, for `precheck_result`; `None` if the reply is malformed."""
     if isinstance(reply, list) and all(isinstance(row, list) and len(row) == 8 for row in reply):
         return cast(list[list[Json]], reply)
     return None
 
 
-def screened(row: list[Json], count: int) -> Screened:
+def precheck_result(row: list[Json], count: int) -> PrecheckResult:
     """Parses the row of one candidate with `count` tests; `lost` if the row is inconsistent."""
     ended, passed, exception, message, line, types, near, behaviour = row
-    lost = Screened((None,) * count, "lost", message=NO_SENSE)
+    lost = PrecheckResult((None,) * count, "lost", message=NO_SENSE)
     if not isinstance(passed, str) or ended not in _ENDS:
         return lost
     marks = tuple(_PASSED.get(mark) for mark in passed) if passed else (None,) * count
     if len(marks) != count or (ended == "ok" and not all(marks)):
         return lost
-    return Screened(
+    return PrecheckResult(
         passed=marks,
-        ended=cast(Literal["ok", "failed", "syntax", "timeout", "endless"], ended),
+        outcome=cast(Literal["ok", "failed", "syntax", "timeout", "endless"], ended),
         exception=str(exception),
         message=str(message),
         line=line if isinstance(line, int) else None,
         types=tuple(str(one) for one in types) if isinstance(types, list) else (),
-        near=_hundredths(near, count),
+        similarity=_hundredths(near, count),
         behaviour=str(behaviour),
     )
 
@@ -74,7 +74,7 @@ def probe_rows(
 class BaseRow(NamedTuple):
     """The result of one test of the base."""
 
-    screened: Screened
+    result: PrecheckResult
     steps: int = 0
     cpu_s: float = 0.0
 
@@ -91,10 +91,10 @@ def base_rows(reply: Json | LostItem, count: int) -> list[BaseRow] | None:
                 bool(passed), bool(timeout), str(exception), str(message), line, int(steps),
                 list(types), float(near), float(cpu_s),
             ]:
-                one = Screened(
+                one = PrecheckResult(
                     (passed,), "ok" if passed else "timeout" if timeout else "failed", exception,
                     message, line if isinstance(line, int) else None,
-                    types=tuple(map(str, types)), near=(near,),
+                    types=tuple(map(str, types)), similarity=(near,),
                 )
                 rows.append(BaseRow(one, steps, cpu_s))
             case _:

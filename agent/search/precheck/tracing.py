@@ -12,7 +12,7 @@ from agent.search.precheck.jobs import KILL_S, job
 from agent.search.precheck.members import importable, members
 from agent.search.precheck.polluters import polluters
 from agent.search.precheck.rows import NO_SENSE
-from agent.search.values import Moment, Trace, Traced
+from agent.search.values import Snapshot, Trace, TracedTest
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json, LostItem
 
@@ -29,8 +29,8 @@ SLOW_TESTS = 3
 
 async def trace(
     solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
-    hanging: Collection[int] = frozenset(), work: ProcessorTime | None = None,
-    report: Report | None = None, together: bool = False,
+    hanging: Collection[int] = frozenset(), cpu_time: ProcessorTime | None = None,
+    report: Report | None = None, order_dependent: bool = False,
 ) -> Trace:
     """Runs each test once under a tracer; a test that ends its process counts as failed.
 
@@ -47,7 +47,7 @@ async def trace(
     slow = 0
     # Brief: the search that waits for the trace keeps its own processes meanwhile.
     async with sandbox.batch(replace(traced, brief=True)) as untimed:
-        batch = TimedBatch(untimed, work or ProcessorTime())
+        batch = TimedBatch(untimed, cpu_time or ProcessorTime())
         for index in range(len(tests) or 1):
             if slow >= SLOW_TESTS:
                 replies.append(LostItem("timeout"))
@@ -55,9 +55,9 @@ async def trace(
             reply = await _run_traced(batch, [index], index in hanging)
             slow += _is_late(reply)
             replies.append(reply)
-        polluted = await _polluted(batch, tests, replies, report, together)
+        polluted = await _polluted(batch, tests, replies, report, order_dependent)
     found = trace_of([polluted.get(place, reply) for place, reply in enumerate(replies)])
-    return replace(found, together=bool(polluted), tests=tuple(
+    return replace(found, order_dependent=bool(polluted), tests=tuple(
         replace(one, members=one.members or importable(one.message, task, solution))
         for one in found.tests
     ))
@@ -78,9 +78,7 @@ async def _polluted(
 ) -> dict[int, Json | LostItem]:
     """The traces of tests that fail only after others, including those, on one program."""
     failing = {one.test for one in report.failing} if report is not None else set[str]()
-    of_files = [
-        place for place, test in enumerate(tests) if isinstance(test, Script) and test.node
-    ]
+    of_files = [place for place, test in enumerate(tests) if isinstance(test, Script) and test.node]
     found: dict[int, Json | LostItem] = {}
     polluting: Sequence[int] = ()
     for place in of_files:
@@ -112,7 +110,7 @@ def _is_late(reply: Json | LostItem) -> bool:
 def trace_of(replies: Sequence[Json | LostItem]) -> Trace:
     """Parses the replies of all tests."""
     types: dict[str, set[str]] = {}
-    moments: list[Moment] = []
+    moments: list[Snapshot] = []
     tests = [_traced(reply, types, moments) for reply in replies]
     names = {name: frozenset(kinds) for name, kinds in types.items()}
     return Trace(tuple(tests), names, tuple(moments))
@@ -125,16 +123,16 @@ def hanging(tests: Sequence[TestCase], report: Report) -> frozenset[int]:
 
 
 def _traced(
-    reply: Json | LostItem, types: dict[str, set[str]], moments: list[Moment]
-) -> Traced:
+    reply: Json | LostItem, types: dict[str, set[str]], moments: list[Snapshot]
+) -> TracedTest:
     """Parses one reply; adds to the types and moments of all tests."""
     if isinstance(reply, LostItem):
-        return Traced(passed=False, exception="TimeoutError" if reply.ended == "timeout" else "",
-                      message=reply.limit or reply.ended)
+        exception = "TimeoutError" if reply.ended == "timeout" else ""
+        return TracedTest(False, exception=exception, message=reply.limit or reply.ended)
     row = cast(dict[str, Any], reply)
     try:
         own_types = {str(name): set(map(str, kinds)) for name, kinds in row["types"].items()}
-        traced = Traced(
+        traced = TracedTest(
             passed=bool(row["passed"]),
             covered=frozenset(int(line) for line, _ in row["hits"]),
             exception=str(row["exception"]),
@@ -144,11 +142,11 @@ def _traced(
             members=members(str(row["message"])),
         )
         own_moments = [
-            Moment(int(line), traced.passed, _pairs(values)) for line, values in row["moments"]
+            Snapshot(int(line), traced.passed, _pairs(values)) for line, values in row["moments"]
         ]
     except (AttributeError, KeyError, TypeError, ValueError):
         # The program shares the process and may have written to its channel.
-        return Traced(passed=False, message=NO_SENSE)
+        return TracedTest(passed=False, message=NO_SENSE)
     moments += own_moments
     for name, kinds in own_types.items():
         types.setdefault(name, set()).update(kinds)

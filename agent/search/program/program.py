@@ -11,7 +11,7 @@ from importlib.resources import files
 from agent.core.trees import is_literal, parse_expression
 from agent.search.evidence import Vector, held, picked
 from agent.search.program.scopes import BUILTINS, NEAR, Function, Scopes, nearest
-from agent.search.values import Crash, Moment
+from agent.search.values import Crash, Snapshot
 
 NUMBERS = frozenset({"int", "float", "bool", "complex"})
 SEQUENCES = frozenset({"list", "str", "tuple"})
@@ -56,7 +56,7 @@ class Program(Scopes):
         *,
         types: Mapping[str, frozenset[str]] | None = None,
         crash: Crash | None = None,
-        moments: tuple[Moment, ...] = (),
+        moments: tuple[Snapshot, ...] = (),
         words: tuple[str, ...] = (),
         beside: Mapping[str, tuple[str, ...]] | None = None,
         together: bool = False,
@@ -74,13 +74,13 @@ class Program(Scopes):
     # Values in the traced runs
 
     @cached_property
-    def _picked(self) -> Mapping[int, tuple[Moment, ...]]:
-        lines: dict[int, list[Moment]] = {}
+    def _picked(self) -> Mapping[int, tuple[Snapshot, ...]]:
+        lines: dict[int, list[Snapshot]] = {}
         for moment in self.all_moments:
             lines.setdefault(moment.line, []).append(moment)
         return {line: picked(moments) for line, moments in lines.items()}
 
-    def moments(self, line: int) -> tuple[Moment, ...]:
+    def moments(self, line: int) -> tuple[Snapshot, ...]:
         """Up to eight moments of failing and of passing tests just before a line ran."""
         return self._picked.get(line, ())
 

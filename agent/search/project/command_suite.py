@@ -14,7 +14,7 @@ from agent.core.domain import Project
 from agent.core.trees import readable_nodes
 from agent.search.precheck.batches import ProcessorTime
 from agent.search.project.suite import Coverage, TestRow
-from agent.search.values import Mode, Screened, Trace, Traced
+from agent.search.values import Mode, PrecheckResult, Trace, TracedTest
 from agent.verify.project.command_run import MAX_S, CommandRun, run_command
 from agent.verify.project.suite_run import COMMAND, suite_job
 from sandbox.sandbox import Sandbox
@@ -22,7 +22,7 @@ from sandbox.sandbox import Sandbox
 MAX_TRIED = 100
 """Candidates of one search."""
 AT_ONCE = 2
-BEYOND = 40
+FURTHER_CANDIDATES = 40
 """Candidates that are still tried after the first that passes."""
 LONGER, LEAST_S = 5.0, 5.0
 """The time limit of a run as a multiple of the base's time, and the lowest limit."""
@@ -76,18 +76,18 @@ class CommandSuite:
         assert run is not None
         lines = run.lines.get(file) or frozenset(range(1, self.files[file].count("\n") + 2))
         own = [one.line for one in run.places if one.file == file]
-        return Trace((Traced(run.passed, lines, *run.crash, own[-1] if own else None),))
+        return Trace((TracedTest(run.passed, lines, *run.crash, own[-1] if own else None),))
 
-    async def screen(
+    async def precheck(
         self, file: str, texts: Sequence[str], order: Sequence[int], failing: int, mode: Mode,
-        cpu_s: float, *, together: Sequence[int] = (),
-    ) -> list[Screened | None]:
+        cpu_s: float, *, order_dependent: Sequence[int] = (),
+    ) -> list[PrecheckResult | None]:
         """Runs the command with each text; `None` for texts that were not tried.
 
         After the first that passes, at most `BEYOND` more are tried. The other arguments are those
-        of `CollectedSuite.screen` and have no effect.
+        of `CollectedSuite.precheck` and have no effect.
         """
-        found: list[Screened | None] = []
+        found: list[PrecheckResult | None] = []
         began = time.monotonic()
         while len(found) < len(texts) and self._left > 0 and time.monotonic() < self._until:
             some = texts[len(found) : len(found) + min(AT_ONCE, self._left)]
@@ -95,7 +95,7 @@ class CommandSuite:
             runs = await asyncio.gather(*(self._run({file: one}, []) for one in some))
             found += [_screened(one) for one in runs]
             if any(one.passed for one in runs):
-                self._left = min(self._left, BEYOND)
+                self._left = min(self._left, FURTHER_CANDIDATES)
         self.work.spent_s += time.monotonic() - began
         return found + [None] * (len(texts) - len(found))
 
@@ -120,8 +120,10 @@ def _functions_at(text: str, line: int) -> list[str]:
     return [ast.unparse(max(around, key=lambda node: node.lineno))] if around else []
 
 
-def _screened(run: CommandRun) -> Screened:
+def _screened(run: CommandRun) -> PrecheckResult:
     if run.passed:
-        return Screened((True,), "ok")
+        return PrecheckResult((True,), "ok")
     late = run.status == "timeout"
-    return Screened((False,), "timeout" if late else "failed", *run.crash, behaviour=run.message)
+    return PrecheckResult(
+        (False,), "timeout" if late else "failed", *run.crash, behaviour=run.message
+    )

@@ -12,9 +12,9 @@ from typing import Any, cast
 from agent.core.domain import Project
 from agent.search.precheck.batches import ProcessorTime
 from agent.search.precheck.changes import change
-from agent.search.precheck.rows import candidate_rows, screened
+from agent.search.precheck.rows import candidate_rows, precheck_result
 from agent.search.precheck.tracing import trace_of
-from agent.search.values import Mode, Screened, Trace
+from agent.search.values import Mode, PrecheckResult, Trace
 from agent.verify.project.suite_run import suite_job
 from sandbox.sandbox import Batch, Sandbox
 from sandbox.types import Json, LostItem
@@ -129,10 +129,10 @@ class CollectedSuite:
         traces = [cast(Json | LostItem, one) for one in rows] if isinstance(rows, list) else []
         return trace_of([*traces, *[LostItem("killed")] * (len(numbers) - len(traces))])
 
-    async def screen(
+    async def precheck(
         self, file: str, texts: Sequence[str], order: Sequence[int], failing: int, mode: Mode,
-        cpu_s: float, *, together: Sequence[int] = (),
-    ) -> list[Screened | None]:
+        cpu_s: float, *, order_dependent: Sequence[int] = (),
+    ) -> list[PrecheckResult | None]:
         """Pre-checks texts of one file.
 
         Args:
@@ -149,14 +149,15 @@ class CollectedSuite:
             `None` for a text of which nothing is known.
         """
         base = self.files[file]
-        results: list[Screened | None] = [None] * len(texts)
+        results: list[PrecheckResult | None] = [None] * len(texts)
         done = 0
         while done < len(texts) and time.monotonic() < self.until:
             chunk = texts[done : done + CHUNK]
             answer = await self._asked(
                 {"ask": "screen", "file": file, "base": base,
                  "changes": [[*change(base, one)] for one in chunk], "order": [*order],
-                 "failing": [*(together or order[:failing])], "together": bool(together),
+                 "failing": [*(order_dependent or order[:failing])],
+                 "together": bool(order_dependent),
                  "mode": mode, "limits": _limits(cpu_s), "slice_s": SLICE_S,
                  "wall_s": 20 * SLICE_S + 5 * cpu_s * len(order)}, 60.0 + 5 * cpu_s * len(order),
             )
@@ -167,7 +168,8 @@ class CollectedSuite:
                 case _:
                     read = []
             for place, row in enumerate(read[: len(chunk)]):
-                results[done + place] = None if row[0] == "lost" else screened(row, len(order))
+                lost = row[0] == "lost"
+                results[done + place] = None if lost else precheck_result(row, len(order))
             done += max(1, len(read))
         return results
 

@@ -25,7 +25,7 @@ MAX_FIELDS = 12
 
 
 @dataclass(frozen=True)
-class SeenTest:
+class CoveredTest:
     """The coverage of one test, and the names that its own code reads."""
 
     coverage: Coverage
@@ -43,8 +43,8 @@ class Suspect:
 
 
 def suspects(
-    files: Mapping[str, str], editable: Collection[str], failing: Sequence[SeenTest],
-    passing: Sequence[SeenTest],
+    files: Mapping[str, str], editable: Collection[str], failing: Sequence[CoveredTest],
+    passing: Sequence[CoveredTest],
 ) -> list[Suspect]:
     """The `editable` files with a suspicion, the highest first; `files` has the text of each."""
     reads = {
@@ -81,7 +81,7 @@ def _ochiai(
     return failed / math.sqrt(len(failing) * (failed + passed)) if failed else 0.0
 
 
-def _reached(one: SeenTest, reads: Mapping[str, Mapping[int, frozenset[str]]]) -> frozenset[str]:
+def _reached(one: CoveredTest, reads: Mapping[str, Mapping[int, frozenset[str]]]) -> frozenset[str]:
     """Names that a test reads, itself or in functions that it enters."""
     return one.reads.union(*(
         reads[file].get(first, frozenset())
@@ -95,7 +95,7 @@ def first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> int
     return min([node.lineno, *(one.lineno for one in decorators)])
 
 
-def fields_beside(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def co_set_fields(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The name of each field to all fields of the classes that have it, including inherited ones.
     """
     own: dict[str, dict[str, None]] = {}

@@ -118,11 +118,16 @@ def distinguishing_call(calls: Sequence[str], behaviours: Sequence[Sequence[str]
     """
     if not all(behaviours):
         return None
-    keys = [
-        (answers[0] == answers[1], -len(set(answers)), len(call), place)
-        for place, (call, *answers) in enumerate(zip(calls, *behaviours, strict=False))
-        if all(map(is_readable, answers)) and len(set(answers)) > 1
-    ]
+    keys = []
+    for place, (call, *answers) in enumerate(zip(calls, *behaviours, strict=False)):
+        # Each answer as the first one that a test cannot tell from it: 1 is 1.0, and not True.
+        firsts = [
+            next(other for other in answers if other == one or (
+                _equal(other, one) and {one, other}.isdisjoint({"True", "False", "None"})
+            )) for one in answers
+        ]
+        if all(map(is_readable, answers)) and len(set(firsts)) > 1:
+            keys.append((firsts[0] == firsts[1], -len(set(firsts)), len(call), place))
     return min(keys)[3] if keys else None
 
 

@@ -19,12 +19,7 @@ from agent.core.domain import (
 )
 from agent.core.trees import parse_expression
 from agent.search.confidence.model import natural
-from agent.search.ranking.competing import (
-    MOST,
-    answered_value,
-    distinguishing_call,
-    is_exception,
-)
+from agent.search.ranking.competing import MOST, answered_value, distinguishing_call, is_exception
 
 MAX_ASKED = 3
 """Questions of one run."""
@@ -165,7 +160,7 @@ def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
     )
 
 
-def fitting(alternatives: Alternatives, test: TestCase) -> Alternatives:
+def behaviours_passing(alternatives: Alternatives, test: TestCase) -> Alternatives:
     """The alternatives whose known answers satisfy the test made of an answer."""
     left = tuple(
         one for one in alternatives.behaviours

@@ -12,13 +12,7 @@ from typing import Any
 
 from agent.core.trees import is_literal, literal_source, readable
 from agent.search.program import Function
-from agent.search.variants.inputs import (
-    LONGEST,
-    as_argument,
-    seeds_of,
-    with_literals,
-    with_values,
-)
+from agent.search.variants.inputs import LONGEST, as_argument, seeds_of, with_literals, with_values
 
 MOST = 120
 LARGEST_LENGTH = 24

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from agent.core.domain import REST, Script, TestCase
+from agent.core.domain import OTHER_TESTS, Script, TestCase
 from agent.target.errors import NotFixable
 from agent.target.parsing import (
     BUILTIN_NAMES,
@@ -78,8 +78,8 @@ def tests_from_file(
     return (
         *(Script(name=one, origin="user", code=text, node=one, file=file) for one in sure),
         Script(
-            name=f"{filename}::{REST}", origin="user", code=text, node=REST, without=tuple(sure),
-            file=file,
+            name=f"{filename}::{OTHER_TESTS}", origin="user", code=text, node=OTHER_TESTS,
+            excluded_nodes=tuple(sure), file=file,
         ),
     )
 
@@ -255,9 +255,7 @@ def _in_class(
             isinstance(member, FunctionNode)
             and name.startswith("test") and not is_fixture(member)
         ):
-            yield Collected(
-                f"{path}::{name}", member, node, sure and _is_unchanged(member, inside)
-            )
+            yield Collected(f"{path}::{name}", member, node, sure and _is_unchanged(member, inside))
 
 
 _LOADING = ("importlib", "__import__", "runpy", "exec(", "subprocess", "sys.modules")

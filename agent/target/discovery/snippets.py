@@ -205,9 +205,7 @@ class _Snippet:
                 binding.setdefault(name, []).append(position)
         return always, binding
 
-    def setup_for(
-        self, index: int, always: list[int], binding: dict[str, list[int]]
-    ) -> list[int]:
+    def setup_for(self, index: int, always: list[int], binding: dict[str, list[int]]) -> list[int]:
         """Positions of the setup statements of the check at `index`, in order."""
         setup = {*_before(index, always)}
         waiting = sorted(-position for position in (*setup, index))  # a heap: the last one first

@@ -79,9 +79,7 @@ class _FoundCall:
     end: int
 
 
-def tests_from_words(
-    text: str, names: frozenset[str] | None = None
-) -> tuple[TestCase, ...]:
+def tests_from_words(text: str, names: frozenset[str] | None = None) -> tuple[TestCase, ...]:
     """The examples in a description; with `names`, only calls of those functions."""
     text = text[:_LONGEST_TEXT]
     prompts = "\n".join(islice(_prompt_blocks(text), _MAX_CALLS))

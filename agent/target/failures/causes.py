@@ -113,13 +113,11 @@ def failures_of(report: Report) -> tuple[Failure, ...]:
     found = [_from_verdict(verdict) for verdict in report.failing]
     ending = report.ending
     if ending is not None and ending.crashed:
-        shown = f"{ending.exception}{ending.said}" if ending.exception else ending.limit
+        shown = f"{ending.exception}{ending.message_suffix}" if ending.exception else ending.limit
         exception = ending.exception or ("" if ending.kind != "timeout" else "timeout")
         place = f" at line {ending.line}" if ending.line else ""
         shown = "; ".join([shown + place, *ending.refused])
-        found.append(
-            Failure(exception, ending.message, ending.line, shown, refused=ending.refused)
-        )
+        found.append(Failure(exception, ending.message, ending.line, shown, refused=ending.refused))
     return tuple(found)
 
 
@@ -345,9 +343,7 @@ def _chosen_end(text: str, line: int | None) -> ast.stmt | None:
     return None
 
 
-def _general(
-    failures: tuple[Failure, ...], report: Report, text: str, task: Task
-) -> Diagnosis:
+def _general(failures: tuple[Failure, ...], report: Report, text: str, task: Task) -> Diagnosis:
     if not failures:
         return Diagnosis(category="unknown", cause="No failure was found", confidence=0.2)
     first = next((failure for failure in failures if failure.exception), failures[0])

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from agent.core.domain import (
     EXCLUDED,
-    REST,
+    OTHER_TESTS,
     VETOING_ORIGINS,
     Report,
     Script,
@@ -55,7 +55,7 @@ _OUTSIDE: tuple[tuple[str, str], ...] = (
 )
 """Patterns of a verdict's message, and why such tests are excluded."""
 _NO_MODULE = re.compile(_HEAD + r"ModuleNotFoundError: No module named '([\w.]+)'")
-_DOCTEST = "doctests that failed before count only with --doctests"
+_DOCTEST = "beside other tests, failing doctests count only with --doctests"
 _LISTED = 3
 
 
@@ -111,19 +111,21 @@ def still_counting_tests(
     }
     counting: list[TestCase] = []
     for test in tests:
-        if isinstance(test, Script) and test.node == REST and test.name not in judged:
+        if isinstance(test, Script) and test.node == OTHER_TESTS and test.name not in judged:
             if test.code not in collected:
                 counting.append(test)
         elif test.name not in excluded:
             counting.append(test)
         elif isinstance(test, Script) and test.name in judged:
             nodes = [_node(test, name) for name in excluded[test.name]]
-            counting.append(test.model_copy(update={"without": (*test.without, *nodes)}))
+            counting.append(
+                test.model_copy(update={"excluded_nodes": (*test.excluded_nodes, *nodes)})
+            )
     return tuple(counting)
 
 
 def _node(test: Script, name: str) -> str:
-    return name if test.node == REST else test.node + name.removeprefix(test.name)
+    return name if test.node == OTHER_TESTS else test.node + name.removeprefix(test.name)
 
 
 def outside_failure_words(report: Report) -> str:
@@ -147,12 +149,12 @@ def with_lost_tests(report: Report, first: Report, tests: Sequence[TestCase]) ->
     """
     before = {verdict.name: verdict for verdict in first.verdicts}
     verdicts = [
-        verdict.model_copy(update={"doubt": f"it is {verdict.status} now but was not before"})
+        verdict.model_copy(update={"disbelieved": f"it is {verdict.status} now but was not before"})
         if verdict.status in ("skipped", "xfailed") and verdict.name in before
         and before[verdict.name].status not in EXCLUDED else verdict
         for verdict in report.verdicts
     ]
-    rests = {test.name for test in tests if isinstance(test, Script) and test.node == REST}
+    rests = {test.name for test in tests if isinstance(test, Script) and test.node == OTHER_TESTS}
     found = {verdict.name.partition("[")[0] for verdict in report.verdicts}
     missing = [
         verdict.model_copy(update={

@@ -23,9 +23,7 @@ GRANTS: dict[str, str] = {
 MAX_TIMEOUT_S = 3_600.0
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NO_SOCKET = re.compile(r"PermissionError: \[Errno 13\] Permission denied(?!: ').*no network", re.S)
-_NO_FILE = re.compile(
-    r"Error: \[Errno \d+\] [\w ]+: '(/(?!jail/)[^']+)/[^'/]+'.*opens only ", re.S
-)
+_NO_FILE = re.compile(r"Error: \[Errno \d+\] [\w ]+: '(/(?!jail/)[^']+)/[^'/]+'.*opens only ", re.S)
 _NOT_FOUND = re.compile(r"KeyError: '([A-Za-z_][A-Za-z0-9_]*)'")
 
 
@@ -117,9 +115,7 @@ def hints(
                 yield f"{name} {words}. Set `{setting}` in [tool.heal] of pyproject.toml."
 
 
-def _missing(
-    message: str, given: Grants, here: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
+def _missing(message: str, given: Grants, here: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     variable = _NOT_FOUND.search(message)
     if variable and variable[1] in here and variable[1] not in given.environment:
         yield f'environment = ["{variable[1]}"]', f"needs the variable {variable[1]}"

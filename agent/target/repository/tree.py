@@ -69,13 +69,11 @@ class ProjectTree:
     def _may_edit(self, path: str) -> bool:
         if self.only:
             return _matches(path, self.only) and not _matches(path, self.exclude)
-        inside = any(
-            path.startswith(f"{root}/") for root in self.layout.import_roots if root
-        )
+        inside = any(path.startswith(f"{root}/") for root in self.layout.import_roots if root)
         not_shipped = set(PurePosixPath(path).parts[:-1]) & NO_SOURCES
         return (inside or not not_shipped) and not _matches(path, self.exclude)
 
-    def without(self, paths: Iterable[str]) -> ProjectTree:
+    def excluding(self, paths: Iterable[str]) -> ProjectTree:
         """The tree in which these paths may not be edited."""
         return replace(self, exclude=(*self.exclude, *map(glob.escape, paths)))
 

@@ -38,9 +38,7 @@ _RAISES = object()
 """The result of a call that must raise."""
 _REACHING_MODULES = frozenset({"importlib", "runpy", "subprocess", "sys", "os"})
 _REACHING_BUILTINS = frozenset({"__import__", "exec", "eval", "globals", "locals", "vars"})
-_UNRELATED = (
-    sys.stdlib_module_names | {"pytest", "hypothesis", "numpy"}
-) - _REACHING_MODULES
+_UNRELATED = (sys.stdlib_module_names | {"pytest", "hypothesis", "numpy"}) - _REACHING_MODULES
 """Modules that contain no checks and do not load the program."""
 
 
@@ -122,9 +120,7 @@ def _read(test: TestCase, program: str, stem: str) -> tuple[str, object, str]:
     return nothing
 
 
-def _call(
-    node: ast.expr | None, body: Iterable[ast.stmt], program: str, stem: str
-) -> str:
+def _call(node: ast.expr | None, body: Iterable[ast.stmt], program: str, stem: str) -> str:
     """A call of a program function with literal arguments, normalised; empty for other nodes."""
     known = signatures(program)
     own, foreign = imported([*body], stem, known.names)

@@ -18,7 +18,7 @@ import types
 from typing import Any
 
 from agent.verify.rewriting.messages import text_of
-from agent.verify.rewriting.plugins import without
+from agent.verify.rewriting.plugins import disabled_plugins
 
 NOT_KEPT = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
 
@@ -60,7 +60,7 @@ def _run(arguments: list[str], jail: Any) -> None:
         if not jail.payload["opens"]:
             sys.exit("python: -m is unavailable, as this jail opens no files; use a script")
         if rest[0] == "pytest":
-            rest[1:1] = without(jail.files, rest)
+            rest[1:1] = disabled_plugins(jail.files, rest)
         sys.argv[:] = rest
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:

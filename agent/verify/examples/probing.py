@@ -54,7 +54,7 @@ class ProbeAnswer:
         return self.kind in FAILURES
 
 
-UNASKED = ProbeAnswer("unasked")
+NOT_ASKED = ProbeAnswer("unasked")
 
 
 async def answers(
@@ -89,7 +89,7 @@ async def _answer_batch(subject: Subject, called: Sequence[str], until: float) -
                     found.append(ProbeAnswer("ended"))
                 if found[-1].kind in ("ended", "endless"):
                     break
-    return [*found, *[UNASKED] * (len(called) - len(found))]
+    return [*found, *[NOT_ASKED] * (len(called) - len(found))]
 
 
 def _probe_answer(reply: Mapping[str, Json] | Outcome) -> ProbeAnswer:

@@ -23,7 +23,7 @@ from agent.verify.examples.examples import ExampleCall, answers, lacks_permissio
 from agent.verify.examples.library import CallsToValues, imported
 from agent.verify.examples.plain_values import LIBRARY
 from agent.verify.groups import Group
-from agent.verify.subject import LATE_TESTS
+from agent.verify.subject import TIMED_OUT_TESTS
 
 MAX_CALLS = 300
 MAX_ROWS = 200
@@ -118,7 +118,7 @@ async def _answers(group: Group, calls: Sequence[ExampleCall]) -> list[Mapping[s
     """A row for each call, `None` after several time-outs; restarts a process that ended."""
     rows: list[Mapping[str, object] | None] = []
     late = 0
-    while len(rows) < len(calls) and late < LATE_TESTS:
+    while len(rows) < len(calls) and late < TIMED_OUT_TESTS:
         rows += await answers(group.subject, calls[len(rows) :])
         last = rows[-1]
         late += last is not None and last["status"] == "timeout"

@@ -1,12 +1,12 @@
 """Rewrites a program's answers, or a test's comparisons, to detect meaningless passes (canaries).
 
 A program in the process of its tests could make them pass whatever it answers, for example by a
-patched assert. So every answer is spoilt in place, with the same frames and side effects:
-`return E` becomes `return (E, spoilt)[on]`, and likewise `yield E`, `raise E` and the body of a
-`lambda`; a function without an answer raises at its end. The spoilt answer can be called, indexed
+patched assert. So every answer is replaced by a wrong one, with the same frames and side effects:
+`return E` becomes `return (E, wrong)[on]`, and likewise `yield E`, `raise E` and the body of a
+`lambda`; a function without an answer raises at its end. The wrong answer can be called, indexed
 and calculated with, and equals nothing; it is false in one run and true in another. For tests that
 pass both, a third run also skips calls made only for their effect (log, print, write), does not
-compute answers, and spoils the fields of classes without methods. A test that passes this too is
+compute answers, and replaces the fields of classes without methods. A test that passes this too is
 vacuous. In another run each `a == b` of the test also compares the equal values with a fresh object
 that nothing honest equals.
 
@@ -23,13 +23,13 @@ from typing import Any, Literal
 from agent.core.trees import parse
 from agent.verify.rewriting.expectations import own_nodes
 
-CanaryKind = Literal["", "spoilt false", "spoilt true", "spoilt idle", "sentinel", "elsewhere"]
+CanaryKind = Literal["", "wrong false", "wrong true", "wrong idle", "unequal", "user machine"]
 """How a run differs from a plain one."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _CONSTRUCTORS = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__")
-"""Never spoilt: without them there is no object whose answers could be spoilt."""
+"""Never replaced: without them there is no object whose answers could be replaced."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class Canary:
     name: str
 
     def program(self, text: str) -> str:
-        """The program with its answers spoilt; the text itself where it does not parse."""
-        if not self.kind.startswith("spoilt"):
+        """The program with wrong answers; the text itself where it does not parse."""
+        if not self.kind.startswith("wrong"):
             return text
-        return _rewritten(text, _Answers(self.name, self.kind == "spoilt idle"))
+        return _rewritten(text, _Answers(self.name, self.kind == "wrong idle"))
 
     def test(self, text: str) -> str:
         """The test with its comparisons reported; the text itself where it does not parse."""
-        return _rewritten(text, _Equalities(self.name)) if self.kind == "sentinel" else text
+        return _rewritten(text, _Equalities(self.name)) if self.kind == "unequal" else text
 
 
 def _rewritten(text: str, transformer: ast.NodeTransformer) -> str:

@@ -16,7 +16,7 @@ from agent.verify.groups import Group
 from agent.verify.project.suite_double_check import (
     CheckReports,
     DoubleCheck,
-    Watching,
+    WatchedFiles,
     evaluate,
     exchanged_files,
     instrumented_nodes,
@@ -27,7 +27,7 @@ from sandbox.sandbox import Sandbox
 
 async def double_checked(
     files: Mapping[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
-    watching: Watching, texts: str, seed: int, alone: Collection[str] = (),
+    watching: WatchedFiles, texts: str, seed: int, alone: Collection[str] = (),
 ) -> tuple[DoubleCheck, CheckReports]:
     """Runs tests with other expectations.
 
@@ -57,13 +57,13 @@ async def double_check(group: Group, keys: Sequence[str]) -> dict[str, str]:
     own = subject.files_for([*group.tests])
     files = {**subject.test_support, **own, group.path: code}
     nodes = {key: f"{group.path}::{key}" for key in keys}
-    watching = Watching(
+    watching = WatchedFiles(
         tuple(path for path in own if path.endswith(".py") and path not in subject.test_support),
         (group.path, *subject.helpers(code)), only=tuple(nodes.values()),
     )
     project = Project(root="", name=subject.name, arguments=(group.path,), test_s=subject.test_s)
     result, _ = await double_checked(
-        files, project, subject.task.sites, subject.sandbox, watching,
+        files, project, subject.task.site_dirs, subject.sandbox, watching,
         code + subject.helper_texts, subject.seeds.hash,
     )
     return {key: result.denied[node] for key, node in nodes.items() if node in result.denied}

@@ -33,7 +33,7 @@ MAX_S = 3600.0
 """Limit of a whole process; each of its tests has a deadline of its own."""
 
 _OTHER_LIMITS = {"open_files": 1000, "memory_mib": 1024}
-"""Limits of a run in other surroundings, which differ from the usual ones."""
+"""Limits of a run in another environment, which differ from the usual ones."""
 
 Row = Mapping[str, Any]
 
@@ -59,7 +59,7 @@ async def run_tests(
 ) -> None:
     """Runs the tests of these keys, or all of a group, restarting after a test that ended the
     process; a file runs in one pytest session."""
-    while remaining := [*group.left(keys, run.rows).values()]:
+    while remaining := [*group.remaining(keys, run.rows).values()]:
         before = len(run.rows)
         finished = await _one_process(group, remaining, run, keys, canary)
         if finished or len(run.rows) == before:
@@ -74,10 +74,10 @@ async def _one_process(
     key = secrets.token_bytes(32)
     rewriting = Canary(canary, f"_{secrets.token_hex(8)}")
     with_pytest = group.code is not None or subject.needs_packages(tests)
-    ours = await jail_modules.bundle(subject.sandbox, subject.task.sites, with_pytest)
+    ours = await jail_modules.bundle(subject.sandbox, subject.task.site_dirs, with_pytest)
     # As similar to a user's machine as the jail can be: with processes, sockets and `/tmp`.
-    elsewhere = canary == "elsewhere"
-    starts, connects = (True, True) if elsewhere else subject.grants(tests)
+    user_machine = canary == "user machine"
+    starts, connects = (True, True) if user_machine else subject.grants(tests)
     files = {
         path: rewriting.program(text) if path.endswith(".py") else text
         for path, text in subject.files_for(tests).items()
@@ -98,7 +98,7 @@ async def _one_process(
         subject.job("plain_run", payload, MAX_S, ours), files=all_files, stdin=subject.task.stdin,
         processes=starts, loopback=connects,
     )
-    if elsewhere:
+    if user_machine:
         job = replace(job, limits=replace(job.limits, **_OTHER_LIMITS))
     async with subject.sandbox.start(job) as process:
         finished = await _listen(process, key, subject, run)
@@ -119,7 +119,7 @@ async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun)
             return False
         sent = authentic(message, key, count)
         if sent is None:
-            run.indicators.setdefault("", []).append(message_of("forged-word"))
+            run.indicators.setdefault("", []).append(message_of("forged-message"))
             continue
         count += 1
         match sent:
@@ -128,7 +128,7 @@ async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun)
             case {"ended": str(test)}:
                 run.rows[test] = sent
                 if sent["status"] == "timeout":
-                    subject.late.append(test)
+                    subject.timed_out.append(test)
                 begun, patience_s = "", START_S
             case {"sign": str(rule), "detail": str(detail), "test": str(test)}:
                 run.indicators.setdefault(test, []).append(message_of(rule, detail))
@@ -154,7 +154,7 @@ def _cut_off(outcome: Outcome, begun: str, subject: Subject, run: PlainRun) -> N
     """Records that the process ended early, during a test or outside of any."""
     if begun:
         if outcome.ended == "timeout":
-            subject.late.append(begun)
+            subject.timed_out.append(begun)
             run.rows[begun] = {
                 "status": "timeout", "message": f"did not end within {subject.test_s:g} s",
             }

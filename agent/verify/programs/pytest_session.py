@@ -19,7 +19,7 @@ import pytest
 from _pytest import tmpdir
 
 from agent.core.pytest_settings import PLUGINS
-from agent.verify.rewriting.plugins import without
+from agent.verify.rewriting.plugins import disabled_plugins
 
 _NEEDED = ("argparse", "dataclasses", "linecache", "traceback", "typing", "unittest")
 for _name in _NEEDED:
@@ -62,7 +62,7 @@ def start_suite(jail: Any) -> None:
 
 def run_suite(jail: Any, arguments: Sequence[str], *plugins: Any) -> int:
     given = [*arguments, os.environ.get("PYTEST_ADDOPTS", "")]
-    options = [*without(jail.files, given), "-q", f"--rootdir={jail.folder}"]
+    options = [*disabled_plugins(jail.files, given), "-q", f"--rootdir={jail.folder}"]
     return int(pytest.main([*arguments, *options], plugins=[*plugins]))
 
 

@@ -16,7 +16,7 @@ from agent.core.domain import EXCLUDED, Report, Verdict
 from agent.core.trees import undisturbed
 from agent.verify.belief import STATELESS
 from agent.verify.rewriting.expectations import exchanged, instrumented_tests
-from agent.verify.tamper_indicators import HOOKS, is_loosened, message_of, reaching, uses
+from agent.verify.tamper_indicators import HOOKS, is_loosened, message_of, reaching_code, uses
 from sandbox.types import Json
 
 MAX_ADDITIONAL, MAX_ADDITIONAL_S = 300, 5.0
@@ -36,9 +36,9 @@ _REPORT_MESSAGES = {
 }
 """Messages of the reports of a check, but for `failed`: it fails with another expectation."""
 SKIPPED = "it failed before, and is now skipped or expected to fail"
-_DECIDING = ("changed-runner", "exchanged-code", "forged-word", "frames")
+_DISBELIEVED_RULES = ("changed-runner", "replaced-code", "forged-message", "frames")
 """Rules with which no pass is believed."""
-_READING = ("collector", "memory", "audit-hook", "test-source", "planted-module")
+_SUSPICIOUS_RULES = ("collector", "memory", "audit-hook", "test-source", "planted-module")
 """Rules that honest projects may trigger: a test that fails with other expectations is still
 believed, one that could not be double-checked is not healed."""
 _JUMPS = re.compile(r"\.f_lineno\s*=[^=]")
@@ -49,7 +49,7 @@ TamperIndicator = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Watching:
+class WatchedFiles:
     """The files that are watched while a suite runs, and the tests that run."""
 
     program: tuple[str, ...]
@@ -74,18 +74,18 @@ class CheckReports:
         return {test for one, test in self.ends if one in how}
 
 
-def written(files: Mapping[str, str], watching: Watching) -> list[TamperIndicator]:
+def written(files: Mapping[str, str], watching: WatchedFiles) -> list[TamperIndicator]:
     texts = [files[path] for path in watching.program]
     found = [("", "frames", "it sets the next line of a frame")] if any(
         _JUMPS.search(text) for text in texts
     ) else []
-    return found + [("", "reaching", detail) for text in texts if (detail := reaching(text))]
+    return found + [("", "reaching", detail) for text in texts if (detail := reaching_code(text))]
 
 
-def watching_of(files: Mapping[str, str], editable: Sequence[str]) -> Watching:
+def watching_of(files: Mapping[str, str], editable: Sequence[str]) -> WatchedFiles:
     """The modules of the program (`editable`); all other modules count as its tests'."""
     modules = [path for path in files if path.endswith(".py")]
-    return Watching(
+    return WatchedFiles(
         tuple(path for path in modules if path in editable),
         tuple(path for path in modules if path not in editable),
     )
@@ -110,14 +110,14 @@ def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def exchanged_files(files: Mapping[str, str], watching: Watching) -> dict[str, str]:
+def exchanged_files(files: Mapping[str, str], watching: WatchedFiles) -> dict[str, str]:
     """The test files with exchanged expectations, without those where that is impossible."""
     paths = {node.partition("::")[0] for node in watching.only} & {*watching.tests}
     found = {path: undisturbed(partial(exchanged, files[path])) for path in sorted(paths)}
     return {path: text for path, text in found.items() if text is not None}
 
 
-def instrumented_nodes(watching: Watching) -> list[str]:
+def instrumented_nodes(watching: WatchedFiles) -> list[str]:
     """The running tests that are made to fail at their end."""
     names = {
         path: undisturbed(partial(instrumented_tests, text))
@@ -216,26 +216,26 @@ def _with_integrity(
     texts: str,
 ) -> Verdict:
     if verdict.status in ("skipped", "xfailed") and is_wanted:
-        return _doubted(verdict, SKIPPED)
+        return _disbelieved(verdict, SKIPPED)
     for _, _, detail in (one for one in indicators if one[:2] == (verdict.name, "control-flow")):
         if verdict.status in EXCLUDED:
-            return _doubted(verdict, message_of("control-flow", detail))
+            return _disbelieved(verdict, message_of("control-flow", detail))
     if not verdict.passed:
         return verdict
     relevant = [one for one in indicators if one[0] in ("", verdict.name)]
     deciding = [
         message_of(rule, detail) for _, rule, detail in relevant
-        if _decides(rule, detail, texts) or (rule == "expected-data" and is_wanted)
+        if _is_disbelieved(rule, detail, texts) or (rule == "expected-data" and is_wanted)
     ]
     if verdict.name in result.denied:
         deciding.append(result.denied[verdict.name])
     elif verdict.name in result.unreached - result.isolated and is_wanted:
         deciding.append(UNREACHED)
-    others = [message_of(rule, detail) for _, rule, detail in relevant if rule in _READING]
+    others = [message_of(rule, detail) for _, rule, detail in relevant if rule in _SUSPICIOUS_RULES]
     could = [detail for _, rule, detail in relevant if rule == "reaching"]
     asked = verdict.name in result.noticed | result.isolated
     if deciding or (others and is_wanted and not asked):
-        return _doubted(verdict, "; ".join(dict.fromkeys(deciding or others)))
+        return _disbelieved(verdict, "; ".join(dict.fromkeys(deciding or others)))
     if verdict.name in result.isolated:
         return verdict.model_copy(update={"integrity": "isolated", "reason": ""})
     how = DOUBLE_CHECKED if asked else UNREACHED if verdict.name in result.unreached else (
@@ -248,13 +248,13 @@ def _with_integrity(
     })
 
 
-def _decides(rule: str, detail: str, texts: str) -> bool:
+def _is_disbelieved(rule: str, detail: str, texts: str) -> bool:
     if rule == "tolerance":
         return is_loosened(detail, texts)
     if rule == "changed-library":
         return uses(detail, texts)
     if rule != "changed-builtin":
-        return rule in _DECIDING
+        return rule in _DISBELIEVED_RULES
     module, _, name = detail.rpartition(".")
     # A library function counts if a test calls it, and honest programs do not replace it.
     called = name if module in STATELESS else detail
@@ -264,7 +264,7 @@ def _decides(rule: str, detail: str, texts: str) -> bool:
     )
 
 
-def _doubted(verdict: Verdict, doubt: str) -> Verdict:
+def _disbelieved(verdict: Verdict, doubt: str) -> Verdict:
     return verdict.model_copy(update={
-        "integrity": None, "reason": "", "doubt": doubt, "message": f"not believed: {doubt}",
+        "integrity": None, "reason": "", "disbelieved": doubt, "message": f"not believed: {doubt}",
     })

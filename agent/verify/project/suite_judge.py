@@ -2,9 +2,9 @@
 
 The project's own pytest decides the outcome of each test. If a repair passes, the tests run again
 with other expectations (`suite_double_check`), and each test file is judged like a file that was
-submitted alone: plain calls are repeated in a process without tests, answers are spoilt, and it
-runs again in other surroundings. For this, paths are relative to the import root of the module that
-the test file imports.
+submitted alone: plain calls are repeated in a process without tests, answers are replaced, and it
+runs again in another environment. For this, paths are relative to the import root of the module
+that the test file imports.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from agent.core.domain import REST, File, Project, Report, Script, Solution, Task, TestCase
+from agent.core.domain import OTHER_TESTS, File, Project, Report, Script, Solution, Task, TestCase
 from agent.verify.belief import CONTRADICTS
 from agent.verify.confirmation import OTHER_HASHES
 from agent.verify.evidence import gather_evidence
@@ -31,7 +31,7 @@ from agent.verify.project.suite_double_check import (
 )
 from agent.verify.project.suite_run import project_files, run_suite, verdicts
 from agent.verify.subject import Subject, module_name
-from agent.verify.tamper_indicators import may_equal_anything, message_of, reaching
+from agent.verify.tamper_indicators import may_equal_anything, message_of, reaching_code
 from sandbox.sandbox import Sandbox
 
 MAX_PAIRS = 12
@@ -46,13 +46,13 @@ class Judge(Protocol):
 
     def __call__(
         self, solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
-        wall_s: float, asks: bool,
+        wall_s: float, ask_twice: bool,
     ) -> Awaitable[Report]: ...
 
 
 async def project_report(
     solution: Solution, tests: Sequence[TestCase], task: Task, project: Project, sandbox: Sandbox,
-    judge: Judge, seed: int = 0, observe: bool = True,
+    judge: Judge, seed: int = 0, verify_passes: bool = True,
 ) -> Report:
     """Judges a solution by the whole suite, or by some tests alone.
 
@@ -60,21 +60,21 @@ async def project_report(
         tests: With `REST` among them, the whole suite runs.
         judge: Judges tests of a file.
         seed: The hash seed of the interpreter.
-        observe: Whether passes are verified by further runs.
+        verify_passes: Whether passes are verified by further runs.
     """
     nodes = [one.node for one in tests if isinstance(one, Script)]
-    wanted = [node for node in nodes if node != REST]
-    if REST not in nodes and not project.command:
+    wanted = [node for node in nodes if node != OTHER_TESTS]
+    if OTHER_TESTS not in nodes and not project.command:
         project = project.model_copy(update={"arguments": (*project.arguments, *nodes)})
     files = project_files(task, solution)
     watching = watching_of(files, project.editable)
-    run = await run_suite(files, project, task.sites, sandbox, seed, watching=watching)
+    run = await run_suite(files, project, task.site_dirs, sandbox, seed, watching=watching)
     report = Report(solution=solution.id, verdicts=tuple(verdicts(run, tests, project)))
     if project.command:
         return report
     result = DoubleCheck()
     texts = "\n".join(files[path] for path in watching.tests)
-    if observe and report.passed:
+    if verify_passes and report.passed:
         watching = replace(watching, only=chosen(report, wanted))
         only = watching.only
         passing = frozenset(one.name for one in report.verdicts if one.passed)
@@ -83,7 +83,7 @@ async def project_report(
         alone, (result, reports) = await asyncio.gather(
             judge_files(files, project, task, sandbox, judge, only, wanted or only),
             double_checked(
-                files, project, task.sites, sandbox, watching, texts, OTHER_HASHES[1], untried
+                files, project, task.site_dirs, sandbox, watching, texts, OTHER_HASHES[1], untried
             ),
         )
         result = replace(
@@ -173,19 +173,19 @@ async def _judge_file(group: Group, base: Subject, judge: Judge, found: FileJudg
     subject = group.subject
     report = await judge(
         subject.solution, group.tests, subject.task, subject.sandbox, wall_s=subject.wall_s,
-        asks=False,  # the suite is double-checked anyway
+        ask_twice=False,  # the suite is double-checked anyway
     )
     found.isolated |= {one.name for one in report.verdicts if one.integrity == "isolated"}
     found.vacuous |= {one.name for one in report.verdicts if one.vacuous}
-    doubts = {one.name: one.doubt for one in report.verdicts if one.doubt}
-    certain = (CONTRADICTS, message_of("surroundings"))
+    doubts = {one.name: one.disbelieved for one in report.verdicts if one.disbelieved}
+    certain = (CONTRADICTS, message_of("environment"))
     found.denied |= {node: doubt for node, doubt in doubts.items() if doubt.startswith(certain)}
     doubts = {node: doubt for node, doubt in doubts.items() if node not in found.denied}
     if not doubts or base.solution.files == subject.solution.files:
         return
-    _, rows = await gather_evidence(replace(group, subject=base), observe=False)
+    _, rows = await gather_evidence(replace(group, subject=base), verify_passes=False)
     known = [message for row in rows.values() for message in row.indicators]
-    known += [reaching(one.text) for one in base.solution.files]
+    known += [reaching_code(one.text) for one in base.solution.files]
     if may_equal_anything(base.solution.text):
         known.append(message_of("equal-to-all"))
     for node, doubt in doubts.items():
@@ -216,5 +216,5 @@ def _as_program(
     support = [file for path, file in own.items() if path not in project.editable]
     return (
         Solution(files=tuple(program), entry=module.removeprefix(prefix)),
-        Task(support=tuple(support), sites=task.sites),
+        Task(support=tuple(support), site_dirs=task.site_dirs),
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
     EXCLUDED,
-    REST,
+    OTHER_TESTS,
     JailStatus,
     Project,
     Script,
@@ -31,7 +31,7 @@ from agent.verify.jail_level import jail_of
 from agent.verify.plain.plain_run import authentic
 from agent.verify.project.command_run import MAX_S as COMMAND_S
 from agent.verify.project.command_run import NO_TEST, run_command
-from agent.verify.project.suite_double_check import CheckReports, Watching
+from agent.verify.project.suite_double_check import CheckReports, WatchedFiles
 from sandbox.sandbox import Process, Sandbox
 from sandbox.types import Job, Json, Limits, Outcome, SandboxError, SandboxUnavailable
 
@@ -77,11 +77,11 @@ def project_files(task: Task, solution: Solution | None) -> dict[str, str]:
 def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list[Verdict]:
     """One verdict for each test that ran, and one for each requested test that did not run."""
     named = {one.node: one for one in tests if isinstance(one, Script)}
-    rest = named.get(REST)
+    rest = named.get(OTHER_TESTS)
     found = []
     for node, row in run.rows.items():
         test = named.get(node) or rest
-        if test is None or (test is rest and node in rest.without):
+        if test is None or (test is rest and node in rest.excluded_nodes):
             continue
         status: Status = row["status"]  # type: ignore[assignment]
         found.append(Verdict(
@@ -94,9 +94,9 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
     why = "; ".join(run.problems) or (
         NO_TEST if project.command else "pytest collected no such test"
     )
-    missing = {node: test for node, test in named.items() if node not in {*run.rows, REST}}
+    missing = {node: test for node, test in named.items() if node not in {*run.rows, OTHER_TESTS}}
     if rest is not None:
-        expected = {*project.tests} - {*rest.without}
+        expected = {*project.tests} - {*rest.excluded_nodes}
         missing |= dict.fromkeys(missing_tests(expected, [*run.rows]), rest)
         if run.problems and not missing:
             missing[rest.name] = rest
@@ -140,7 +140,7 @@ def _message(row: dict[str, Json]) -> str:
 
 async def run_suite(
     files: Mapping[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
-    seed: int = 0, watch: Watch = lambda what, seconds: None, watching: Watching | None = None,
+    seed: int = 0, watch: Watch = lambda what, seconds: None, watching: WatchedFiles | None = None,
 ) -> SuiteRun:
     """Runs the project's pytest, or its test command, over these files, once.
 
@@ -150,7 +150,7 @@ async def run_suite(
     if project.command:
         return await _by_command(dict(files), project, sites, sandbox, seed)
     key = secrets.token_bytes(32)
-    watching = watching or Watching((), ())
+    watching = watching or WatchedFiles((), ())
     job = await suite_job("plain_suite", dict(files), project, sites, sandbox, {
         "key": key.hex(), "program": [*watching.program], "tests": [*watching.tests],
         "expecting": {**watching.expecting}, "only": [*watching.only],
@@ -234,7 +234,7 @@ async def _listen(
             return
         message = authentic(received, key, count)
         if message is None:
-            run.reports.indicators.append(("", "forged-word", ""))
+            run.reports.indicators.append(("", "forged-message", ""))
             continue
         count += 1
         match message:
@@ -253,7 +253,7 @@ async def _listen(
                   "file": str(file), "line": int(line), "wall_s": float(wall_s),
                   "refused": str(refused)}:
                 if node not in running:
-                    run.reports.indicators.append((node, "forged-word", ""))
+                    run.reports.indicators.append((node, "forged-message", ""))
                 running.discard(node)
                 run.rows[node] = {
                     "status": status, "message": text, "file": file, "line": line,

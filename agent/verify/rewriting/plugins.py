@@ -13,7 +13,7 @@ _SLOW: dict[str, tuple[str, ...]] = {
 """Installed plugins that take 0.1 to 1.5 s to load, and the words of projects that use them."""
 
 
-def without(files: Mapping[str, str], arguments: Sequence[str] = ()) -> tuple[str, ...]:
+def disabled_plugins(files: Mapping[str, str], arguments: Sequence[str] = ()) -> tuple[str, ...]:
     """Options that disable plugins that a project of these files and pytest arguments does not
     need."""
     texts = (*files.values(), *arguments)

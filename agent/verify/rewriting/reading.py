@@ -45,7 +45,7 @@ def read(tree: ast.Module, name: str, modules: Collection[str]) -> Reading:
     return Reading(code, sites, attributes, imports_program)
 
 
-def import_loose(reading: Reading, names: dict[str, Any]) -> None:
+def import_missing_modules(reading: Reading, names: dict[str, Any]) -> None:
     """Binds standard library modules that a snippet uses without importing them, where their names
     are free."""
     for name in reading.attributes:

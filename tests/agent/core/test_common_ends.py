@@ -11,9 +11,7 @@ LINES = st.lists(st.sampled_from(["a", "b", ""]), max_size=9)
 
 
 @given(LINES, LINES)
-def test_the_ends_are_equal_do_not_overlap_and_could_not_be_longer(
-    first: list[str], second: list[str]
-) -> None:
+def test_common_ends_are_equal_and_never_overlap(first: list[str], second: list[str]) -> None:
     start, tail = common_ends(first, second)
     rest, other = first[start:], second[start:]
     assert first[:start] == second[:start]

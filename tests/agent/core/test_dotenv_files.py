@@ -54,9 +54,7 @@ def test_a_repositorys_file_chooses_neither_jail_nor_address_nor_money(folder: P
     assert "DATABASE_URL" not in said and "DATABASE_URL" not in os.environ
 
 
-def test_what_is_named_or_lies_beside_the_page_may_set_all(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_file_may_set_everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lay(folder / "mine", HOSTILE)
     monkeypatch.setenv("HEAL_ENV_FILE", "mine")
     assert read_dotenv() == ""
@@ -66,7 +64,9 @@ def test_what_is_named_or_lies_beside_the_page_may_set_all(
     assert seen(HARMLESS) == HARMLESS
 
 
-def test_what_changes_nothing_is_not_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_effects_and_missing_files_are_reported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HEAL_DATA_DIR", "/mine")
     lay(folder / ".env", {
         "HEAL_SANDBOX": "auto", "SANDBOX_ALLOW_WEAK": "0", "HEAL_PROMPTS": "",
@@ -75,8 +75,6 @@ def test_what_changes_nothing_is_not_told(folder: Path, monkeypatch: pytest.Monk
     assert read_dotenv() == ""
     assert os.environ["HEAL_DATA_DIR"] == "/mine"
 
-
-def test_a_named_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_ENV_FILE", "nowhere")
     with pytest.raises(BadSettings, match="HEAL_ENV_FILE=nowhere"):
         read_dotenv()

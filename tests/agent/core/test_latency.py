@@ -20,16 +20,14 @@ def manners() -> tuple[float, int]:
     return round(sys.getswitchinterval(), 9), gc.get_threshold()[2]
 
 
-async def test_an_open_session_keeps_its_process_prompt_and_leaves_it_as_it_was(
-    tmp_path: Path,
-) -> None:
+async def test_an_open_session_reuses_its_process_and_leaves_no_state(tmp_path: Path) -> None:
     before = manners()
     async with open_session(Settings.from_env({}, provider="mock", data_dir=tmp_path)):
         assert manners() == (SWITCH_INTERVAL_S, YOUNG_BETWEEN_FULL)
     assert manners() == before
 
 
-def test_what_somebody_else_has_made_prompter_stays_so() -> None:
+def test_open_sessions_share_the_process_settings() -> None:
     turn_s, thresholds = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(SWITCH_INTERVAL_S / 2)
     gc.set_threshold(*thresholds[:2], YOUNG_BETWEEN_FULL * 5)
@@ -40,16 +38,6 @@ def test_what_somebody_else_has_made_prompter_stays_so() -> None:
         sys.setswitchinterval(turn_s)
         gc.set_threshold(*thresholds)
 
-
-def test_a_long_text_that_is_as_it_was_is_not_looked_through() -> None:
-    class Text(str):
-        def split(self, *_: object) -> list[str]:  # type: ignore[override]
-            raise AssertionError("it was read line by line")
-
-    assert unified("long.py", Text("x = 1\n"), Text("x = 1\n")) == ""
-
-
-def test_whoever_leaves_first_takes_nothing_from_who_stays_and_leaves_nothing_behind() -> None:
     before = manners()
     first, second = low_latency(), low_latency()
     first.__enter__()
@@ -58,3 +46,11 @@ def test_whoever_leaves_first_takes_nothing_from_who_stays_and_leaves_nothing_be
     assert manners() == (SWITCH_INTERVAL_S, YOUNG_BETWEEN_FULL)
     second.__exit__(None, None, None)
     assert manners() == before
+
+
+def test_a_long_text_that_is_as_it_was_is_not_looked_through() -> None:
+    class Text(str):
+        def split(self, *_: object) -> list[str]:  # type: ignore[override]
+            raise AssertionError("it was read line by line")
+
+    assert unified("long.py", Text("x = 1\n"), Text("x = 1\n")) == ""

@@ -53,9 +53,7 @@ def test_a_parser_may_be_entered_again_by_its_own_thread() -> None:
         assert ast.unparse(trees.parse_expression("1")) == "1"
 
 
-def test_what_a_thread_of_somebody_else_disturbs_is_parsed_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_parse_disturbed_by_another_thread_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     parse, seen = ast.parse, []
 
     def disturbed(text: str, **more: Any) -> Any:

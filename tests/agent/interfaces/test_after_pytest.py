@@ -53,6 +53,7 @@ def own_pytest(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.nightly
 def test_pytest_heals_what_failed_at_its_end_and_keeps_the_patch_in_its_cache(root: Path) -> None:
     # The option stands in `addopts` too, and the jail's own pytest does nothing for it.
     done = own_pytest(root, "-x", "--deselect", "tests/test_money.py::Cases::test_shares")

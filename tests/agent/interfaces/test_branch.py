@@ -97,9 +97,7 @@ def test_nothing_that_a_repository_names_is_started(root: Path, tmp_path: Path) 
     lambda root: (root / ".git/rebase-merge").mkdir(),
     lambda root: git(root, "checkout", "-q", "--orphan", "new"),
 ], ids=["staged", "removed", "moved", "amid a merge", "amid a rebase", "no commit"])
-def test_a_file_that_is_not_as_head_has_it_is_not_committed(
-    spoil: Callable[[Path], object], root: Path
-) -> None:
+def test_a_file_unlike_head_is_refused(spoil: Callable[[Path], object], root: Path) -> None:
     spoil(root)
     with pytest.raises(NotWritten):
         commit_edits(root, [EDIT], "why\n")
@@ -121,7 +119,7 @@ def test_a_commit_message_names_the_tests_the_edit_and_the_proof() -> None:
         report=Report(solution="", verdicts=(
             verdict("passed", "t.py::a", integrity="in-process"),
         )),
-        evidence=Evidence(others=2),
+        evidence=Evidence(competing_patches=2),
     )
     text = commit_message(result, {"t.py::a": {"message": "no\x1b[1m\n\nwhy"}, "t.py::b": {}})
     subject, blank, *_ = text.split("\n")

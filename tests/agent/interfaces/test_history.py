@@ -122,6 +122,7 @@ def test_what_is_not_there_is_refused(kept: Path, args: tuple[str, ...], fact: s
     assert fact in " ".join(result.stderr.split())
 
 
+@pytest.mark.nightly
 def test_a_fork_runs_by_itself_from_the_terminal_and_from_the_library(kept: Path) -> None:
     code = kept / "sum.py"
     code.write_text(BROKEN)

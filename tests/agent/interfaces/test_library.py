@@ -102,7 +102,7 @@ def test_tests_are_left_out_by_their_ids_and_doctests_count_where_asked() -> Non
 
     ((task, _),) = session.started
     assert [test.name for test in task.tests if test.node == "test_b"] == []
-    assert all("test_b" in test.without for test in task.tests)
+    assert all("test_b" in test.excluded_nodes for test in task.tests)
     assert task.doctests
     with pytest.raises(BadInput, match="test_c"):
         agent(session).run(
@@ -137,7 +137,7 @@ async def test_a_cancelled_caller_cancels_the_run() -> None:
     assert session.cancelled == ["r1"]
 
 
-async def test_what_is_brought_is_read_outside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_input_is_read_outside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading a long program takes a while, in which the caller's loop must go on."""
     readers: list[threading.Thread] = []
 
@@ -158,7 +158,7 @@ def test_what_the_jail_refused_stands_in_the_programs_error() -> None:
     assert result["execution_error"] == "Trace\nno network"
 
 
-def test_tests_that_test_nothing_are_a_result_not_a_run() -> None:
+def test_errors_raise_and_empty_tests_are_a_result() -> None:
     session = healed()
 
     result = agent(session).run(code=BROKEN, tests="assert True")
@@ -167,8 +167,6 @@ def test_tests_that_test_nothing_are_a_result_not_a_run() -> None:
     assert result.reason
     assert result.code == BROKEN
 
-
-def test_input_that_cannot_be_used_raises() -> None:
     session = healed()
 
     with pytest.raises(BadInput):
@@ -178,17 +176,13 @@ def test_input_that_cannot_be_used_raises() -> None:
     with pytest.raises(TypeError):
         agent(session).run("words", task="words")
 
-
-def test_a_fault_of_ours_raises() -> None:
     with pytest.raises(RunFault, match="KeyError"):
         agent(ReplayedSession([started(), RunFailed(error="KeyError: 'x'")])).run(
             code=BROKEN, tests=TEST
         )
 
 
-def test_a_model_that_cannot_be_asked_is_refused_not_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_model_replaces_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path))
     session = healed()
 
@@ -199,9 +193,7 @@ def test_a_model_that_cannot_be_asked_is_refused_not_replaced(
     assert session.started == []
 
 
-def test_a_provider_and_its_model_are_had_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_is_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ANTHROPIC", "OPENAI", "QWEN"):
         monkeypatch.setenv(f"{name}_API_KEY", "a-key-that-nobody-is-sent")
     agent = SelfHealingAgent("qwen", model_name="m", max_iterations=2, data_dir=tmp_path)
@@ -213,9 +205,7 @@ def test_a_provider_and_its_model_are_had_by_name(
     assert {(one.provider, one.model) for one in result.start.roles} == {("qwen", "m")}
 
 
-def test_a_dotenv_file_is_read_and_the_real_environment_wins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_wins_over_dotenv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HEAL_TEST_S", "7")
     # Set and deleted, so that what the file adds is taken away again after the test.

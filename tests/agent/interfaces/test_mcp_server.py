@@ -56,10 +56,9 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
-async def test_a_client_heals_checks_and_reads_while_nothing_is_written(
-    folder: Path, tmp_path: Path
-) -> None:
+async def test_a_client_heals_and_checks_without_writing(folder: Path, tmp_path: Path) -> None:
     mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     before = texts(folder)
     server = mcp.StdioServerParameters(
@@ -210,17 +209,13 @@ def test_what_a_file_imports_is_left_out_where_it_leads_out_of_the_folder(
     assert found.ok and left_out in found.output["notes"][0]  # type: ignore[call-overload,index]
 
 
-def test_a_project_that_begins_above_the_folder_is_refused(
-    folder: Path, healing: ReplayedSession
-) -> None:
+def test_a_project_above_the_folder_is_refused(folder: Path, healing: ReplayedSession) -> None:
     tools = FolderTools(folder / "tests", healing.open)
     found = tools.registry.execute("heal")
     assert not found.ok and str(folder) in found.error
 
 
-def test_the_copy_is_apart_from_the_folder_and_is_taken_anew(
-    folder: Path, healing: ReplayedSession
-) -> None:
+def test_the_copy_is_separate_and_made_again(folder: Path, healing: ReplayedSession) -> None:
     before = texts(folder)
     tools = FolderTools(folder, healing.open)
     tools.registry.execute("file_write", path="sum.py", content=REPAIRED)

@@ -54,7 +54,7 @@ def data(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
-def test_a_text_that_did_not_parse_is_not_told_under_another_files_name(memory: Memory) -> None:
+def test_a_syntax_error_hides_its_file_name(memory: Memory) -> None:
     message = "expected '…' (solution.py, line #)"
     memory.remember(Fix(
         failure=FAILURE.model_copy(update={

@@ -32,9 +32,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-def test_a_cell_is_healed_shown_and_put_in_its_place(
-    shell: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cell_is_healed_and_replaced(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     result = shell.run_cell(f"%%heal --apply --tests 'assert add(0, 4) == 4'\n{CELL}").result
     said = capsys.readouterr()
     assert (result.outcome, result.proof) == ("healed", "E1")

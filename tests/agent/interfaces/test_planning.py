@@ -19,9 +19,7 @@ from tests.llm.fakes.server import FakeServer, says
 @pytest.mark.parametrize(("there", "code"), [
     ("qwen3:latest", HEALED), ("qwen3:4b", NOT_FIXABLE),
 ])
-async def test_a_model_is_found_in_a_list_that_names_it_in_full(
-    there: str, code: int, tmp_path: Path
-) -> None:
+async def test_a_model_is_found_by_its_short_name(there: str, code: int, tmp_path: Path) -> None:
     def shown(url: str) -> Any:
         ran = CliRunner(env={
             "OLLAMA_BASE_URL": url, "OLLAMA_MODEL": "qwen3", "HEAL_DATA_DIR": str(tmp_path),

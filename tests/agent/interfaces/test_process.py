@@ -35,7 +35,6 @@ print(prices["tee"])
 """
 ENDLESS = "def spin(x):\n    while True:\n        pass\n    return x\n"
 MAX_S = 60
-HOPELESS = "def riddle(word):\n    return word\n"
 
 
 def jailed() -> bool:
@@ -143,9 +142,7 @@ def test_a_crash_that_stops_needs_a_test_to_be_healed(folder: Path) -> None:
     ("y", 0), pytest.param("n", 1, marks=pytest.mark.nightly),
 ])
 @pytest.mark.nightly
-def test_a_person_at_the_terminal_is_asked_where_repairs_are_reviewed(
-    folder: Path, answer: str, code: int
-) -> None:
+def test_a_person_at_the_terminal_reviews_the_repair(folder: Path, answer: str, code: int) -> None:
     write(folder, WRONG)
     typing, terminal = pty.openpty()
     try:
@@ -165,9 +162,7 @@ def test_a_person_at_the_terminal_is_asked_where_repairs_are_reviewed(
     assert ("-    return" in done.stdout) == (answer == "y")
 
 
-def test_a_healthy_program_needs_nothing_and_a_home_that_cannot_be_written_is_a_warning(
-    folder: Path,
-) -> None:
+def test_a_healthy_program_passes_and_an_unwritable_home_is_a_warning(folder: Path) -> None:
     path = write(folder, "def double(x):\n    return 2 * x\n")
 
     done = heal(folder, "run", path.name, "--tests", "assert double(4) == 8", "--json", "--apply",
@@ -197,12 +192,11 @@ def test_raises():
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("asked", "code"), [
     ((), 0), (("--require-integrity", "in-process"), 0), (("--require-integrity", "isolated"), 6),
 ])
-def test_check_says_how_far_its_passes_are_believed_and_which_show_nothing(
-    folder: Path, asked: tuple[str, ...], code: int
-) -> None:
+def test_check_rates_each_pass(folder: Path, asked: tuple[str, ...], code: int) -> None:
     path = write(folder, WRONG.replace(" + 1", ""))
     tests = write(folder, CHECKED, "test_program.py")
 
@@ -237,7 +231,7 @@ def test_the_level_is_said_before_the_run_and_in_its_document(folder: Path) -> N
      ("PermissionError", "line 2")),
     ("print(open('/etc/passwd').read())\n", "files", ()),
 ])
-def test_a_program_that_needs_what_the_jail_forbids_is_told_so(
+def test_a_forbidden_need_is_reported(
     folder: Path, code: str, denial: str, facts: tuple[str, ...]
 ) -> None:
     done = heal(folder, "run", write(folder, code))
@@ -312,6 +306,7 @@ def test_a_killed_run_is_taken_up_again_once(folder: Path) -> None:
 GRAPH = ("langgraph", "langchain_core", "langsmith")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("command", "unused"), [
     (["run", "--help"], (
         *GRAPH, "gradio", "anthropic", "torch", "transformers", "httpx", "ray",

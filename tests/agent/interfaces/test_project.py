@@ -62,9 +62,7 @@ def pytests_own(root: Path) -> bytes:
     return where.read_bytes()
 
 
-def test_a_red_suite_is_healed_and_all_is_written_that_was_asked_for(
-    tmp_path: Path, heal: Callable[..., Result]
-) -> None:
+def test_a_red_suite_is_healed_and_reported(tmp_path: Path, heal: Callable[..., Result]) -> None:
     root = laid(tmp_path / "till")
     before = files_in(root)
     done = heal(
@@ -110,9 +108,7 @@ def test_a_red_suite_is_healed_and_all_is_written_that_was_asked_for(
     assert a_line_has(told, FAILED, "tests/test_money.py:40") and a_line_has(told, "in-process")
 
 
-def test_what_is_not_healed_is_told_and_nothing_is_written(
-    tmp_path: Path, heal: Callable[..., Result]
-) -> None:
+def test_an_unhealed_project_is_not_written(tmp_path: Path, heal: Callable[..., Result]) -> None:
     money = FILES[MONEY].replace("amount // people", "int('no' + str(people))")
     root = laid(tmp_path / "till", {MONEY: money})
     before = files_in(root)
@@ -129,9 +125,7 @@ def test_what_is_not_healed_is_told_and_nothing_is_written(
 
 
 @pytest.mark.nightly
-def test_a_module_that_does_not_compile_is_healed(
-    tmp_path: Path, heal: Callable[..., Result]
-) -> None:
+def test_a_syntax_error_in_a_module_is_healed(tmp_path: Path, heal: Callable[..., Result]) -> None:
     money = FILES[MONEY].replace("(people - 1)", "people").replace("people):", "people:")
     laid(tmp_path / "till", {MONEY: money})
     done = heal("run", ".")
@@ -140,9 +134,16 @@ def test_a_module_that_does_not_compile_is_healed(
     assert "-def split(amount, people:\n+def split(amount, people):\n" in done.stdout
 
 
-def test_a_green_suite_ends_well_and_keeps_nothing(
+def test_a_test_file_that_needs_a_missing_package_is_left_out(
     tmp_path: Path, heal: Callable[..., Result]
 ) -> None:
+    laid(tmp_path / "till", {"tests/test_extra.py": "import nowhere_to_be_found\n"})
+    done = heal("run", ".")
+    assert done.exit_code == 0, done.output
+    assert a_line_has(done.stderr, "tests/test_extra.py", "nowhere_to_be_found", "left out")
+
+
+def test_a_green_suite_leaves_no_reports(tmp_path: Path, heal: Callable[..., Result]) -> None:
     money = FILES[MONEY].replace("(people - 1)", "people")
     root = laid(tmp_path / "till", {MONEY: money})
     before = files_in(root)
@@ -190,6 +191,7 @@ REFUSALS: dict[str, tuple[dict[str, str | None], int, str]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", REFUSALS)
 def test_what_cannot_be_healed_is_refused_in_a_sentence(
     name: str, tmp_path: Path, heal: Callable[..., Result]

@@ -80,26 +80,20 @@ def test_what_would_help_is_named_and_what_would_not_is_left_out(
 @pytest.mark.parametrize(("module", "meant"), [
     ("tll", "till"), ("till.mony", "till.money"), ("jsonn", "json"),
 ])
-def test_a_misspelt_module_of_a_project_is_answered_with_what_may_be_meant(
-    module: str, meant: str, inspected: Inspection
-) -> None:
+def test_misspelt_modules_get_suggestions(module: str, meant: str, inspected: Inspection) -> None:
     problem = f"tests/test_money.py: ModuleNotFoundError: No module named '{module}' at {MONEY}:1"
     with pytest.raises(NotFixable, match=rf"{MONEY}:1.* {meant}\W"):
         refuse_what_does_not_run(SuiteRun(problems=[problem]), inspected.tree, "Python 3")
 
 
-def test_where_the_reason_says_what_to_do_nothing_is_added(
-    inspected: Inspection, unhealed: Result
-) -> None:
+def test_a_reason_with_advice_gets_no_next_step(inspected: Inspection, unhealed: Result) -> None:
     for outcome in ("healed", "healthy", "not_fixable"):
         assert next_steps(replace(unhealed, outcome=outcome, proof="E1"), inspected) == []
     (told,) = next_steps(replace(unhealed, unanswered="the key is refused."), inspected)
     assert "the key is refused." in told
 
 
-def test_a_models_question_is_in_the_report_and_the_document(
-    inspected: Inspection, unhealed: Result
-) -> None:
+def test_a_models_question_is_in_report_and_json(inspected: Inspection, unhealed: Result) -> None:
     asked = question(unhealed, inspected)
     for part in (
         f"FILE {MONEY}\n{FILES[MONEY]}", "FILE tests/test_money.py\n", f"{SPLIT}: assert 1",
@@ -115,9 +109,7 @@ def test_a_models_question_is_in_the_report_and_the_document(
     assert "<<<<<<< SEARCH" not in markdown(healed, "till", inspected)
 
 
-def test_a_report_of_what_was_not_healed_says_so_and_shows_the_best_patch_as_none(
-    inspected: Inspection
-) -> None:
+def test_a_report_of_an_unhealed_project_shows_the_best_patch(inspected: Inspection) -> None:
     failing = verdict("tests/a.py::b[`x`]", "failed", "said ``` and\nmore")
     result = Result(
         outcome="unresolved", reason="nothing found", suspects=(SUSPECT,),

@@ -20,7 +20,7 @@ from agent.interfaces.project.selection import (
     project_around,
 )
 from agent.interfaces.request import HealRequest
-from agent.interfaces.terminal.display import Terminal, edits, evidence_words
+from agent.interfaces.terminal.display import Terminal, evidence_words
 from agent.report.result import Result
 from agent.target.errors import BadInput
 from agent.target.repository.layout import find_layout
@@ -47,24 +47,18 @@ def verdict(name: str, status: str, message: str = "", **more: object) -> Verdic
 # What was asked for.
 
 
-def test_a_path_is_a_projects_or_a_programs(root: Path) -> None:
+def test_what_was_asked_for_is_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_of_project(".") and is_of_project("tests") and is_of_project("tests/test_money.py")
     assert is_of_project("tests/test_money.py::test_total")
     assert not is_of_project(MONEY) and not is_of_project("tests/conftest.py")
     assert not is_of_project("test_gone.py")
 
-
-def test_tests_stand_before_the_first_dash_and_pytests_arguments_from_there(root: Path) -> None:
     inputs = HealRequest(".", ["tests", "--deselect", "tests/test_money.py::test_total"])
     assert inputs.nodes == ["tests"]
     assert inputs.arguments == ["--deselect", "tests/test_money.py::test_total"]
     inputs = HealRequest("tests/test_money.py", ["a.py::b"])
     assert inputs.nodes == ["tests/test_money.py", "a.py::b"]
 
-
-def test_tests_are_named_from_where_the_command_is_started(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.chdir(root / "tests")
     layout = find_layout(Path("."))
     assert node_at("test_money.py::Cases", layout) == "tests/test_money.py::Cases"
@@ -107,14 +101,12 @@ def test_of_the_failing_tests_those_are_taken_that_were_named(root: Path) -> Non
 # What the suite showed.
 
 
-def test_a_suite_that_ends_early_does_not_pass() -> None:
+def test_a_suite_that_lost_tests_does_not_pass() -> None:
     rest = scripts([])
     run = SuiteRun(rows={"a": {"status": "passed"}}, problems=["b ends its process"])
     found = {one.name: (one.status, one.message) for one in verdicts(run, rest, PROJECT)}
     assert found == {"a": ("passed", ""), "the rest of the suite": ("error", run.problems[0])}
 
-
-def test_a_test_that_was_there_before_must_be_there_again() -> None:
     project = PROJECT.model_copy(update={"tests": ("a", "b", "c")})
     run = SuiteRun(rows={"a": {"status": "passed"}})
     found = [(one.name, one.status) for one in verdicts(run, scripts(["b"]), project)]
@@ -122,12 +114,6 @@ def test_a_test_that_was_there_before_must_be_there_again() -> None:
 
 
 # What is said.
-
-
-def test_edits_are_told_by_file_and_first_line() -> None:
-    before = {"a.py": "1\n2\n", "b.py": "1\n", "c.py": "1\n2\n3\n"}
-    after = Result(files=(("c.py", "1\n2\n"), ("a.py", "1\n3\n"), ("b.py", "1\n")))
-    assert edits(before, after) == [("a.py", 2), ("c.py", 3)]
 
 
 def test_only_what_changed_or_fails_is_listed() -> None:

@@ -23,17 +23,7 @@ from agent.core.domain import (
     Status,
     SuspiciousLine,
 )
-from agent.core.events import (
-    Critiqued,
-    Diagnosed,
-    Event,
-    Proved,
-    Searched,
-    Step,
-    StepFinished,
-    StepStarted,
-    Waiting,
-)
+from agent.core.events import Diagnosed, Event, Proved, Step, StepStarted, Waiting
 from agent.interfaces.exits import Requirements
 from agent.interfaces.next_step import step_of
 from agent.interfaces.terminal.display import (
@@ -59,14 +49,10 @@ def shown(renderable: object) -> str:
     return console.file.getvalue()
 
 
-@given(st.text(st.characters()))
-def test_printed_text_never_holds_a_control_character(text: str) -> None:
+@given(st.text(st.characters()), st.text(st.characters(categories=("L", "N", "P", "S"))))
+def test_only_control_characters_are_replaced(text: str, ordinary: str) -> None:
     assert all(character in "\n\t" or character.isprintable() for character in printable(text))
-
-
-@given(st.text(st.characters(categories=("L", "N", "P", "S"))))
-def test_ordinary_text_is_printed_as_it_is(text: str) -> None:
-    assert printable(text) == text
+    assert printable(ordinary) == ordinary
 
 
 def test_every_outcome_has_a_style_and_an_advice_and_every_standing_a_style() -> None:
@@ -92,7 +78,8 @@ def test_a_status_is_said_in_words_beside_its_glyph() -> None:
         verdict("error", excluded="no such fixture"),
     ]
     for one in every:
-        assert f"{STATUS_SYMBOLS[one.standing].glyph} {one.standing}" in verdict_line(one)
+        status = one.evidence_status
+        assert f"{STATUS_SYMBOLS[status].glyph} {status}" in verdict_line(one)
         assert verdict_line(one, ascii_only=True).isascii()
 
 
@@ -110,6 +97,22 @@ def test_adversarial_tests_are_counted_apart_from_those_that_decide(verbose: boo
     said = console.file.getvalue()
     assert said.count("ValueError") == (11 if verbose else 0)
     assert ("1 of 12" in said) is not verbose
+
+
+@pytest.mark.parametrize(("reasons", "count"), [
+    (("one process", "one process"), 0), (("one process", "it uses caplog"), 2), (("",), 0),
+])
+def test_the_integrity_of_the_headline_is_shown_below_tests_that_differ(
+    reasons: tuple[str, ...], count: int
+) -> None:
+    report = Report(solution="s", verdicts=tuple(
+        verdict("passed", integrity="in-process" if reason else "isolated", reason=reason)
+        for reason in reasons
+    ))
+    console = Console(file=StringIO(), width=100)
+    Terminal().tests(report, console, reason=reasons[0])
+    assert isinstance(console.file, StringIO)
+    assert console.file.getvalue().count("in-process") == count
 
 
 def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
@@ -131,7 +134,6 @@ def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
     assert len(long) == len("    ") + 201
 
 
-SEARCHED = Searched(candidates=1, plausible=0, best_passed=2, total=3, wall_s=0.1)
 BLAMED = SuspiciousLine(line=3, suspicion=1, text="return a - b", values=(("a", "2"), ("b", "3")))
 
 
@@ -140,29 +142,20 @@ BLAMED = SuspiciousLine(line=3, suspicion=1, text="return a - b", values=(("a", 
 
 @pytest.mark.parametrize(("event", "usual", "details"), [
     (StepStarted(step="repair", iteration=1), [], ["  Search for a repair …"]),
-    (StepFinished(step="repair", iteration=1, wall_ms=12.4), [], ["  Search for a repair: 12 ms"]),
-    (SEARCHED, [], ["search: 1 candidate, 0 plausible, best passes 2 of 3"]),
-    (Critiqued(verdict="approve", note="n"), [], ["critic: approve: n"]),
     (Diagnosed(iteration=0, diagnosis=Diagnosis(
         category="wrong_result", cause="why", suspicious_lines=(BLAMED,)
     )), ["diagnosis: why"],
      ["  line 3 (1.00): return a - b", "    with a = 2, b = 3"]),
-    (Proved(level="E1", why="w", evidence=Evidence(
-        variants_tried=3, equivalent=1, survivors=("a became b",),
-    )), [], ["proof E1; w", "  no test detects: a became b",
-             "  patch variants tried: 3", "  mutations without effect, left out: 1"]),
+    (Proved(level="E1", why="w", evidence=Evidence(survivors=("a became b",))), [],
+     ["proof E1; w", "  no test detects: a became b"]),
 ])
-def test_details_are_for_those_who_want_them(
-    event: Event, usual: list[str], details: list[str]
-) -> None:
+def test_details_are_shown_on_request(event: Event, usual: list[str], details: list[str]) -> None:
     assert [line.text for line in shown_lines(event)] == usual
     assert [line.text for line in shown_lines(event, verbose=True)] == [*usual, *details]
 
 
 @pytest.mark.parametrize("remembers", [True, False])
-def test_without_a_spinner_only_the_long_steps_have_a_line(
-    remembers: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_long_steps_print_a_line(remembers: bool, capsys: pytest.CaptureFixture[str]) -> None:
     steps: tuple[Step, ...] = ("recall", "specify", "repair", "select", "prove", "learn")
     with Terminal().progress(calm=True) as progress:
         progress.show(started().model_copy(update={"level": "L4", "remembers": remembers}))
@@ -183,13 +176,14 @@ SEVERAL = CompetingPatches(call="add(1, 1)", behaviours=tuple(
      "disbelieved"),
     (Result(outcome="unresolved", report=Report(solution="s", verdicts=(CHEAT, verdict()))), "E1",
      "unresolved"),
-    (Result(outcome="healed", proof="E1", rivals=SEVERAL), "E2", "apart"),
+    (Result(outcome="healed", proof="E1", competing=SEVERAL), "E2", "apart"),
+    (Result(outcome="healed", proof="E1", competing=SEVERAL.model_copy(update={"call": ""})), "E2",
+     "several"),
 ])
-def test_the_next_step_follows_from_what_was_seen(
-    result: Result, proof: ProofLevel, step: str
-) -> None:
+def test_the_next_step_follows_the_outcome(result: Result, proof: ProofLevel, step: str) -> None:
     assert step_of(result, Requirements(proof)) == step
-    assert step_of(replace(result, rivals=None, report=None), Requirements(proof)) != "apart"
+    without = step_of(replace(result, competing=None, report=None), Requirements(proof))
+    assert without not in ("apart", "several")
 
 
 def test_without_code_another_next_step_is_named() -> None:

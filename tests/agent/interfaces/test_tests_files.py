@@ -62,9 +62,7 @@ def test_tests_that_only_pytest_can_find_drive_a_repair(folder: Path) -> None:
     (RIGHT, ELSEWHERE),
     (LANES, "import lanes, pytest\npytest.skip('later', allow_module_level=True)\n" + TESTS),
 ], ids=["fails for another reason", "skips itself"])
-def test_where_no_test_shows_a_fault_nothing_can_be_healed(
-    folder: Path, code: str, tests: str
-) -> None:
+def test_nothing_is_healed_where_no_test_fails(folder: Path, code: str, tests: str) -> None:
     program = write(folder, code, "lanes.py")
     write(folder, tests, "test_lanes.py")
 

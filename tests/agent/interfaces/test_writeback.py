@@ -65,9 +65,7 @@ def changed(folder: Path, *names: str) -> list[Change]:
     lambda path: path.chmod(0o444), lambda path: path.write_bytes(b"other\n"),
     lambda path: path.unlink(),
 ], ids=["read-only, even for root", "changed", "gone"])
-def test_of_several_files_all_are_written_or_none(
-    spoil: Callable[[Path], object], tmp_path: Path
-) -> None:
+def test_several_files_are_written_or_none(spoil: Callable[[Path], object], tmp_path: Path) -> None:
     changes = changed(tmp_path, "a.py", "b.py")
     first, second = (one.path for one in changes)
     spoil(second)
@@ -115,7 +113,7 @@ class Full:
     # What would be given back has no place: it is told where it is.
     (1, [AFTER, BEFORE, BEFORE], r"b\.py.*a\.py.*a\.py\.heal-backup"),
 ])
-def test_on_a_full_disk_all_is_as_it_was_or_told(
+def test_a_full_disk_loses_nothing(
     writes: int, texts: list[bytes], facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = changed(tmp_path, "a.py", "b.py", "c.py")
@@ -141,9 +139,7 @@ def test_of_two_heals_at_once_the_second_is_refused(tmp_path: Path) -> None:
     assert path.read_bytes() == b"x = 3\n"
 
 
-def test_a_new_file_for_which_there_is_no_place_is_not_left_in_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_file_is_not_written_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("there is no /dev/full here")
@@ -174,9 +170,7 @@ def test_a_new_file_is_not_written_over_another(tmp_path: Path) -> None:
         write_new(tmp_path / "nowhere" / "out.py", BEFORE)
 
 
-def test_files_of_a_program_are_written_below_a_folder_and_none_over_another(
-    tmp_path: Path,
-) -> None:
+def test_files_of_a_program_never_overwrite_existing_ones(tmp_path: Path) -> None:
     folder = tmp_path / "made"
     texts = {"shapes/__init__.py": b"", "shapes/base.py": b"x = 1\n"}
     write_all_new(folder, texts)

@@ -11,7 +11,7 @@ import pytest
 from agent.core.domain import Report, Verdict
 from agent.core.events import Judged, Notice, Searched
 from agent.iteration.context import Context
-from agent.iteration.flakiness import OTHER_CHANCE, OTHER_ORDER, rerun_seeds, with_reruns
+from agent.iteration.flakiness import RERUN_HASH_SEEDS, RERUN_SEEDS, rerun_seeds, with_reruns
 from agent.target.task import from_page
 from sandbox import open_sandbox
 from tests.agent.runs import healed, last
@@ -38,7 +38,7 @@ async def test_a_pass_that_is_not_believed_is_not_called_flaky(tmp_path: Path) -
 
     assert last(log).outcome == "unresolved"
     (judged, *_) = [one.event for one in log if isinstance(one.event, Judged)]
-    assert judged.report.verdicts[0].doubt
+    assert judged.report.verdicts[0].disbelieved
 
 
 async def test_a_steady_failure_is_searched_for_without_the_flaky_test(tmp_path: Path) -> None:
@@ -73,10 +73,10 @@ async def test_a_flaky_crash_is_not_fixable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("code", "seeds"), [
-    ("def f(x):\n    return x\n", OTHER_CHANCE),
-    ("def f(x):\n    return list({x})\n", OTHER_ORDER),
-    ("def f(x):\n    return hash(x)\n", OTHER_ORDER),
-    ("def f(x)\n    return x\n", OTHER_CHANCE),
+    ("def f(x):\n    return x\n", RERUN_SEEDS),
+    ("def f(x):\n    return list({x})\n", RERUN_HASH_SEEDS),
+    ("def f(x):\n    return hash(x)\n", RERUN_HASH_SEEDS),
+    ("def f(x)\n    return x\n", RERUN_SEEDS),
 ])
 def test_another_hash_seed_is_asked_for_where_hashes_can_matter(code: str, seeds: object) -> None:
     task = from_page(code, "assert f(2) == 3").task

@@ -8,10 +8,11 @@ import pytest
 
 from agent.core.domain import Approach
 from agent.core.state import Iteration
-from agent.iteration.escalation import UNSURE, NoMore, RunSituation, next_approach
+from agent.iteration.escalation import MIN_CONFIDENCE, Exhausted, RunSituation, next_approach
 
 NOW = RunSituation(
-    drafted=False, has_model=True, may_search=True, most=9, parallel=3, confidence=0.8
+    drafted=False, has_model=True, may_search=True, max_iterations=9, parallel_repairs=3,
+    confidence=0.8,
 )
 
 
@@ -39,16 +40,17 @@ def test_a_way_that_the_debugger_suggests_is_gone_upward(
 
 
 def test_an_unsure_or_unavailable_suggestion_is_ignored() -> None:
-    guess = replace(NOW, suggested="fresh", confidence=UNSURE / 2)
+    guess = replace(NOW, suggested="fresh", confidence=MIN_CONFIDENCE / 2)
     assert next_approach(failed("search"), guess) == "tournament"
-    alone = replace(NOW, suggested="tournament", parallel=1)
+    alone = replace(NOW, suggested="tournament", parallel_repairs=1)
     assert next_approach(failed("search"), alone) == "minimal"
     words = replace(NOW, drafted=True, may_search=False, suggested="search")
     assert next_approach([], words) == "minimal"
 
 
 def test_a_suggestion_does_not_exceed_the_limit_of_iterations() -> None:
-    assert next_approach(failed("search"), replace(NOW, suggested="rewrite", most=1)) == NoMore(
+    last = replace(NOW, suggested="rewrite", max_iterations=1)
+    assert next_approach(failed("search"), last) == Exhausted(
         "iterations"
     )
 
@@ -58,16 +60,15 @@ def test_approaches_that_a_suggestion_skipped_are_tried_at_the_end() -> None:
     while isinstance(way := next_approach(failed(*tried), replace(NOW, suggested="fresh")), str):
         tried.append(way)
     assert tried == ["search", "fresh", "minimal", "minimal", "tournament", "rewrite", "fresh"]
-    assert way == NoMore("stuck")
+    assert way == Exhausted("stuck")
 
 
 @pytest.mark.parametrize("drafted", [False, True])
-def test_a_small_model_is_asked_after_the_search_and_only_in_ways_that_fit_it(
-    drafted: bool,
-) -> None:
-    small = replace(NOW, small=True, drafted=drafted)
+def test_a_small_model_is_asked_after_the_search_and_only_for_edits(drafted: bool) -> None:
+    small = replace(NOW, small_model=True, drafted=drafted)
     assert next_approach([], small) == "search"
     assert next_approach([], replace(small, may_search=False)) == "minimal"
     assert next_approach(failed("search"), small) == "minimal"
     assert next_approach(failed("search", "minimal", "minimal"), small) == "fresh"
-    assert isinstance(next_approach(failed("search", "minimal", "minimal", "fresh"), small), NoMore)
+    tried = failed("search", "minimal", "minimal", "fresh")
+    assert isinstance(next_approach(tried, small), Exhausted)

@@ -19,7 +19,7 @@ from agent.iteration.search.driver import (
     _Search,
     search_repair,
 )
-from agent.iteration.search.suite_runner import SuiteRunner, _others, suite_runner
+from agent.iteration.search.suite_runner import SuiteRunner, _other_tests, suite_runner
 from agent.search.project.suite import CollectedSuite, Coverage, TestRow
 from agent.search.project.suspects import Suspect
 from agent.search.search import search
@@ -99,7 +99,7 @@ async def test_a_partial_repair_is_returned_with_the_values_at_the_failure() -> 
     assert found.solution is None and found.partial is not None
     assert (seen[-1].best_passed, seen[-1].total) == (2, 3)
     assert "people" in found.partial.note and found.partial.text != SHARES
-    assert found.moments == {money: (6, (("amount", "7"), ("people", "0")))}
+    assert found.failure_values == {money: (6, (("amount", "7"), ("people", "0")))}
 
 
 KEPT = """total, _places = sum, 2
@@ -172,8 +172,8 @@ def driven(refused: str = "", files: Sequence[str] = ("a.py", "b.py")) -> tuple[
         return Report(solution=solution.id, verdicts=(verdict,))
 
     runner = cast(Runner, SimpleNamespace(
-        files=dict.fromkeys(files, TEXT), facts=Facts(), beyond=400, chunk=60,
-        suspects=[Suspect(path, 1.0, {}) for path in files],
+        files=dict.fromkeys(files, TEXT), facts=Facts(), further_candidates=400,
+        chunk_size=60, suspects=[Suspect(path, 1.0, {}) for path in files],
     ))
     limits = SearchLimits(10.0, 600.0, 100)
     return _Search(runner, base, limits, lambda event: None, verify), asked
@@ -226,12 +226,12 @@ async def test_all_searches_continue_after_the_judge_rejects_the_offers() -> Non
     assert driver.found is None
     assert driver._may_continue(first) and driver._may_continue(second)
     driver._add_offers(first)
-    assert driver.pool == []
+    assert driver.offered == []
 
 
 def test_passing_tests_in_the_files_of_failing_ones_come_first() -> None:
     nodes = ["a.py::test_a", "b.py::test_a", "a.py::test_b", "b.py::test_b", "c.py::test_a"]
-    assert _others(nodes, [3]) == [1, 0, 2, 4]
+    assert _other_tests(nodes, [3]) == [1, 0, 2, 4]
 
 
 def test_the_judge_is_called_once_after_the_limit() -> None:
@@ -247,21 +247,19 @@ def kept(rows: dict[int, TestRow]) -> SuiteRunner:
     return SuiteRunner(CollectedSuite(cast(Batch, None), {}), PROJECT, rows, [*rows])
 
 
-def test_the_fastest_failing_tests_are_chosen() -> None:
+def test_fast_tests_are_chosen() -> None:
     rows = {
         number: TestRow(str(number), False, cpu_s)
         for number, cpu_s in enumerate([0.5, 0.04, 0.3, 0.05, 0.2])
     }
     suite = kept(rows)
     quickest = [1, 3, 4, 2, 0]
-    assert suite._within(0.1, quickest) == [1, 3]
-    assert suite._within(0.1, quickest, 3) == [1, 3, 4]
+    assert suite._within_time(0.1, quickest) == [1, 3]
+    assert suite._within_time(0.1, quickest, 3) == [1, 3, 4]
 
-
-def test_a_slow_test_does_not_exclude_a_fast_one() -> None:
     rows = {number: TestRow(str(number), True, cpu_s) for number, cpu_s in enumerate([9.0, 0.1])}
     entered = Coverage({"a.py": {1: 1, 5: 1}})
-    beside = kept(rows)._near([entered], {0: entered, 1: Coverage({"a.py": {5: 1}})})
+    beside = kept(rows)._related_passing([entered], {0: entered, 1: Coverage({"a.py": {5: 1}})})
     assert beside == [1]
 
 
@@ -279,7 +277,7 @@ async def test_time_cut_a_search_only_where_candidates_are_left(
 
     async def exhausted(self: _Search, one: _FileSearch) -> None:
         one.done, one.spent_s = True, step_s
-        self.limits.work.spent_s += step_s
+        self.limits.cpu_time.spent_s += step_s
         self.tried += 1
 
     monkeypatch.setattr(_Search, "_step", exhausted)
@@ -289,8 +287,8 @@ async def test_time_cut_a_search_only_where_candidates_are_left(
 
 def test_an_unlikely_file_is_searched_once_the_likely_one_has_used_its_share() -> None:
     likely, unlikely = searching("a.py", 1.0), searching("b.py", 0.5)
-    assert likely.turn < unlikely.turn
+    assert likely.turn_order < unlikely.turn_order
     likely.spent_s = 1.9
-    assert likely.turn < unlikely.turn
+    assert likely.turn_order < unlikely.turn_order
     likely.spent_s = 2.1
-    assert unlikely.turn < likely.turn
+    assert unlikely.turn_order < likely.turn_order

@@ -41,7 +41,7 @@ async def search(
     opening = file_runner.file_runner(
         Task(solution=base, tests=cases), base, cases,
         report or Report(solution=base.id, verdicts=(verdict(),)), sandbox or open_sandbox(),
-        limits, known=known,
+        limits, cache=known,
     )
     return await search_repair(
         opening, base, limits, **{"progress": lambda seen: None, "verify": confirmed, **how}
@@ -177,16 +177,14 @@ async def test_a_second_search_with_more_tests_runs_no_candidate_that_failed_bef
     assert of_the_second < min(of_the_first, of_a_fresh_one)
 
 
-async def test_a_search_that_is_cut_by_its_budget_reports_it_and_judges_its_candidates(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_search_cut_by_its_budget_judges_its_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Searched] = []
     limits = SearchLimits(60.0, 480.0, 6000)
     monkeypatch.setattr(driver, "PROGRESS_S", 0.0)
 
     def tell(seen: Searched) -> None:
         shown.append(seen)
-        limits.work.spent_s = 100.0 if seen.plausible else 0.0
+        limits.cpu_time.spent_s = 100.0 if seen.plausible else 0.0
 
     found = await search(PLUS, "assert plus(2, 3) == 5", limits=limits, progress=tell)
 
@@ -219,9 +217,7 @@ async def test_a_timeout_of_the_judge_is_not_taken_for_the_limit_of_the_search()
         await search(PLUS, "assert plus(2, 3) == 5", verify=verify)
 
 
-async def test_a_slow_machine_does_not_cut_a_search_before_its_processor_seconds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_slow_machine_keeps_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
     began = time.monotonic()
     # A machine on which an hour passes in a second: a wall clock would have cut the search.
     slow = SimpleNamespace(

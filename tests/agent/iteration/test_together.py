@@ -108,9 +108,7 @@ async def test_what_is_kept_from_one_test_to_the_next_is_a_bug(
     "def test_b(words):\n    assert last(words) == 'a'\n",
 ])
 @pytest.mark.nightly
-async def test_what_a_test_leaves_in_its_own_file_changes_no_program(
-    tmp_path: Path, tests: str
-) -> None:
+async def test_state_left_in_a_test_file_changes_no_program(tmp_path: Path, tests: str) -> None:
     code = "def last(words):\n    return words[-1]\n"
     end = last(await healed(tmp_path, code, f"from program import last\n{tests}"))
 

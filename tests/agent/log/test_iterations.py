@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.events import CodeWritten, Event, IterationEnded, Parent, RunStarted
+from agent.core.domain import Diagnosis
+from agent.core.events import (
+    CodeWritten,
+    Diagnosed,
+    Event,
+    IterationEnded,
+    Parent,
+    RunStarted,
+)
 from agent.report.iterations import UnknownIteration, compared, iterations, program_of
+from agent.report.timeline import with_diagnosis
 from tests.agent.log import test_result as t
 from tests.agent.log.test_result import BROKEN, FINISHED, STARTED, judged, log_of, verdict
 
@@ -69,3 +78,8 @@ def test_two_runs_are_compared_by_what_differs() -> None:
     assert (found.diff, compared(left, left).related) == (FIRST.diff(RIGHT), "")
     assert (found.left.parent, found.right.parent) == (None, Parent(run="r1", iteration=1))
     assert isinstance(found.right.start, RunStarted)
+
+
+def test_a_diagnosis_of_no_listed_program_changes_none() -> None:
+    event = Diagnosed(iteration=0, diagnosis=Diagnosis(category="crash", cause="why"))
+    assert with_diagnosis((), event) == ()

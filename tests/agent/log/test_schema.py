@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -12,8 +11,6 @@ from agent.core.events import from_jsonl
 from agent.report.result import OLD_NAMES, document, fold
 from agent.report.schema import document_schema
 from tests.demo.recorded import RUNS, recorded
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted(RUNS.glob("*.jsonl"))])
@@ -40,8 +37,3 @@ def test_stored_runs_of_the_version_before_are_read(name: str) -> None:
         before = before.replace(f'"{new}":', f'"{old}":')
     assert before != text
     assert from_jsonl(before) == from_jsonl(text)
-
-
-def test_the_page_names_each_key() -> None:
-    page = (ROOT / "docs/reference/json.md").read_text("utf-8")
-    assert all(f"`{key}`" in page for key in document_schema()["properties"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agent.core import events as e
 from agent.log.spending import (
     LONGEST_LOGGED,
-    Said,
+    StoredAnswer,
     event_of,
     ledger,
     lost_calls,
@@ -39,7 +39,7 @@ def stamped(events: list[e.Event]) -> list[e.Stamped]:
     ]
 
 
-def kept(said: Said) -> str:
+def kept(said: StoredAnswer) -> str:
     return f"the address of {said.text!r}"
 
 
@@ -135,9 +135,7 @@ def test_after_whatever_happens_the_log_gives_the_ledger_and_no_cap_is_passed(
 
 
 @given(ORDERS)
-def test_what_was_cut_off_by_a_kill_is_lost_in_full_and_once(
-    orders: list[tuple[str, str, int, int, bool, int]]
-) -> None:
+def test_a_killed_call_is_counted_once(orders: list[tuple[str, str, int, int, bool, int]]) -> None:
     one = played(Caps(), {}, orders)
     ends = lost_calls(stamped(one.log))
     assert [end.call for end in ends] == sorted(charge.id for charge, *_ in one.open)
@@ -148,11 +146,19 @@ def test_what_was_cut_off_by_a_kill_is_lost_in_full_and_once(
     assert not any(charge.open for charge in again.charges)
 
 
-def test_a_call_that_never_was_costs_nothing_even_at_an_unknown_price() -> None:
+def test_calls_without_an_answer_have_their_cost_and_number() -> None:
     broke = CallBroke(0, "critic", "p", "m", "ProviderDown", "refused", Usage(), 0.0, 0.5)
     event = event_of(broke, 3, str, kept)
     assert isinstance(event, e.ModelFailed)
     assert (event.call, event.tokens, event.cost_usd) == (3, 0, 0.0)
+
+    started = event_of(CallStarted(0, "critic", "p", "m", "h", 700, 0.5), 0, str, kept)
+    assert ledger(Caps(), {}, stamped([started])).charges == [
+        Charge(0, "critic", Spent(0.5, 700, 1))
+    ]
+
+    started = event_of(CallStarted(5, "critic", "p", "m", "h", 700, 0.5), 0, str, kept)
+    assert (next_call(()), next_call(stamped([started]))) == (0, 6)
 
 
 def test_a_log_holds_both_ends_of_a_long_question_and_of_its_answer() -> None:
@@ -169,13 +175,6 @@ def test_a_log_holds_both_ends_of_a_long_question_and_of_its_answer() -> None:
     assert len(asked) < LONGEST_LOGGED + 100
 
 
-def test_an_open_charge_stands_with_the_most_it_can_come_to() -> None:
-    started = event_of(CallStarted(0, "critic", "p", "m", "h", 700, 0.5), 0, str, kept)
-    assert ledger(Caps(), {}, stamped([started])).charges == [
-        Charge(0, "critic", Spent(0.5, 700, 1))
-    ]
-
-
 def test_what_was_paid_in_the_newest_steps_is_kept_until_another_begins() -> None:
     """A step may have told its end and not be kept; of two side by side one ends before the
     other; and one that is taken up again is no other."""
@@ -189,7 +188,7 @@ def test_what_was_paid_in_the_newest_steps_is_kept_until_another_begins() -> Non
     def paid(call: int) -> tuple[str, e.Event]:
         return "session", e.ModelCalled(
             call=call, role="generator", provider="p", model="m", tokens=1, cost_usd=0.0,
-            wall_s=0.1, said="an address",
+            wall_s=0.1, answer_id="an address",
         )
 
     def kept_of(*told: tuple[str, e.Event]) -> list[int]:
@@ -205,8 +204,3 @@ def test_what_was_paid_in_the_newest_steps_is_kept_until_another_begins() -> Non
     beside = (began("b"), began("c"), paid(1), ended("b"), paid(2))
     assert kept_of(*whole, *beside) == kept_of(*whole, *beside, began("c"), ended("c")) == [1, 2]
     assert kept_of(*whole, *beside, ended("c"), began("d")) == []
-
-
-def test_the_number_of_a_call_that_was_never_told_is_nobodys() -> None:
-    started = event_of(CallStarted(5, "critic", "p", "m", "h", 700, 0.5), 0, str, kept)
-    assert (next_call(()), next_call(stamped([started]))) == (0, 6)

@@ -39,9 +39,7 @@ def test_a_value_comes_back_equal_from_its_address(store: Store) -> None:
         store.get("nothing", Lesson)
 
 
-def test_only_runs_of_dead_processes_are_adopted_and_only_once(
-    store: Store, tmp_path: Path
-) -> None:
+def test_only_runs_of_dead_processes_are_adopted_once(store: Store, tmp_path: Path) -> None:
     store.add_run("mine", "", "t", "{}")
     other = (
         "import sys, pathlib; from agent.log.store import Store\n"
@@ -83,9 +81,7 @@ def test_a_released_run_can_be_adopted_unless_it_has_finished(store: Store) -> N
     assert [row.id for row in store.adopt_orphans()] == ["r"]
 
 
-def test_places_count_up_whoever_writes(
-    bus: EventBus, store: Store
-) -> None:
+def test_places_count_up_for_all_writers(bus: EventBus, store: Store) -> None:
     first, second = bus.writer("r", "a"), bus.writer("r", "b")
     first(notice("1"))
     second(notice("2"))
@@ -94,21 +90,7 @@ def test_places_count_up_whoever_writes(
     assert [(e.seq, e.task, e.ordinal) for e in log] == [(1, "a", 0), (2, "b", 0), (3, "a", 1)]
 
 
-def test_a_step_entered_again_replaces_its_first_attempt_in_the_fold(
-    bus: EventBus, store: Store
-) -> None:
-    bus.writer("r", "a")(notice("lost"))
-    again = bus.writer("r", "a")
-    again(notice("kept"))
-    again(notice("kept too"))
-    bus.writer("r", "b")(notice("other"))
-    texts = [e.event.text for e in e.fold_attempts(store.log("r")) if e.event.kind == "notice"]
-    assert texts == ["kept", "kept too", "other"]
-
-
-def test_a_log_survives_json_lines_and_a_broken_one_names_its_line(
-    bus: EventBus, store: Store
-) -> None:
+def test_a_log_survives_json_and_names_a_broken_line(bus: EventBus, store: Store) -> None:
     write = bus.writer("r", "a")
     write(notice("one\ntwo \ud800 \u2028"))
     write(e.RunFailed(error="e"))
@@ -158,7 +140,7 @@ async def test_every_follower_sees_every_event_in_order_from_where_it_began(bus:
     assert not bus._sleepers
 
 
-async def test_a_follower_that_leaves_is_forgotten(bus: EventBus) -> None:
+async def test_followers_that_leave_are_forgotten(bus: EventBus, store: Store) -> None:
     async def read() -> None:
         async for _ in bus.follow("r"):
             raise AssertionError("there is nothing to read")
@@ -169,8 +151,6 @@ async def test_a_follower_that_leaves_is_forgotten(bus: EventBus) -> None:
     await asyncio.gather(task, return_exceptions=True)
     assert not bus._sleepers
 
-
-async def test_who_follows_is_let_go_before_the_store_closes(bus: EventBus, store: Store) -> None:
     following = bus.follow("r")
     ends = asyncio.create_task(anext(following, None))
     await asyncio.sleep(0)

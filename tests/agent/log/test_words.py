@@ -20,11 +20,11 @@ from agent.core.domain import (
     Report,
     RunOutcome,
     Verdict,
-    VerdictStatus,
 )
 from agent.report import words as w
 from agent.report.result import Result, fold
 from agent.report.timeline import ORIGIN_ORDER
+from agent.verify.project.suite_double_check import DOUBLE_CHECKED
 from tests.agent.log.test_result import log_of, solution
 from tests.agent.values import verdict
 
@@ -49,14 +49,6 @@ def test_there_are_words_for_everything(table: dict[str, str], keys: object) -> 
     assert table.keys() == set(get_args(keys))
 
 
-@pytest.mark.parametrize("kind", [0, 1])
-def test_no_two_standings_share_a_sign_but_in_colour(kind: int) -> None:
-    assert w.STATUS_SYMBOLS.keys() == set(get_args(VerdictStatus))
-    indicators = [sign[kind] for sign in w.STATUS_SYMBOLS.values() if sign[kind] != "!"]
-    assert len(indicators) == len(set(indicators))
-    assert all(sign.plain.isascii() for sign in w.STATUS_SYMBOLS.values())
-
-
 CALLED = e.ModelCalled(call=0, role="critic", provider="anthropic", model="m", tokens=300,
                        cost_usd=0.02, wall_s=1.0)
 FAILED = e.ModelFailed(call=1, role="critic", provider="anthropic", model="m", error="TimedOut",
@@ -73,14 +65,17 @@ SEARCHED = e.Searched(candidates=9, plausible=1, best_passed=2, total=3, wall_s=
     (judged(verdict("passed"), verdict()), "!", "2 / 1 of 2"),
     (judged(), "?", "2"), (judged(ending=Ending(kind="completed")), "+", "2"),
     (e.Diagnosed(iteration=0, diagnosis=Diagnosis(category="crash", cause="why")), ".", "why"),
-    (e.Looked(tool="read", arguments='{"a":\n1}', seen="b\nc"), ".((", 'read {"a": 1} / b / c'),
+    (
+        e.ToolCalled(tool="read", arguments='{"a":\n1}', result="b\nc"), ".((",
+        'read {"a": 1} / b / c',
+    ),
     (SEARCHED, "(", "9 / 1 / 2 of 3"),
     (SEARCHED.model_copy(update={"cut_after": 8.04, "note": "n"}), ".", "9 / 2 of 3 / 8.0 s / n"),
     (e.Recalled(hit=True, replayed=True, note="the note", lessons=("l",)), "+.", "the note / l"),
     (e.PatchProposed(iteration=1, strategy="search", note="n", diff=""), ".", "search / n"),
-    (e.Outdone(iteration=3, by="m", diff="", passed=1, total=2), "(", "m / 1 of 2"),
+    (e.NotChosen(iteration=3, by="m", diff="", passed=1, total=2), "(", "m / 1 of 2"),
     (e.PartialFound(diff="", passed=1, total=2, note="n"), "(?", "1 of 2 / n"),
-    (e.Ambiguous(iteration=1, rivals=fitting("0", "1")), "(?", "2 / `f()` / A / 0 / B / 1"),
+    (e.Ambiguous(iteration=1, competing=fitting("0", "1")), "(?", "2 / `f()` / A / 0 / B / 1"),
     (e.Critiqued(verdict="approve", note=""), "(+", "approve"),
     (e.Critiqued(verdict="reject", note="n."), "(!", "reject / n."),
     (e.Proved(level="E2", why="w"), "(+", "E2 / isolated / w"),
@@ -132,17 +127,16 @@ def test_the_headline_of_an_end_names_outcome_proof_means_cost_and_time() -> Non
     ))
 
 
-def test_a_proof_stands_beside_how_far_it_is_believed() -> None:
-    report = Report(solution="s", verdicts=(
-        verdict("passed"), verdict("passed", integrity="in-process", reason="uses caplog"),
-    ))
-    claim, *_ = w.headline(Result(outcome="healed", proof="E2", report=report))[1]
-    assert [one for one in ("E2", "in-process", "uses caplog") if one not in claim] == []
-
-
-def test_a_headline_says_whether_time_or_the_budget_ended_a_run() -> None:
+def test_a_headline_claims_no_more_than_was_shown() -> None:
     ended = Result(outcome="budget")
     assert w.headline(replace(ended, stopped="time"))[0] != w.headline(ended)[0]
+
+    facts = w.headline(Result(outcome="unresolved", proof="E1"))[1]
+    assert not any("E1" in fact for fact in facts)
+
+    several = Result(outcome="healed", competing=fitting("1", "1"))
+    word = w.headline(several)[0]
+    assert "2" in word and "healed" not in word.lower()
 
 
 @pytest.mark.parametrize("outcome", get_args(RunOutcome))
@@ -154,7 +148,7 @@ def test_the_words_healed_and_fixed_are_kept_for_what_was_shown(outcome: RunOutc
 
 def test_of_a_crash_that_is_gone_no_more_is_said_and_the_other_repairs_are_counted() -> None:
     crash, rivals = Result(outcome="crash_stopped", proof="E0"), fitting("", "", "")
-    one, several = (w.headline(replace(crash, rivals=each))[1] for each in (None, rivals))
+    one, several = (w.headline(replace(crash, competing=each))[1] for each in (None, rivals))
     assert [fact for fact in several if fact not in one] == [w.others_words(rivals)]
     assert "2" in w.others_words(rivals)
     assert w.meaning("E0", crash) != w.meaning("E0", Result(outcome="healed", proof="E0"))
@@ -162,7 +156,7 @@ def test_of_a_crash_that_is_gone_no_more_is_said_and_the_other_repairs_are_count
 
 @pytest.mark.parametrize(("result", "advised"), [
     (Result(outcome="healed", proof="E1"), True),
-    (Result(outcome="healed", proof="E1", evidence=Evidence(others=1)), True),
+    (Result(outcome="healed", proof="E1", evidence=Evidence(competing_patches=1)), True),
     (Result(outcome="crash_stopped", proof="E0"), True),
     (Result(outcome="healed", proof="E2"), False), (Result(outcome="unresolved"), False),
 ])
@@ -171,25 +165,12 @@ def test_what_would_prove_more_is_said_where_it_is_known(result: Result, advised
     assert bool(w.advice_words(replace(result, report=report))) == advised
 
 
-def test_no_proof_is_claimed_of_what_is_not_healed() -> None:
-    facts = w.headline(Result(outcome="unresolved", proof="E1"))[1]
-    assert not any("E1" in fact for fact in facts)
-
-
-def test_where_others_fit_too_that_is_what_is_said_first() -> None:
-    several = Result(outcome="healed", rivals=fitting("1", "1"))
-    word = w.headline(several)[0]
-    assert "2" in word and "healed" not in word.lower()
-
-
 @pytest.mark.parametrize(("result", "facts", "free"), [
     (Result(), (), True), (Result(calls=1), (), True),
     (Result(tokens=1_500, cost_usd=None), ("1,500",), False),
     (Result(tokens=10, cost_usd=0.0004), ("10", "$0.0004"), False),
 ])
-def test_a_price_that_is_unknown_is_not_called_free(
-    result: Result, facts: tuple[str, ...], free: bool
-) -> None:
+def test_an_unknown_price_is_not_free(result: Result, facts: tuple[str, ...], free: bool) -> None:
     said = w.cost_words(result)
     assert [fact for fact in facts if fact not in said] == []
     assert ("$0.00" in said and "$0.000" not in said) == free
@@ -232,16 +213,18 @@ def test_what_limits_the_worth_of_a_verdict_is_said(found: Verdict, facts: list[
     assert all(fact in one for fact, one in zip(facts, said, strict=True))
 
 
-def test_added_calls_change_no_count_of_the_tests_that_decide() -> None:
-    mine = [Verdict(test=name, name=name, origin="user", status="passed") for name in "ab"]
-    added = [
-        Verdict(test=str(n), name=str(n), origin="adversarial", status="error") for n in range(12)
-    ]
-    (line,) = w.event_lines(judged(*mine, *added))
-    assert "2 of 2" in line.text and "0 of 12" in line.text and line.tone == "good"
+def test_the_integrity_is_explained_once() -> None:
+    one = Verdict(
+        test="a", name="a", origin="user", status="passed", integrity="in-process",
+        reason=DOUBLE_CHECKED,
+    )
+    report = Report(solution="s", verdicts=(one,))
+    found = Result(outcome="healed", proof="E1", report=report)
+    said = w.integrity_words(found)
+    assert said.count("share a process") == 1 and DOUBLE_CHECKED.split("; ")[1] in said
 
 
-def test_what_passes_is_told_without_asking_of_each_test_which_decide() -> None:
+def test_passing_tests_are_counted_in_linear_time() -> None:
     class Asked(Report):
         @property
         def trusted(self) -> tuple[Verdict, ...]:
@@ -253,3 +236,10 @@ def test_what_passes_is_told_without_asking_of_each_test_which_decide() -> None:
     verdicts = tuple(one.model_copy(update={"name": f"{number}"}) for number in range(50))
     assert "50 of 50" in w.passing_words(Asked(solution="x", verdicts=verdicts))
     assert len(asked) < 5
+
+
+@pytest.mark.parametrize(("confidence", "shown"), [
+    (0.8999, "89 %"), (0.9, "90 %"), (0.29, "29 %"), (0.001, "1 %"), (0.9999, "99 %"),
+])
+def test_a_confidence_below_a_threshold_is_not_rounded_up(confidence: float, shown: str) -> None:
+    assert w.confidence_words(Result(confidence=confidence)).startswith(shown)

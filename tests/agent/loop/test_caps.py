@@ -58,6 +58,7 @@ def ends(session: Session, run: str) -> list[RunFinished]:
     return [entry.event for entry in session.log(run) if entry.final]  # type: ignore[misc]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("caps", "words"), CAPS)
 async def test_a_run_that_pauses_waits_there_and_goes_on_with_what_it_offers(
     tmp_path: Path, caps: dict[str, Any], words: str
@@ -129,9 +130,7 @@ async def test_a_run_that_waits_can_be_cancelled(tmp_path: Path) -> None:
         assert await session.answer(run, question, {}) is False
 
 
-async def test_what_is_no_extension_is_refused_and_a_person_may_end_it_there(
-    tmp_path: Path,
-) -> None:
+async def test_an_invalid_extension_is_refused_and_a_person_may_end(tmp_path: Path) -> None:
     async with limited(tmp_path, budget_calls=0) as (model, session):
         run = await begun(session)
         question = await waits(session, run)
@@ -162,6 +161,7 @@ async def test_a_role_has_caps_of_its_own_which_are_raised_too(tmp_path: Path) -
     assert model.asked == ALL
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("caps", "asked"), [
     ({"role_budgets": {"debugger": Caps(calls=0)}}, ALL[1:]), ({"budget_calls": 3}, ALL[:3]),
 ], ids=["debugger", "lesson"])
@@ -259,6 +259,7 @@ def answers_as(role: str) -> Handler:
                     MESSAGE_STOP])
 
 
+@pytest.mark.nightly
 async def test_time_that_ran_out_in_a_search_can_be_added_too(tmp_path: Path) -> None:
     code = "def f(x):\n    for i in range(3):\n        x = x * 2 - i\n    return x\n"
     tests = "\n".join(f"assert f({n}) == {n ** 3 + 77}" for n in range(1, 4))

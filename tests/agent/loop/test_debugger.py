@@ -9,10 +9,10 @@ from typing import Any
 from agent.core.events import (
     Diagnosed,
     IterationEnded,
-    Looked,
     ModelAsked,
     ModelCalled,
     ModelFailed,
+    ToolCalled,
 )
 from agent.report.words import event_lines
 from llm.budget import Caps
@@ -41,7 +41,7 @@ def plain(name: str, given: dict[str, Any]) -> str:
 
 
 def seen_by(events: list[Any]) -> list[tuple[str, str]]:
-    return [(one.tool, one.seen) for one in events if isinstance(one, Looked)]
+    return [(one.tool, one.result) for one in events if isinstance(one, ToolCalled)]
 
 
 def debuggers(model: Any) -> list[Any]:
@@ -98,9 +98,7 @@ async def test_claude_calls_tools_and_its_diagnosis_is_followed(tmp_path: Path) 
     assert EVIL in inside and EVIL not in before + after
 
 
-async def test_a_schema_that_a_server_refuses_is_told_in_words_and_the_log_says_so(
-    tmp_path: Path,
-) -> None:
+async def test_a_refused_schema_is_sent_in_words_and_logged(tmp_path: Path) -> None:
     refused: list[str] = []
 
     async def picky(exchange: Any) -> None:

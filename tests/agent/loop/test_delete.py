@@ -11,7 +11,7 @@ from agent.core.events import RunFailed, Waiting
 from agent.log.store import RunOver, Store, UnknownRun
 from agent.loop.fork import Edits
 from agent.loop.session import open_session
-from agent.memory.visitors import Crowds
+from agent.memory.visitors import VisitorAddresses
 from agent.target.errors import BadInput
 from agent.target.task import TestText, from_page
 from tests.agent.runs import finished, followed, last, settings
@@ -31,9 +31,7 @@ def on_disk(folder: Path, words: str) -> list[str]:
     )
 
 
-async def test_nothing_of_a_deleted_run_is_left_on_the_disk_but_what_was_learned(
-    tmp_path: Path,
-) -> None:
+async def test_a_deleted_run_leaves_only_what_was_learned(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, proof_s=0.0)) as session:
         run = (await finished(session, from_page(CODE, TESTS).task))[0].run
         assert on_disk(tmp_path, SECRET) != []
@@ -64,14 +62,15 @@ async def test_nobody_begins_a_run_under_the_id_of_a_deleted_one(tmp_path: Path)
         await session.delete(gone)
     async with open_session(settings(tmp_path)) as session:
         for begin in (
-            session.start(task, run_id=gone), session.settle(asks, "A", run_id=gone),
-            session.fork(run, 0, run_id=gone), session.again(run, run_id=gone),
+            session.start(task, run_id=gone), session.rerun_with_answer(asks, "A", run_id=gone),
+            session.fork(run, 0, run_id=gone), session.repeat(run, run_id=gone),
         ):
             with pytest.raises(BadInput):
                 await begin
         assert gone not in {one.id for one in session.history().runs()}
 
 
+@pytest.mark.nightly
 async def test_a_fork_goes_on_when_the_run_it_came_from_is_deleted(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, proof_s=0.0)) as session:
         run = (await finished(session, from_page(CODE, TESTS).task))[0].run
@@ -109,9 +108,7 @@ async def test_a_run_that_its_visitor_deletes_meanwhile_keeps_no_other(tmp_path:
         assert [one.id for one in session.history("a" * 32).runs()] == runs[3:]
 
 
-def test_visitors_runs_of_days_ago_are_outlived_and_the_owners_never(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_runs_of_visitors_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path / "runs.db")
     for at, run, options, final in (
         (10.0, "old", '{"visitor": "v"}', True), (10.0, "waits", '{"visitor": "v"}', False),
@@ -131,21 +128,21 @@ def test_visitors_runs_of_days_ago_are_outlived_and_the_owners_never(
 @pytest.mark.parametrize("most, gone", [
     (10, ""), (8, "fg"), (6, "fghi"), (4, "bfghij"), (2, "bcfghijk"), (1, "bcfghijkl"),
 ])
-def test_whoever_has_the_most_runs_makes_room_however_many_they_come_as(
+def test_the_visitor_with_most_runs_makes_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, gone: str
 ) -> None:
-    store, crowds = Store(tmp_path / "runs.db"), Crowds()
+    store, crowds = Store(tmp_path / "runs.db"), VisitorAddresses()
     for at, (run, visitor) in enumerate(zip("abcfghijkl", "mmmvvvwxyz", strict=True)):
         monkeypatch.setattr("time.time", lambda at=at: float(at))
         store.add_run(run, "", "", f'{{"visitor": "{visitor}"}}')
-        crowds.came(visitor, "mine" if visitor == "m" else "theirs")
+        crowds.record(visitor, "mine" if visitor == "m" else "theirs")
         ends = Waiting(interrupt="ask", question="?") if run == "a" else RunFailed(error="it ends")
         store.append(run, "step", 0, 0, ends)
-    assert "".join(sorted(store.outlived(0.0, most, crowds.place))) == gone
+    assert "".join(sorted(store.outlived(0.0, most, crowds.address_of))) == gone
     store.close()
 
 
-def test_a_value_that_two_runs_keep_goes_with_the_second(tmp_path: Path) -> None:
+def test_a_store_deletes_runs_and_their_values(tmp_path: Path) -> None:
     store, value = Store(tmp_path / "runs.db"), from_page(CODE, TESTS).task
     for run in ("a", "b"):
         store.add_run(run, "", store.of(run).put(value), "{}")
@@ -157,8 +154,6 @@ def test_a_value_that_two_runs_keep_goes_with_the_second(tmp_path: Path) -> None
         store.get(key, type(value))
     store.close()
 
-
-def test_a_deleted_run_writes_no_more(tmp_path: Path) -> None:
     from agent.core.events import Notice
 
     store = Store(tmp_path / "runs.db")

@@ -131,8 +131,8 @@ def table_for_a_jail(kills: Kills) -> Iterator[None]:
         patch.setattr(repair, "by_search", nothing)
         patch.setattr(diagnose, "trace", unwatched)
         patch.setattr(diagnose, "suspicious_lines", lambda *_given: ())
-        patch.setattr(rewriting, "around", none_near)
-        patch.setattr(recall, "offers", lambda *_given: ())
+        patch.setattr(rewriting, "search_around", none_near)
+        patch.setattr(recall, "applicable_fixes", lambda *_given: ())
         patch.setattr(Store, "append", appended)
         patch.setattr(AsyncSqliteSaver, "aput", kept)
         yield
@@ -248,9 +248,7 @@ async def test_a_step_writes_little_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-async def test_a_reader_meets_everything_once_wherever_a_run_is_killed(
-    tmp_path: Path, whole: bool
-) -> None:
+async def test_a_reader_sees_each_event_once_after_a_kill(tmp_path: Path, whole: bool) -> None:
     kills = Kills()
     async with opened(tmp_path, kills) as (session, model):
         run, _ = await healed(session, model, kills, set())
@@ -272,7 +270,8 @@ async def test_a_reader_meets_everything_once_wherever_a_run_is_killed(
             assert lost(log) <= MAX_UNDER_WAY * killed, place
 
 
-async def test_what_a_person_changed_is_told_once_wherever_that_is_killed(tmp_path: Path) -> None:
+@pytest.mark.nightly
+async def test_a_persons_change_is_logged_once(tmp_path: Path) -> None:
     def told(log: Sequence[Stamped]) -> list[str]:
         kinds = [one.event.kind for one in fold_attempts(log)]
         return [one for one in kinds if one in ("code_written", "patch_proposed")]
@@ -291,9 +290,7 @@ async def test_what_a_person_changed_is_told_once_wherever_that_is_killed(tmp_pa
             assert told(log) == plain, place
 
 
-async def test_many_kills_of_a_run_and_of_its_fork_change_neither_what_is_told_nor_the_parent(
-    tmp_path: Path, whole: bool
-) -> None:
+async def test_many_kills_change_neither_messages_nor_parent(tmp_path: Path, whole: bool) -> None:
     chance = random.Random(7)
     kills = Kills()
     async with opened(tmp_path, kills) as (session, model):

@@ -36,9 +36,7 @@ async def test_a_risky_call_that_a_repair_brings_is_named_and_doubted(
 
 
 @pytest.mark.parametrize("words", ["", "Write shout(words)."])
-async def test_what_can_never_run_is_left_out_of_what_was_written(
-    tmp_path: Path, words: str
-) -> None:
+async def test_examples_that_can_never_run_are_dropped(tmp_path: Path, words: str) -> None:
     left, _ = await told(tmp_path / "off", WASTEFUL, words)
     assert left.code == WASTEFUL
     result, _ = await told(tmp_path / "on", WASTEFUL, words, enable_simplifier=True)

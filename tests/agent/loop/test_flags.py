@@ -45,6 +45,7 @@ UNFLAGGED: dict[int, tuple[Result, list[Any], list[str]]] = {}
 """How each of these runs ends without a flag: it is made once."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("run", "flag", "seen", "before", "after"), [
     (DRAFTED, {"enable_spec_tests": False}, origins, {"spec", "adversarial"}, {"adversarial"}),
     (DRAFTED, {"enable_adversarial_tests": False}, origins, {"spec", "adversarial"}, {"spec"}),
@@ -61,6 +62,17 @@ async def test_a_flag_changes_what_a_run_does(
         UNFLAGGED[id(run)] = await told(tmp_path / "before", {}, **run)
     assert seen(*UNFLAGGED[id(run)]) == before
     assert seen(*await told(tmp_path / "after", flag, **run)) == after
+
+
+@pytest.mark.parametrize(("expected", "is_said"), [("'A!'", False), ("print", True)])
+async def test_only_examples_that_cannot_be_used_are_reported(
+    tmp_path: Path, expected: str, is_said: bool
+) -> None:
+    specs = json.dumps({"examples": [{"call": "shout('a')", "expected": expected}]})
+    words = f"{WORDS}\n\n>>> shout('a')\n'A!'\n"
+    result, _, asked = await told(tmp_path, {}, **{**DRAFTED, "words": words, "spec_tester": specs})
+    assert "spec_tester" in asked
+    assert any("1 of 1 example " in one.text for one in result.notices) is is_said
 
 
 async def told(
@@ -98,9 +110,7 @@ async def test_what_one_run_learned_another_uses_only_where_memory_is_on(tmp_pat
     assert (await strategy())[0] == "memory"
 
 
-def test_a_config_wins_over_the_environment_and_an_argument_over_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_arguments_win_over_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_MAX_ITERATIONS", "7")
     monkeypatch.setenv("HEAL_CRITIC", "0")
     config = AgentConfig(max_iterations=3, data_dir=tmp_path)

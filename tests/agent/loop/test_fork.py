@@ -34,9 +34,7 @@ async def stuck(model: Claude, session: Any, **given: Any) -> str:
     return run
 
 
-async def test_a_fork_goes_on_from_a_program_of_its_parent_which_stays_as_it_is(
-    tmp_path: Path,
-) -> None:
+async def test_a_fork_continues_from_a_program_of_its_unchanged_parent(tmp_path: Path) -> None:
     async with claude() as model, open_session(
         model.settings(tmp_path, max_iterations=3)
     ) as session:
@@ -104,6 +102,7 @@ async def test_a_program_that_is_not_believed_is_not_believed_in_a_fork(tmp_path
     assert (parent.outcome, fork.outcome) == ("unresolved", "unresolved")
 
 
+@pytest.mark.nightly
 async def test_a_healed_program_is_proven_again_and_as_far(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path)) as session:
         log = await finished(session, from_page(AREA, AREA_TESTS).task)
@@ -116,6 +115,7 @@ async def test_a_healed_program_is_proven_again_and_as_far(tmp_path: Path) -> No
     assert (fork.diff, fork.candidates, learned) == (end.diff, 0, [])
 
 
+@pytest.mark.nightly
 async def test_a_fork_asks_whom_the_agents_settings_name(tmp_path: Path) -> None:
     async with claude(generator=fenced(WRONG)) as model, open_session(
         model.settings(tmp_path, max_iterations=2)
@@ -128,9 +128,8 @@ async def test_a_fork_asks_whom_the_agents_settings_name(tmp_path: Path) -> None
     assert (result.provider, len(model.asked)) == ("mock", count)
 
 
-async def test_a_fork_keeps_to_its_parents_bounds_or_to_others_that_are_named(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.nightly
+async def test_a_fork_keeps_its_parents_limits_or_named_ones(tmp_path: Path) -> None:
     async with claude(generator=fenced(WRONG)) as model, open_session(
         model.settings(tmp_path, max_iterations=2)
     ) as session:
@@ -147,6 +146,7 @@ async def test_a_fork_keeps_to_its_parents_bounds_or_to_others_that_are_named(
     assert longer == session.settings.model_s > 0
 
 
+@pytest.mark.nightly
 async def test_a_fork_asks_for_its_parents_proof_or_for_another(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path)) as session:
         parent = await session.start(from_page(AREA, AREA_TESTS).task, require_proof="E2")
@@ -192,7 +192,7 @@ async def test_what_cannot_be_forked_is_refused_with_the_next_step(tmp_path: Pat
         with pytest.raises(UnknownIteration, match=r"7.* 0, 1"):
             await session.fork(run, 7, visitor="a" * 32)
         for edits, kind, fact in (
-            (Edits(without=["f"]), BadFork, "'f'.*assert area"),
+            (Edits(removed_tests=["f"]), BadFork, "'f'.*assert area"),
             (Edits(code={"b.py": ""}), BadFork, r"b\.py"),
             (Edits(code={"": "x = 1\0"}), BadInput, None),
             (Edits(tests=[TestText("assert area(2, 5) == 11")]), BadFork, "`"),
@@ -203,6 +203,7 @@ async def test_what_cannot_be_forked_is_refused_with_the_next_step(tmp_path: Pat
         assert session.history().runs() == ()
 
 
+@pytest.mark.nightly
 async def test_the_answer_to_a_question_of_a_fork_joins_its_own_suite(tmp_path: Path) -> None:
     tests = "assert area(2, 2) == 4"
     async with open_session(settings(tmp_path)) as session:
@@ -211,7 +212,7 @@ async def test_the_answer_to_a_question_of_a_fork_joins_its_own_suite(tmp_path: 
         fork = await session.fork(run, 0, Edits(code={"": code}))
         asked = await followed(session, fork)
         assert asked.question is not None
-        settled = await session.settle(fork, asked.question.behaviours[1].label)
+        settled = await session.rerun_with_answer(fork, asked.question.behaviours[1].label)
         result = await followed(session, settled)
         frozen = of_kind(session.log(settled), "tests_frozen")
     assert result.start is not None and result.start.parent is not None
@@ -219,9 +220,7 @@ async def test_the_answer_to_a_question_of_a_fork_joins_its_own_suite(tmp_path: 
     assert len({one.name for event in frozen for one in event.tests if one.origin == "user"}) == 2
 
 
-async def test_a_fork_that_lacks_its_parents_key_says_who_may_answer_instead(
-    tmp_path: Path,
-) -> None:
+async def test_a_fork_without_its_parents_key_says_who_may_answer(tmp_path: Path) -> None:
     async with claude() as model, open_session(
         model.settings(tmp_path, max_iterations=3)
     ) as session:

@@ -69,9 +69,7 @@ for line in sys.stdin:  # a process of its own for each; what all import is load
 
 @pytest.mark.slow
 @pytest.mark.nightly
-async def test_a_run_with_models_survives_signal_9_in_each_step(
-    tmp_path: Path, whole: bool
-) -> None:
+async def test_a_run_survives_signal_9_in_each_step(tmp_path: Path, whole: bool) -> None:
     steps = [step for step in STEPS if step not in BARE and step != "branch"]
     with subprocess.Popen(
         [sys.executable, "-c", WORKER], cwd=ROOT, text=True, bufsize=1,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.core.events import CodeWritten, Critiqued, IterationEnded, Outdone, TestRuled
+from agent.core.events import CodeWritten, Critiqued, IterationEnded, NotChosen, TestRuled
 from tests.agent.claude import claude, fenced
 from tests.agent.loop.test_scenarios import LEARNED, WRITTEN, Scene, beside, ends_as
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, healed
@@ -250,6 +250,7 @@ SCENES: dict[str, Scene] = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", SCENES)
 async def test_derived_tests_objections_and_iterations_end_a_run_as_they_must(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -266,14 +267,12 @@ async def test_an_arbiter_settles_by_a_sentence_that_stands_in_the_words(tmp_pat
     result, events = await ends_as(scene, tmp_path)
     assert [one.quote for one in events if isinstance(one, TestRuled)] == [MARK]
     assert result.report is not None
-    assert [(one.name, one.standing) for one in result.report.verdicts if one.excluded] == [
+    assert [(one.name, one.evidence_status) for one in result.report.verdicts if one.excluded] == [
         (X, "excluded")
     ]
 
 
-async def test_a_first_draft_is_reviewed_and_an_objection_becomes_a_test_and_is_told(
-    tmp_path: Path,
-) -> None:
+async def test_an_objection_to_a_first_draft_becomes_a_test(tmp_path: Path) -> None:
     async with claude(
         generator=[fenced(UPPER), fenced(SOLVED)],
         critic=[objecting("shout('a b')", "'A! B!'", MARK),
@@ -296,8 +295,9 @@ async def test_a_first_draft_is_reviewed_and_an_objection_becomes_a_test_and_is_
 async def test_where_no_time_is_left_for_a_verdict_no_model_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.iteration.iterations.LEAST_S", 1e6)
-    monkeypatch.setattr("agent.iteration.iterations.LEAST_SHARE", 1.0)  # a search takes some
+    monkeypatch.setattr("agent.iteration.iterations.VERDICT_RESERVE_S", 1e6)
+    # A search takes some.
+    monkeypatch.setattr("agent.iteration.iterations.VERDICT_RESERVE_SHARE", 1.0)
     async with claude(generator=fenced(WRONG)) as model:
         result, events = await healed(model.settings(tmp_path), HARD, HARD_TESTS)
     assert (result.outcome, result.stopped) == ("budget", "time")
@@ -313,15 +313,13 @@ async def test_a_tournament_takes_what_passes_and_asks_no_further(tmp_path: Path
     assert (result.outcome, result.code, result.strategy) == ("healed", SOLVED, "model")
     assert rounds(events) == ["search", "minimal", "minimal", "tournament"]
     assert asked.count("generator") == 5
-    lost = [one for one in events if isinstance(one, Outdone)]
-    assert len(lost) == len(result.outdone) == 2
+    lost = [one for one in events if isinstance(one, NotChosen)]
+    assert len(lost) == len(result.repairs_not_chosen) == 2
     assert all(one.iteration == 4 and one.passed < one.total for one in lost)
     assert all("+def shout" in one.diff or "+    return" in one.diff for one in lost)
 
 
-async def test_of_several_that_pass_a_tournament_takes_what_most_answer_and_asks_by_the_others(
-    tmp_path: Path,
-) -> None:
+async def test_a_tournament_takes_the_majority_and_asks_by_the_others(tmp_path: Path) -> None:
     # For two spaces it answers otherwise.
     lucky = SOLVED.replace("words.split()", "words.split(' ') if words")
     same = SOLVED.replace("words.split()", "(words + ' ').split()")
@@ -332,13 +330,11 @@ async def test_of_several_that_pass_a_tournament_takes_what_most_answer_and_asks
     assert rounds(events)[-1] == "tournament"
     assert asked.count("generator") == 5
     assert (result.outcome, result.code) == ("healed", SOLVED)
-    assert result.rivals is not None
-    assert {one.label for one in result.rivals.behaviours} == {"A", "B"}
+    assert result.competing is not None
+    assert {one.label for one in result.competing.behaviours} == {"A", "B"}
 
 
-async def test_a_regression_is_put_away_and_what_came_nearer_is_gone_on_from(
-    tmp_path: Path,
-) -> None:
+async def test_a_regression_is_dropped_and_progress_is_kept(tmp_path: Path) -> None:
     near = "def shout(words):\n    return words.upper() + '!' if words else words\n"
     async with claude(generator=[fenced(near), fenced(WORST), fenced(SOLVED)]) as model:
         result, events = await healed(
@@ -356,6 +352,7 @@ async def test_a_regression_is_put_away_and_what_came_nearer_is_gone_on_from(
     assert written == [HARD, near, WORST, SOLVED]
 
 
+@pytest.mark.nightly
 async def test_a_search_goes_on_around_what_a_model_has_nearly_right(tmp_path: Path) -> None:
     nearly = SOLVED.replace("' '.join", "''.join")
     given = {"max_candidates": 2_000, "search_s": 20.0, "max_iterations": 2}

@@ -25,9 +25,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(router, "FIRST_WAIT_S", 0.01)
 
 
-async def test_a_task_in_words_that_nobody_writes_ends_with_the_providers_words(
-    tmp_path: Path,
-) -> None:
+async def test_a_task_that_no_model_writes_ends_with_its_error(tmp_path: Path) -> None:
     async with claude(generator=fails(529, "overloaded_error", "all busy")) as model:
         result, told = await healed(model.settings(tmp_path), "", "", WORDS)
     assert (result.outcome, exit_code(result)) == ("model_failed", MODEL_FAILED)
@@ -35,7 +33,7 @@ async def test_a_task_in_words_that_nobody_writes_ends_with_the_providers_words(
     assert [one.kind for one in told][-2:] == ["model_failed", "run_finished"]
 
 
-async def test_a_fallback_that_was_allowed_heals_the_run_and_is_told(tmp_path: Path) -> None:
+async def test_an_allowed_fallback_heals_the_run(tmp_path: Path) -> None:
     with refusing() as nowhere:
         async with an_ollama() as local:
             env = {

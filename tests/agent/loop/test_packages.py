@@ -47,9 +47,7 @@ TESTS = (
 
 
 @pytest.mark.nightly
-async def test_words_become_a_package_that_is_judged_and_repaired_file_by_file(
-    tmp_path: Path,
-) -> None:
+async def test_words_become_a_package_repaired_file_by_file(tmp_path: Path) -> None:
     async with claude(generator=[DRAFT, EDIT]) as model:
         result, _ = await healed(
             model.settings(tmp_path, max_candidates=5), code="", tests=TESTS, words=WORDS

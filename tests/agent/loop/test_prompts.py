@@ -20,9 +20,8 @@ RENAMED = AS_IT_IS.replace("{{repair}}", "{{change}}").replace("\n  repair:", "\
 """Read well, and useless for what it is given."""
 
 
-async def test_a_prompt_that_is_changed_counts_from_the_next_call_and_a_broken_one_never(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.nightly
+async def test_a_changed_prompt_counts_from_the_next_call(tmp_path: Path) -> None:
     own = tmp_path / "prompts"
     own.mkdir()
     file = own / "critic.yaml"

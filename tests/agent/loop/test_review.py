@@ -70,10 +70,9 @@ async def answered(session: Session, run: str, **review: Any) -> Result:
     return await followed(session, run)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kept", [True, False])
-async def test_a_repair_under_review_waits_for_an_answer_given_by_id(
-    tmp_path: Path, kept: bool
-) -> None:
+async def test_a_review_waits_for_an_answer_by_id(tmp_path: Path, kept: bool) -> None:
     async with reviewing(tmp_path) as (session, run):
         question = (await asked(session, run)).interrupt
         assert session.log(run)[-1].event.kind == "waiting"
@@ -108,10 +107,9 @@ async def test_a_persons_own_program_is_judged_proven_and_asked_about(tmp_path: 
     assert (first.proof != "E1", again.proof) == (True, "E1")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("code", [BUG, HARD])
-async def test_what_is_no_review_is_refused_and_the_question_stays_for_whoever_answers(
-    tmp_path: Path, code: str
-) -> None:
+async def test_an_invalid_review_is_refused_and_asked_again(tmp_path: Path, code: str) -> None:
     reviews: list[tuple[dict[str, Any], type[Exception]]] = [
         ({"approve": "yes"}, BadReview), ({"approve": True, "hint": 3}, BadReview),
         ({"keep": True}, BadReview), ({"code": b"x"}, BadReview),
@@ -131,7 +129,7 @@ async def test_what_is_no_review_is_refused_and_the_question_stays_for_whoever_a
     assert (result.phase, result.outcome == "healed") == ("finished", code == BUG)
 
 
-async def test_a_hint_is_told_to_the_model_that_tries_next(tmp_path: Path) -> None:
+async def test_a_hint_reaches_the_next_model(tmp_path: Path) -> None:
     async with written(tmp_path, SOLVED, SHOUTED) as (model, session, run):
         first = await answered(session, run, hint="do not add strings")
         assert (first.outcome, first.code) == ("awaiting_review", SHOUTED)
@@ -145,9 +143,7 @@ async def test_a_hint_is_told_to_the_model_that_tries_next(tmp_path: Path) -> No
     assert "do not add strings" in told[1]
 
 
-async def test_a_hint_that_tells_the_held_out_test_makes_it_one_that_was_read(
-    tmp_path: Path,
-) -> None:
+async def test_a_hint_that_names_the_held_out_test_reveals_it(tmp_path: Path) -> None:
     async with written(
         tmp_path, SOLVED, SHOUTED, proof_s=0.0, tests=FOUR_TESTS
     ) as (_, session, run):
@@ -156,6 +152,7 @@ async def test_a_hint_that_tells_the_held_out_test_makes_it_one_that_was_read(
     assert (result.code, result.proof) == (SHOUTED, "E1")
 
 
+@pytest.mark.nightly
 async def test_a_hint_is_read_by_a_model_where_a_search_would_come_next(tmp_path: Path) -> None:
     words = f"{WORDS} shout('a b') gives 'A! B!'. shout('') gives ''."
     drafts = [WRONG, SOLVED, SHOUTED, SOLVED.replace("word", "part")]
@@ -167,7 +164,7 @@ async def test_a_hint_is_read_by_a_model_where_a_search_would_come_next(tmp_path
     assert (last.outcome, last.code) == ("awaiting_review", drafts[-1]), last.reason
 
 
-async def test_after_a_hint_nobody_is_told_of_a_test_that_was_set_aside(tmp_path: Path) -> None:
+async def test_a_hint_reveals_no_excluded_test(tmp_path: Path) -> None:
     async with claude(
         generator=[*map(fenced, (WRONG, SOLVED, SHOUTED))], spec_tester=ONE_WRONG,
         arbiter=specs(("shout('x')", "'X!'"), ("shout('a b')", "'A! B!'")),
@@ -187,9 +184,7 @@ async def test_after_a_hint_nobody_is_told_of_a_test_that_was_set_aside(tmp_path
     assert "shout('x')" not in last
 
 
-async def test_leave_is_asked_before_a_model_writes_and_without_it_none_does(
-    tmp_path: Path,
-) -> None:
+async def test_no_model_writes_without_approval(tmp_path: Path) -> None:
     async with written(tmp_path, SOLVED, level="review_all", words=WORDS) as (model, session, run):
         waiting = await asked(session, run)
         assert (waiting.needs, "generator" in model.asked) == ("leave", False)
@@ -201,6 +196,7 @@ async def test_leave_is_asked_before_a_model_writes_and_without_it_none_does(
     assert "generator" not in model.asked
 
 
+@pytest.mark.nightly
 async def test_with_leave_a_first_draft_is_reviewed_too(tmp_path: Path) -> None:
     async with written(tmp_path, SOLVED, level="review_all", words=WORDS) as (_, session, run):
         drafted = await answered(session, run, approve=True)
@@ -209,12 +205,11 @@ async def test_with_leave_a_first_draft_is_reviewed_too(tmp_path: Path) -> None:
     assert (result.outcome, result.code) == ("healthy", SOLVED)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("level", "needs"), [
     ("full_auto", []), ("review_repairs", ["review"]), ("review_all", ["leave", "review"]),
 ])
-async def test_each_level_asks_for_what_it_says_and_waits_through_restarts(
-    tmp_path: Path, level: str, needs: list[str]
-) -> None:
+async def test_levels_wait_over_restarts(tmp_path: Path, level: str, needs: list[str]) -> None:
     seen = []
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
         given = model.settings(tmp_path, autonomy_level=level)
@@ -229,6 +224,7 @@ async def test_each_level_asks_for_what_it_says_and_waits_through_restarts(
     assert (seen, result.outcome, result.code) == (needs, "healed", SOLVED)
 
 
+@pytest.mark.nightly
 async def test_where_nothing_helped_a_person_is_asked_what_else_to_try(tmp_path: Path) -> None:
     async with written(tmp_path, WRONG, SOLVED, max_iterations=2) as (model, session, run):
         waiting = await asked(session, run)
@@ -240,6 +236,7 @@ async def test_where_nothing_helped_a_person_is_asked_what_else_to_try(tmp_path:
     assert "split it into words" in str(model.server.seen[-3].json["messages"])
 
 
+@pytest.mark.nightly
 async def test_help_may_be_the_program_itself_or_none(tmp_path: Path) -> None:
     async with reviewing(tmp_path, HARD, HARD_TESTS) as (session, run):
         other = await session.start(from_page(HARD, HARD_TESTS, "").task)
@@ -253,9 +250,7 @@ async def test_help_may_be_the_program_itself_or_none(tmp_path: Path) -> None:
     assert (none.outcome, none.phase, none.stopped) == ("unresolved", "finished", "no_model")
 
 
-async def test_a_run_that_nobody_looks_at_spends_nothing_until_somebody_does(
-    tmp_path: Path,
-) -> None:
+async def test_a_run_without_viewers_spends_nothing(tmp_path: Path) -> None:
     async with (
         claude(generator=[stalls, fenced(SOLVED)]) as model,
         open_session(model.settings(tmp_path)) as session,
@@ -280,7 +275,7 @@ async def test_a_run_without_a_model_goes_on_though_nobody_looks(tmp_path: Path)
         assert (await followed(session, run)).outcome == "healed"
 
 
-def test_the_library_asks_whoever_it_is_given(tmp_path: Path) -> None:
+def test_the_library_calls_its_approver(tmp_path: Path) -> None:
     shown: list[Waiting] = []
 
     def approve(waiting: Waiting) -> Review | bool:
@@ -293,7 +288,7 @@ def test_the_library_asks_whoever_it_is_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_whoever_gives_the_same_failing_program_for_ever_comes_to_an_end(tmp_path: Path) -> None:
+def test_repeated_failing_answers_end(tmp_path: Path) -> None:
     asked_: list[str] = []
 
     def approve(waiting: Waiting) -> Review:
@@ -305,9 +300,8 @@ def test_whoever_gives_the_same_failing_program_for_ever_comes_to_an_end(tmp_pat
     assert "gave 6" in asked_[1] and "gave 6" not in asked_[0]
 
 
-def test_without_anyone_to_ask_the_library_returns_and_goes_on_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.nightly
+def test_the_library_resumes_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
     first = SelfHealingAgent(data_dir=tmp_path).run(code=BUG, tests=TESTS)
     assert (first["outcome"], first.success, "return a + b" in first.code) == (
@@ -320,7 +314,7 @@ def test_without_anyone_to_ask_the_library_returns_and_goes_on_later(
         later.decide(first.run_id, approve=True)
 
 
-async def test_of_two_who_decide_at_once_one_is_told_that_it_came_too_late(
+async def test_the_second_of_two_decisions_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
@@ -334,9 +328,8 @@ async def test_of_two_who_decide_at_once_one_is_told_that_it_came_too_late(
     assert isinstance(late, BadReview)
 
 
-def test_a_terminal_answers_what_another_door_has_asked_and_lives_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.nightly
+def test_a_terminal_answers_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
     monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path))
     asked = SelfHealingAgent().run(code=BUG, tests=TESTS)
@@ -353,12 +346,13 @@ def test_a_terminal_offers_no_hint_where_no_model_could_read_it(
     asked, said = [], iter(["use sum", "e"])
     monkeypatch.setattr("typer.prompt", lambda words, **_: asked.append(words) or next(said))
     monkeypatch.setattr("click.edit", lambda text, **_: f"{text}# more\n")
-    waiting = Waiting(interrupt="1", question="Keep?", code="a", tried="b", unhinted="no model")
+    waiting = Waiting(interrupt="1", question="Keep?", code="a", tried="b", hint_refusal="no model")
     assert commands._reviewed(waiting) == {"code": "b# more\n"}
     assert len(asked) == 2 and not any("[h]" in one for one in asked)
     assert "no model" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 def test_what_is_no_review_decides_nothing_and_the_run_waits_on(tmp_path: Path) -> None:
     agent = SelfHealingAgent(data_dir=tmp_path)
     maybe: Any = lambda waiting: "maybe"  # noqa: E731

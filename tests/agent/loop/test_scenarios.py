@@ -268,7 +268,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(router, "FIRST_WAIT_S", 0.01)
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", SCENES)
 async def test_a_scripted_run_ends_as_it_must(
     tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
@@ -306,9 +306,7 @@ async def ends_as(scene: Scene, folder: Path) -> tuple[Result, list[Any]]:
     return result, events
 
 
-async def test_tests_of_the_user_that_contradict_each_other_are_refused_before_any_call(
-    tmp_path: Path,
-) -> None:
+async def test_contradicting_tests_are_refused_before_any_call(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED)) as model:
         with pytest.raises(NotFixable, match="contradict"):
             from_page(HARD, "assert shout('x') == 'X!'\nassert shout('x') == 'X'\n", WORDS)

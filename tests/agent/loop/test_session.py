@@ -29,9 +29,7 @@ def area(width, height):
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0"
 
 
-async def test_a_sandbox_that_cannot_be_looked_at_ends_the_run_with_the_reason(
-    tmp_path: Path,
-) -> None:
+async def test_a_sandbox_that_cannot_be_inspected_ends_the_run(tmp_path: Path) -> None:
     class Broken(SubprocessSandbox):
         async def isolation(self, coming: Job | None = None) -> Isolation:
             raise SandboxError("the kernel is on holiday")
@@ -49,6 +47,7 @@ async def test_a_sandbox_that_cannot_be_looked_at_ends_the_run_with_the_reason(
     assert "the kernel is on holiday" in last(log).reason
 
 
+@pytest.mark.nightly
 async def test_which_model_does_what_is_no_warning(session: Session) -> None:
     plan = replace(session.plan(), notes=("rules answer the other roles",))
     run = await session.start(from_page("x = 1\n", "assert x == 1", "").task, plan=plan)
@@ -57,9 +56,7 @@ async def test_which_model_does_what_is_no_warning(session: Session) -> None:
     assert [one.level for one in notices if one.text in plan.notes] == ["info"]
 
 
-async def test_a_wrong_function_is_healed_with_a_minimal_diff(
-    session: Session, tmp_path: Path
-) -> None:
+async def test_a_wrong_function_gets_a_minimal_diff(session: Session, tmp_path: Path) -> None:
     log = await finished(session, from_page(ONE_BUG, TESTS, "").task)
     seen, end = await session.jail(), last(log)
     (start,) = of_kind(log, "run_started")
@@ -109,6 +106,7 @@ HEALTHY = ONE_BUG.replace("+", "*")
 CRASHING = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2, 3]))\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("code", "tests", "words", "ends"), [
     (HEALTHY, TESTS, "", ("healthy", "E1")),
     (CRASHING, "", "", ("crash_stopped", "E0")),
@@ -202,9 +200,7 @@ async def test_the_users_own_asserts_are_judged_and_never_edited(session: Sessio
     assert end.code == code.replace("width + height", "width * height")
 
 
-async def test_a_run_cancelled_from_another_session_is_over_for_good(
-    session: Session, tmp_path: Path
-) -> None:
+async def test_a_run_cancelled_elsewhere_stays_ended(session: Session, tmp_path: Path) -> None:
     run = await session.start(from_page(ONE_BUG, TESTS, "").task)
     async with open_session(settings(tmp_path)) as other:
         await other.cancel(run)
@@ -216,9 +212,7 @@ async def test_a_run_cancelled_from_another_session_is_over_for_good(
 
 
 @pytest.mark.nightly
-async def test_a_second_bug_that_a_held_out_test_shows_is_searched_for_beside_the_first_repair(
-    tmp_path: Path,
-) -> None:
+async def test_a_second_bug_shown_by_a_held_out_test_is_searched_for(tmp_path: Path) -> None:
     code = (
         "def first(items):\n    return items.pop()\n\n\n"
         "def is_in(floor, top):\n    return 0 <= floor <= top\n"
@@ -250,6 +244,7 @@ async def test_a_run_that_is_taken_up_asks_for_the_proof_that_is_named_then(tmp_
         assert session._run(run).options.require_proof == "E2"
 
 
+@pytest.mark.nightly
 async def test_a_name_that_a_module_beside_the_program_has_not_is_mended(tmp_path: Path) -> None:
     (tmp_path / "till.py").write_text("from shop import totl\ndef price(n):\n    return totl(n)\n")
     (tmp_path / "shop.py").write_text("def total(n):\n    return n * 3\n")
@@ -259,14 +254,13 @@ async def test_a_name_that_a_module_beside_the_program_has_not_is_mended(tmp_pat
     assert found.diff.count("\n+") == 3 and "+from shop import total\n" in found.diff
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("tests", "outcome"), [
     ("assert clmp(5, 0, 3) == 3", "not_fixable"),
     ("assert clmp(5, 0, 3) == 3\nassert clamp(5, 0, 3) == 4", "unresolved"),
     ("assert frobnicate(5) == 3", "unresolved"),
 ])
-async def test_a_name_of_the_tests_that_may_be_misspelt_is_told_before_anything_is_searched(
-    tests: str, outcome: str, tmp_path: Path
-) -> None:
+async def test_a_misspelt_test_name_is_reported(tests: str, outcome: str, tmp_path: Path) -> None:
     code = "def clamp(x, low, high):\n    return max(low, min(x, high))\n"
     async with open_session(settings(tmp_path, search_s=1.0)) as session:
         log = await finished(session, from_page(code, tests, "").task)

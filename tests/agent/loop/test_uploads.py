@@ -140,9 +140,7 @@ def graph(step: Any) -> Any:  # LangGraph's own types have no short names
 
 
 @pytest.mark.nightly
-async def test_on_it_uploads_the_steps_and_nothing_of_the_program(
-    server: Server, tmp_path: Path
-) -> None:
+async def test_uploads_hold_steps_and_no_program(server: Server, tmp_path: Path) -> None:
     await heal(tmp_path, asked_for(server))
 
     assert {"recall", "specify", "finish"} <= {
@@ -154,9 +152,7 @@ async def test_on_it_uploads_the_steps_and_nothing_of_the_program(
         assert private not in server.text, private
 
 
-async def test_with_content_it_uploads_what_steps_are_given_and_no_key(
-    server: Server, tmp_path: Path
-) -> None:
+async def test_uploads_with_content_hold_no_key(server: Server, tmp_path: Path) -> None:
     await heal(tmp_path, asked_for(server, LANGCHAIN_PROJECT="mine"), content=True)
     assert any("solution_id" in given for given in server.parts("outputs"))
     assert '"session_name":"mine"' in server.text
@@ -197,9 +193,7 @@ def _wait_for_uploads() -> None:
 
 
 @pytest.mark.parametrize("content", [False, True])
-async def test_of_an_error_its_class_is_uploaded_and_with_content_its_text_without_secrets(
-    server: Server, content: bool
-) -> None:
+async def test_an_error_is_uploaded_without_secrets(server: Server, content: bool) -> None:
     keys: list[str] = []
 
     def step(state: object) -> object:
@@ -243,7 +237,5 @@ def test_a_variable_that_makes_every_run_fail_is_named(name: str) -> None:
     ({"LANGCHAIN_ENDPOINT": "https://a", "LANGSMITH_ENDPOINT": "https://b"}, "https://a"),
     ({"LANGCHAIN_ENDPOINT": " "}, "https://api.smith.langchain.com"),
 ])
-def test_uploads_go_to_langsmith_unless_another_address_is_named(
-    environment: dict[str, str], url: str
-) -> None:
+def test_uploads_go_to_langsmith_by_default(environment: dict[str, str], url: str) -> None:
     assert upload_address(environment) == url

@@ -37,7 +37,7 @@ async def test_a_visitors_fixes_and_lessons_are_their_own(tmp_path: Path) -> Non
     assert last(again).strategy == "memory"
 
 
-async def test_where_the_host_keeps_its_files_is_told_to_its_owner_alone(tmp_path: Path) -> None:
+async def test_only_the_owner_learns_the_folder(tmp_path: Path) -> None:
     place = tmp_path / "data"
     place.mkdir()
     (place / "memory.db").write_bytes(b"no database" * 100)
@@ -50,7 +50,7 @@ async def test_where_the_host_keeps_its_files_is_told_to_its_owner_alone(tmp_pat
 @pytest.fixture
 def memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memories]:
     """Memories of which two are kept, and one stays open."""
-    monkeypatch.setattr(visitors, "MAX_KEPT", 2)
+    monkeypatch.setattr(visitors, "MAX_MEMORIES", 2)
     monkeypatch.setattr(visitors, "MAX_OPEN", 1)
     memories = Memories(tmp_path)
     yield memories
@@ -61,9 +61,7 @@ def files(folder: Path) -> set[str]:
     return {path.stem for path in (folder / "visitors").glob("*.db")}
 
 
-def test_who_came_longest_ago_is_forgotten_first_and_nobody_for_who_only_looks(
-    tmp_path: Path, memories: Memories
-) -> None:
+def test_the_oldest_visitor_is_forgotten_first(tmp_path: Path, memories: Memories) -> None:
     kept = []
     for name in "abc":
         memories.of(name)
@@ -79,16 +77,14 @@ def test_who_came_longest_ago_is_forgotten_first_and_nobody_for_who_only_looks(
 def test_one_address_has_nobody_elses_memory_forgotten(
     tmp_path: Path, memories: Memories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visitors, "MAX_KEPT", 4)
+    monkeypatch.setattr(visitors, "MAX_MEMORIES", 4)
     for name in ("mine", "yours", *"abcdef"):
-        memories.came(name, "near" if len(name) == 1 else name)
+        memories.record_address(name, "near" if len(name) == 1 else name)
         memories.of(name)
     assert files(tmp_path) > {visitors._name("mine"), visitors._name("yours")}
 
 
-def test_a_memory_that_nobody_changed_for_long_is_forgotten(
-    tmp_path: Path, memories: Memories
-) -> None:
+def test_an_unused_memory_is_forgotten(tmp_path: Path, memories: Memories) -> None:
     for name in "ab":
         memories.of(name)
     memories.close()

@@ -54,9 +54,7 @@ async def test_a_repair_that_search_finds_costs_nothing_though_there_is_a_model(
     assert repair in result.code and model.asked == []
 
 
-async def test_what_search_cannot_heal_a_model_does_by_what_it_is_shown_and_the_judge_decides(
-    tmp_path: Path,
-) -> None:
+async def test_a_model_heals_what_search_cannot_and_the_judge_decides(tmp_path: Path) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
         result, told = await healed(
             model.settings(tmp_path), HARD, HARD_TESTS, WORDS
@@ -129,6 +127,7 @@ async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(
     assert not any(words in sent for words in secrets)
 
 
+@pytest.mark.nightly
 async def test_a_repair_that_is_too_large_to_be_kept_says_so(tmp_path: Path) -> None:
     async with claude(generator=fenced(f"{SOLVED}\n\n# {' '.join(NUMBERS)}\n")) as model:
         result, told = await healed(model.settings(tmp_path))
@@ -136,6 +135,7 @@ async def test_a_repair_that_is_too_large_to_be_kept_says_so(tmp_path: Path) -> 
     assert any(event.kind == "notice" and LARGE in event.text for event in told)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("most", "tests", "tried", "fact", "is_at_odds"), [
     (1, FOUR_TESTS, "def shout(words):\n    return {'a b': 'A! B!', 'x': 'X!'}.get(words, '')\n",
      "held-out test", False),
@@ -155,9 +155,7 @@ async def test_a_run_that_stops_says_what_is_wrong_with_its_last_try(
     assert ("contradict" in result.reason) is is_at_odds
 
 
-async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_more(
-    tmp_path: Path,
-) -> None:
+async def test_a_held_out_test_quoted_in_the_task_proves_no_more(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED)) as model:
         result, _ = await healed(
             model.settings(tmp_path), tests=FOUR_TESTS,
@@ -183,9 +181,7 @@ async def test_with_ollama_and_claude_the_generator_alone_is_local(tmp_path: Pat
     assert all("authorization" not in seen.headers for seen in local.server.seen)
 
 
-async def test_behind_a_server_of_unknown_price_tokens_are_known_and_dollars_are_not(
-    tmp_path: Path,
-) -> None:
+async def test_an_unknown_price_counts_tokens_and_no_dollars(tmp_path: Path) -> None:
     async with compatible() as model:
         env = {"OPENAI_BASE_URL": f"{model.server.url}/v1", "OPENAI_MODEL": openai.MODEL}
         result, told = await healed(settings(tmp_path, env, proof_s=0.0))
@@ -217,6 +213,7 @@ KEPT = "def plate(text):\n    return text.upper().replace(' ', '')\n"
 LOST = "def plate(text):\n    return ''.join(one.upper() for one in text if one.isalnum())\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("words", "drafts", "most_calls", "code", "calls", "agreed", "unsure"), [
     (SHOUT, [SOLVED, SOLVED_TOO], None, SOLVED, 2, True, None),
     (SHOUT, [WRONG, SOLVED, SOLVED_TOO], None, SOLVED, 3, True, None),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.edits import defines_no_names, is_local, remade
+from agent.memory.edits import defines_no_names, is_local, reapply_edit
 
 BEFORE = "def f(a, b):\n    return a * 7 + b\n"
 AFTER = "def f(a, b):\n    return a * 9 + b\n"
@@ -23,7 +23,7 @@ SHORT = "def g(x):\n    x = x + 1\n    return x\n"
     ("def f(a, b):\n    return a * 8 + b\n", None), ("def f(:\n", None),
 ])
 def test_the_same_program_in_another_layout_keeps_its_comments(now: str, made: str | None) -> None:
-    assert remade(BEFORE, AFTER, now) == made
+    assert reapply_edit(BEFORE, AFTER, now) == made
 
 
 @pytest.mark.parametrize("after", [
@@ -33,7 +33,7 @@ def test_the_same_program_in_another_layout_keeps_its_comments(now: str, made: s
 ])
 def test_lines_are_changed_added_and_left_out_in_another_program_that_has_them(after: str) -> None:
     around = "class A:\n" + "".join(f"    {line}\n" for line in SHORT.splitlines()) + "# the end\n"
-    made = remade(SHORT, after, around, anywhere=True)
+    made = reapply_edit(SHORT, after, around, anywhere=True)
     assert made is not None and made.endswith("# the end\n")
     assert ast.dump(ast.parse(made).body[0]) == ast.dump(
         ast.parse("class A:\n" + "".join(f"    {line}\n" for line in after.splitlines())).body[0]
@@ -42,9 +42,9 @@ def test_lines_are_changed_added_and_left_out_in_another_program_that_has_them(a
 
 def test_lines_that_another_program_has_twice_or_not_at_all_are_not_changed() -> None:
     after = SHORT.replace("+ 1", "- 1")
-    assert remade(SHORT, after, SHORT + SHORT.replace("g", "h"), anywhere=True) is None
-    assert remade(SHORT, after, SHORT.replace("x", "y"), anywhere=True) is None
-    assert remade(SHORT, after, f"{SHORT}y = 1\n") is None
+    assert reapply_edit(SHORT, after, SHORT + SHORT.replace("g", "h"), anywhere=True) is None
+    assert reapply_edit(SHORT, after, SHORT.replace("x", "y"), anywhere=True) is None
+    assert reapply_edit(SHORT, after, f"{SHORT}y = 1\n") is None
 
 
 NAMES = st.sampled_from([*string.ascii_lowercase, "total", "items", "len"])
@@ -60,14 +60,12 @@ PROGRAMS = st.lists(st.tuples(NAMES, NAMES, OPERATORS, NAMES), min_size=1, max_s
 def test_two_changes_of_equal_lines_are_not_made_in_a_single_one() -> None:
     before = "def f(a, b):\n    a = b - a\n    a = a - a\n    a = b - a\n"
     after = "def f(a, b):\n    a = a + a\n    a = a - a\n    a = a + total\n"
-    assert remade(before, after, "def f(a, b):\n    a = b - a\n", anywhere=True) is None
+    assert reapply_edit(before, after, "def f(a, b):\n    a = b - a\n", anywhere=True) is None
 
 
 @given(PROGRAMS, PROGRAMS, PROGRAMS)
-def test_an_edit_made_elsewhere_keeps_valid_syntax_and_every_other_line(
-    before: str, after: str, other: str
-) -> None:
-    made = remade(before, after, f"z = 1\n{other}z = 2\n", anywhere=True)
+def test_an_edit_keeps_syntax_and_all_other_lines(before: str, after: str, other: str) -> None:
+    made = reapply_edit(before, after, f"z = 1\n{other}z = 2\n", anywhere=True)
     if made is not None:
         ast.parse(made)
         fresh = {line.partition("#")[0].rstrip() for line in after.split("\n")}
@@ -79,7 +77,7 @@ def test_an_edit_made_elsewhere_keeps_valid_syntax_and_every_other_line(
 
 @given(PROGRAMS, PROGRAMS)
 def test_an_edit_made_again_in_its_own_program_gives_what_it_gave(before: str, after: str) -> None:
-    made = remade(before, after, f"# mine\n{before}")
+    made = reapply_edit(before, after, f"# mine\n{before}")
     assert made is None or ast.dump(ast.parse(made)) == ast.dump(ast.parse(after))
 
 
@@ -93,7 +91,7 @@ AREA = "def area(width, height):\n"
     ("def area(w, h):\n    return 10\n", False), ("print('hello')\n", False), ("", False),
     (f"{AREA}    return {{(2, 5): 10, (1, 1): 1}}[width, height]\n", False),
 ])
-def test_a_small_edit_is_told_from_another_program(after: str, local: bool) -> None:
+def test_a_small_edit_is_no_other_program(after: str, local: bool) -> None:
     assert is_local(f"{AREA}    return width + height\n", after) is local
 
 

@@ -28,8 +28,15 @@ def as_line(**changes: object) -> str:
     return json.dumps({**fields, **changes})
 
 
-def test_an_export_comes_back_as_it_went(memory: Memory, fix: Making, tmp_path: Path) -> None:
+def test_exports_are_portable(memory: Memory, fix: Making, tmp_path: Path) -> None:
     memory.remember(fix(SIGNATURE))
+    header, line = lines(exported(memory).text)
+    assert header == {"kind": "heal-memory", "version": 5}
+    assert line.keys() == {
+        "kind", "signature", "exception", "message", "place", "shape", "passed", "note", "proof",
+        "standing", "confidence", "successes", "failures", "before", "after",
+    }
+
     memory.credit(memory.fixes()[0], helped=True)
     memory.learn(Lesson(text="guard the index", category="crash"), FailureDescription())
     out = exported(memory)
@@ -41,38 +48,24 @@ def test_an_export_comes_back_as_it_went(memory: Memory, fix: Making, tmp_path: 
 
 
 @pytest.mark.parametrize("standing", ["unknown", "open", "settled"])
-def test_a_fix_that_is_here_untrusted_becomes_trusted_where_that_is_asked_for(
-    memory: Memory, standing: str
-) -> None:
+def test_an_untrusted_fix_becomes_trusted_on_request(memory: Memory, standing: str) -> None:
     text = f"{HEADER}\n{as_line(standing=standing, successes=3, failures=1)}"
     assert import_lines(memory, text, "x").fixes == 1
     memory.credit(memory.fixes()[0], helped=True)
     assert import_lines(memory, text, "x", trusted=True) == Imported(trusted=1)
     assert import_lines(memory, text, "x", trusted=True) == Imported(known=1)
     (known,) = memory.fixes()
-    assert (known.trusted, known.fix.standing) == (True, standing)
+    assert (known.trusted, known.fix.competition) == (True, standing)
     assert (known.successes, known.failures) == (4, 1)
     assert import_lines(memory, text, "x") == Imported(known=1)
     assert memory.fixes() == (known,)
-
-
-def test_an_export_holds_no_edit_no_time_and_no_number_of_ours(memory: Memory, fix: Making) -> None:
-    memory.remember(fix(SIGNATURE))
-    header, line = lines(exported(memory).text)
-    assert header == {"kind": "heal-memory", "version": 5}
-    assert line.keys() == {
-        "kind", "signature", "exception", "message", "place", "shape", "passed", "note", "proof",
-        "standing", "confidence", "successes", "failures", "before", "after",
-    }
 
 
 @pytest.mark.parametrize("secret", [
     "key = 'hf_" + "a" * 24 + "'", "password = 'correct-horse'", "open('/" + "home/anna/x')",
     "# -----BEGIN RSA PRIVATE KEY-----", "open('C:\\\\Users\\\\anna')",
 ])
-def test_what_looks_like_a_key_or_a_home_stays_here(
-    memory: Memory, fix: Making, secret: str
-) -> None:
+def test_keys_and_home_folders_are_not_shared(memory: Memory, fix: Making, secret: str) -> None:
     before = f"def f(a, b):\n    return a + b\n\n\n{secret}\n"
     memory.remember(fix(SIGNATURE, before=before, after=before.replace("+", "-")))
     memory.learn(Lesson(text=f"set {secret}"))
@@ -105,7 +98,7 @@ def test_what_is_said_of_other_repairs_and_the_record_are_believed_only_of_those
     header = HEADER.replace("5", version)
     assert import_lines(memory, f"{header}\n{as_line(**fields)}\n", "a", trusted=trusted).fixes == 1
     (known,) = memory.fixes()
-    assert (known.fix.standing, known.successes) == (taken, 70 if trusted else 0)
+    assert (known.fix.competition, known.successes) == (taken, 70 if trusted else 0)
 
 
 @pytest.mark.parametrize(("line", "field"), [
@@ -117,9 +110,7 @@ def test_what_is_said_of_other_repairs_and_the_record_are_believed_only_of_those
     ('{"kind": "lesson", "text": "' + "x" * 601 + '"}', "text"),
     ('{"kind": "lesson", "text": ""}', "text"),
 ])
-def test_a_line_that_is_not_of_the_schema_is_refused_and_the_others_are_taken(
-    memory: Memory, line: str, field: str
-) -> None:
+def test_an_invalid_line_is_refused_alone(memory: Memory, line: str, field: str) -> None:
     found = import_lines(memory, f"{HEADER}\n{line}\n{as_line()}\n", "x")
     assert (found.fixes, len(found.refused)) == (1, 1)
     assert field in found.refused[0] and "line 2" in found.refused[0]
@@ -148,9 +139,7 @@ def test_words_from_elsewhere_cannot_move_a_cursor(memory: Memory) -> None:
     assert row.lesson.text == "red[31m next"
 
 
-def test_an_import_does_not_read_again_what_it_has_taken_in(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_import_skips_known_lines(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     read = 0
 
     def counting(row: sqlite3.Row) -> StoredFix | None:

@@ -56,9 +56,7 @@ BAD: dict[str, Callable[[Path, Making], object]] = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_bad_file_is_renamed_unchanged_and_a_new_memory_begins(
-    tmp_path: Path, fix: Making, kind: str
-) -> None:
+def test_a_bad_file_is_renamed_and_replaced(tmp_path: Path, fix: Making, kind: str) -> None:
     path = tmp_path / "memory.db"
     BAD[kind](path, fix)
     was = path.read_bytes()
@@ -98,7 +96,7 @@ def test_a_file_of_a_newer_version_stays_for_that_version(tmp_path: Path, fix: M
         Memory(path)
 
 
-def test_what_another_process_has_begun_anew_is_not_set_aside(
+def test_a_file_replaced_by_another_process_is_kept(
     tmp_path: Path, fix: Making, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "memory.db"
@@ -127,9 +125,7 @@ def no_lock(*_: object) -> None:
     raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 
-def test_where_nothing_can_be_locked_a_bad_file_stays_and_it_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_locks_a_bad_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "memory.db"
     path.write_bytes(b"no database " * 99)
     # As on a network that keeps no locks.

@@ -79,9 +79,7 @@ def test_a_dataset_that_is_not_there_is_made_private(hub: Any, memory: Memory) -
     assert hub.made["type"] == "dataset"
 
 
-def test_lines_of_others_stay_as_they_are_and_are_bounded_on_the_way_in(
-    hub: Any, memory: Memory
-) -> None:
+def test_lines_of_others_are_kept_and_bounded_on_import(hub: Any, memory: Memory) -> None:
     theirs = HEADER + line("mind\x1b[31m the gap") + line("x" * 700) + "not json\n"
     hub.add("lessons.jsonl", theirs)
     memory.learn(Lesson(text="guard\n  the index", category="crash"))
@@ -115,9 +113,7 @@ def test_endless_contention_is_a_fault(hub: Any, memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("content", ["hello\n", "x" * 5_000_001])
-def test_a_shared_file_of_another_kind_is_left_alone(
-    hub: Any, memory: Memory, content: str
-) -> None:
+def test_an_unknown_shared_file_is_kept(hub: Any, memory: Memory, content: str) -> None:
     hub.add("lessons.jsonl", content)
     memory.learn(Lesson(text="guard the index", category="crash"))
     with pytest.raises(HubFault):
@@ -139,9 +135,7 @@ def test_a_fault_of_the_hub_never_shows_the_token(
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
 
 
-def test_a_client_that_is_not_installed_is_named_with_its_cure(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_client_is_reported(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(HubFault, match=r"\[hub\]"):
         sync(memory, Dataset("anna/lessons", "hf_x"))

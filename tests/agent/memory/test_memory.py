@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import CompetingPatches, File, Lesson, Solution
-from agent.memory import FailureDescription, FailureKey, Memory, offers
+from agent.memory import FailureDescription, FailureKey, Memory, applicable_fixes
 from agent.memory.fixes import of_project
 from agent.memory.offers import MAX_OFFERS
 from tests.agent.memory.conftest import Change, Making
@@ -21,12 +21,10 @@ def program_of(text: str) -> Solution:
 
 
 def texts(memory: Memory, failure: FailureKey, text: str) -> list[str]:
-    return [offer.solution.text for offer in offers(memory, failure, program_of(text))]
+    return [offer.solution.text for offer in applicable_fixes(memory, failure, program_of(text))]
 
 
-def test_a_fix_is_found_by_its_signature_and_takes_its_newest_proof_and_keeps_its_record(
-    memory: Memory, fix: Making
-) -> None:
+def test_a_fix_is_found_by_signature_with_its_newest_proof(memory: Memory, fix: Making) -> None:
     memory.remember(fix())
     assert [one.fix for one in memory.exact(fix().failure)] == [fix()]
     assert memory.exact(LIKE) == ()
@@ -45,15 +43,15 @@ def test_what_is_known_of_other_repairs_is_not_forgotten(
 ) -> None:
     for standing in (was, now):
         memory.remember(fix().model_copy(update={
-            "standing": standing, "rivals": RIVALS if standing == "open" else None,
+            "competition": standing, "competing": RIVALS if standing == "open" else None,
         }))
     (known,) = memory.fixes()
-    assert known.fix.standing == stands
-    assert known.fix.rivals == (RIVALS if stands == "open" else None)
+    assert known.fix.competition == stands
+    assert known.fix.competing == (RIVALS if stands == "open" else None)
 
 
 @pytest.mark.parametrize(("told", "said", "kept"), [
-    ({}, {}, ["own", "own"]), ({"standing": "settled"}, {}, ["settled", "own"]),
+    ({}, {}, ["own", "own"]), ({"competition": "settled"}, {}, ["settled", "own"]),
     ({}, {"origin": "x", "trusted": False}, ["own", "x"]),
 ])
 def test_what_is_settled_comes_first_then_the_better_record_and_strangers_last(
@@ -64,32 +62,28 @@ def test_what_is_settled_comes_first_then_the_better_record_and_strangers_last(
     memory.credit(memory.fixes()[0], helped=True)
     found = memory.exact(fix().failure)
     assert [
-        one.fix.standing if one.fix.standing != "unknown" else one.origin for one in found
+        one.fix.competition if one.fix.competition != "unknown" else one.origin for one in found
     ] == kept
     assert (found[0].fix.after == TIMES) == (told != {})
 
 
 def test_a_fix_that_fails_is_not_offered_again_where_it_failed(memory: Memory, fix: Making) -> None:
     memory.remember(fix())
-    memory.credit(memory.fixes()[0], helped=False, elsewhere=True)
+    memory.credit(memory.fixes()[0], helped=False, other_failure=True)
     assert memory.alike(LIKE) == ()
     assert len(memory.exact(fix().failure)) == 1
     memory.credit(memory.fixes()[0], helped=False)
     assert memory.exact(fix().failure) == ()
 
 
-def test_a_program_that_fails_alike_is_offered_the_edit_and_another_nothing(
-    memory: Memory, fix: Making
-) -> None:
+def test_only_a_similar_program_is_offered_the_edit(memory: Memory, fix: Making) -> None:
     memory.remember(fix())
     assert texts(memory, LIKE, OTHER) == [OTHER.replace("+", "-")]
     assert texts(memory, LIKE.model_copy(update={"exception": "KeyError"}), OTHER) == []
     assert texts(memory, LIKE, OTHER.replace("a + b", "a + 1")) == []
 
 
-def test_the_very_program_is_offered_the_whole_text_and_another_layout_the_changed_lines(
-    memory: Memory, fix: Making
-) -> None:
+def test_the_same_program_gets_the_text_and_others_the_lines(memory: Memory, fix: Making) -> None:
     known = fix()
     memory.remember(known)
     assert texts(memory, known.failure, known.before) == [known.after]
@@ -110,9 +104,7 @@ def test_a_program_is_never_replaced_by_another_one(
     assert texts(memory, LIKE, OTHER) == []
 
 
-def test_a_signature_that_lies_does_not_replace_an_unrelated_program(
-    memory: Memory, fix: Making
-) -> None:
+def test_a_false_signature_replaces_no_other_program(memory: Memory, fix: Making) -> None:
     memory.remember(fix())
     unrelated = "def f(a, b):\n    return max(a, b)\n"
     assert texts(memory, fix().failure, unrelated) == []
@@ -220,9 +212,7 @@ def test_names_that_mean_the_same_make_failures_of_a_kind_alike(memory: Memory) 
     assert (told("mean_of_rows"), told("median_of_rows")) == (1, 0)
 
 
-def test_that_two_programs_crash_or_give_a_wrong_result_makes_them_no_more_alike(
-    memory: Memory,
-) -> None:
+def test_a_common_kind_of_failure_does_not_make_programs_alike(memory: Memory) -> None:
     cause = "The program crashes: IndexError: list index out of range at line 2"
     shown = FailureDescription(
         category="crash", exception="IndexError", cause=cause, names=("row",)
@@ -277,7 +267,7 @@ def test_at_most_five_lessons_come_back_and_none_that_shares_no_word(memory: Mem
     assert memory.lessons_for(FailureDescription()) == ()
 
 
-def test_what_one_project_taught_is_told_in_no_other(memory: Memory) -> None:
+def test_a_projects_lessons_stay_in_it(memory: Memory) -> None:
     shown = FailureDescription(exception="IndexError")
     memory.learn(Lesson(text="of till"), shown, origin=of_project("/till"))
     memory.learn(Lesson(text="of a file"), shown)
@@ -298,10 +288,8 @@ def test_a_question_full_of_query_language_is_only_words(memory: Memory) -> None
     ]
 
 
-def test_a_record_cannot_say_other_things_of_its_edit_than_the_edit_does(
-    memory: Memory, fix: Making
-) -> None:
+def test_a_record_must_match_its_edit(memory: Memory, fix: Making) -> None:
     forged = fix().model_copy(update={"note": "changed nothing but a comment"})
     memory.remember(forged)
-    (offer,) = offers(memory, forged.failure, program_of(forged.before))
+    (offer,) = applicable_fixes(memory, forged.failure, program_of(forged.before))
     assert (offer.solution.text, "comment" in offer.note) == (forged.after, False)

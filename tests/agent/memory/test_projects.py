@@ -6,7 +6,7 @@ import pytest
 
 from agent.core import domain as d
 from agent.core.domain import File, Project, Solution
-from agent.memory import Fix, Memory, failure_of, offers, project_key
+from agent.memory import Fix, Memory, applicable_fixes, failure_of, project_key
 from agent.memory.exchange import exported
 from agent.memory.fixes import of_project
 from agent.memory.hub import LESSONS, _own
@@ -45,7 +45,7 @@ def offered(memory: Memory, base: Solution, project: Project = ONE, said: str = 
     failure = failure_of(base, (), report(said) if said else report(), project)
     return [
         {file.path: file.text for file in offer.solution.files}
-        for offer in offers(memory, failure, base, project)
+        for offer in applicable_fixes(memory, failure, base, project)
     ]
 
 
@@ -68,13 +68,11 @@ def test_one_of_another_failure_only_where_the_files_are_what_they_were(memory: 
     assert offered(memory, program(b=f"{B}\n\ndef h():\n    return 1\n"), said=other) == []
 
 
-def test_it_is_offered_to_no_other_project_nor_to_a_program_and_leaves_no_machine(
-    memory: Memory,
-) -> None:
+def test_it_is_offered_to_no_other_project_or_program(memory: Memory) -> None:
     remembered(memory)
     assert offered(memory, program(), OTHER) == []
     alone = Solution(files=(File(path="a.py", text=A),), entry="a.py")
-    assert [*offers(memory, failure_of(alone, (), report()), alone)] == []
+    assert [*applicable_fixes(memory, failure_of(alone, (), report()), alone)] == []
     assert (exported(memory).fixes, exported(memory).held_back) == (0, 1)
 
 

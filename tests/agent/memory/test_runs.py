@@ -39,9 +39,7 @@ async def healed(session: Session, code: str, tests: str) -> Log:
     return await finished(session, from_page(code, tests, "").task)
 
 
-async def test_a_second_run_says_from_memory_no_model_and_no_cost(
-    remembering: Session, change: Change
-) -> None:
+async def test_a_second_run_heals_from_memory(remembering: Session, change: Change) -> None:
     session, first = remembering, last(remembering.log("first"))
     again = await healed(session, BROKEN, TESTS)
     end = last(again)
@@ -55,9 +53,7 @@ async def test_a_second_run_says_from_memory_no_model_and_no_cost(
     assert third.proof == "E1" and "E4" in third.proof_why
 
 
-async def test_a_program_with_a_copy_of_the_mended_line_gets_the_edit_and_keeps_every_other_line(
-    remembering: Session,
-) -> None:
+async def test_a_program_with_a_copy_of_the_line_gets_only_the_edit(remembering: Session) -> None:
     session = remembering
     end = last(await healed(session, LIKE, LIKE_TESTS))
     assert (end.strategy, end.proof, end.candidates) == ("memory", "E1", 0)
@@ -73,9 +69,7 @@ async def test_a_program_with_a_copy_of_the_mended_line_gets_the_edit_and_keeps_
     "replace(before, 'width + height', '10')",
 ], ids=["another program", "an answer", "the answer written into it"])
 @pytest.mark.nightly
-async def test_a_poisoned_fix_does_not_replace_the_program_though_its_tests_would_pass(
-    session: Session, change: Change, after: str
-) -> None:
+async def test_a_poisoned_fix_is_refused(session: Session, change: Change, after: str) -> None:
     tests = "assert area(2, 5) == 10"
     first = last(await healed(session, BROKEN, tests))
     change(f"update fixes set after = {after}")
@@ -86,9 +80,7 @@ async def test_a_poisoned_fix_does_not_replace_the_program_though_its_tests_woul
 
 
 @pytest.mark.nightly
-async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
-    remembering: Session, change: Change
-) -> None:
+async def test_a_failed_replay_demotes_the_fix(remembering: Session, change: Change) -> None:
     session, first = remembering, last(remembering.log("first"))
     change("update fixes set after = replace(before, '+', '-')")
     again = await healed(session, BROKEN, TESTS)
@@ -104,9 +96,7 @@ async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
 
 
 @pytest.mark.nightly
-async def test_where_more_is_required_than_a_replay_shows_the_search_goes_on(
-    session: Session,
-) -> None:
+async def test_the_search_goes_on_where_more_proof_is_required(session: Session) -> None:
     tests = TESTS + "\nassert area(4, 3) == 12"
     task = from_page(BROKEN, tests, "").task
     await finished(session, task)
@@ -133,7 +123,7 @@ async def test_lessons_of_earlier_failures_are_shown_with_the_diagnosis(session:
     assert reminder.lessons[0].replace("`", "") in Reader(workbench(fold(log))).text
 
 
-async def test_a_broken_file_is_told_once_and_the_run_goes_on(tmp_path: Path) -> None:
+async def test_a_broken_file_does_not_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "memory.db").write_bytes(b"no database" * 999)
     async with open_session(settings(tmp_path)) as session:
         first = await healed(session, BROKEN, TESTS)

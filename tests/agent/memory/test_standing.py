@@ -37,24 +37,22 @@ def searched(session: Session, result: Result) -> bool:
 
 
 def offered(result: Result) -> list[tuple[str, str]]:
-    assert result.rivals is not None
-    return [(one.label, one.gives) for one in result.rivals.behaviours]
+    assert result.competing is not None
+    return [(one.label, one.gives) for one in result.competing.behaviours]
 
 
-async def test_unattended_a_fix_with_rivals_heals_and_says_that_others_passed(
-    remembering: Session,
-) -> None:
+async def test_an_ambiguous_fix_heals_unattended_with_a_remark(remembering: Session) -> None:
     session, first = remembering, fold(remembering.log("first"))
     again = await healed(session)
     assert (again.strategy, again.proof, again.code) == ("memory", "E1", first.code)
     assert OTHERS_PASSED in again.proof_why and offered(again) == [("A", "22"), ("B", "33")]
-    assert again.rivals is not None and first.rivals is not None
-    listed = {one.id: (one.proof, one.fitting) for one in session.history().runs()}
-    assert listed == dict.fromkeys((first.run_id, again.run_id), ("E1", first.fitting))
-    assert first.fitting == again.fitting == 2
-    assert again.rivals.call == first.rivals.call
-    assert [one.diff for one in again.rivals.behaviours] == [
-        one.diff for one in first.rivals.behaviours
+    assert again.competing is not None and first.competing is not None
+    listed = {one.id: (one.proof, one.fitting_repairs) for one in session.history().runs()}
+    assert listed == dict.fromkeys((first.run_id, again.run_id), ("E1", first.fitting_repairs))
+    assert first.fitting_repairs == again.fitting_repairs == 2
+    assert again.competing.call == first.competing.call
+    assert [one.diff for one in again.competing.behaviours] == [
+        one.diff for one in first.competing.behaviours
     ]
 
 
@@ -71,27 +69,23 @@ async def test_a_person_is_asked_until_the_question_is_answered(remembering: Ses
     assert "n == 10" in chosen.code
     for ask in (True, False):
         again = await healed(session, ask=ask)
-        assert (again.strategy, again.rivals, again.waiting) == ("memory", None, None)
+        assert (again.strategy, again.competing, again.waiting) == ("memory", None, None)
         assert ("n == 10" in again.code, OTHERS_PASSED in again.reason) == (True, False)
 
 
 @pytest.mark.parametrize(("answer", "edit"), [("A", "n >= 10"), ("B", "n == 10")])
 @pytest.mark.nightly
-async def test_an_answer_to_a_run_that_has_ended_is_remembered_for_the_run_that_asked(
-    remembering: Session, answer: str, edit: str
-) -> None:
+async def test_a_late_answer_is_remembered(remembering: Session, answer: str, edit: str) -> None:
     session = remembering
     left_open = await healed(session)
-    settled = await followed(session, await session.settle(left_open.run_id, answer))
-    assert (settled.outcome, settled.strategy, settled.rivals) == ("healed", "search", None)
+    settled = await followed(session, await session.rerun_with_answer(left_open.run_id, answer))
+    assert (settled.outcome, settled.strategy, settled.competing) == ("healed", "search", None)
     again = await healed(session)
-    assert (again.strategy, edit in again.code, again.rivals) == ("memory", True, None)
+    assert (again.strategy, edit in again.code, again.competing) == ("memory", True, None)
 
 
 @pytest.mark.nightly
-async def test_the_same_program_under_other_tests_is_called_so_and_its_question_is_put_again(
-    remembering: Session,
-) -> None:
+async def test_the_question_is_repeated_under_other_tests(remembering: Session) -> None:
     session, first = remembering, fold(remembering.log("first"))
     fewer = await healed(session, tests="assert price(10) == 20")
     again = await healed(session, tests="assert price(10) == 20")
@@ -102,18 +96,14 @@ async def test_the_same_program_under_other_tests_is_called_so_and_its_question_
     assert (await healed(session, tests="assert price(10) == 20", ask=True)).waiting is not None
 
 
-async def test_other_tests_that_refute_the_others_leave_nothing_to_choose(
-    remembering: Session,
-) -> None:
+async def test_tests_that_refute_the_others_leave_no_question(remembering: Session) -> None:
     for _ in range(2):
         more = await healed(remembering, tests=TESTS + "\nassert price(11) == 22")
-        assert (more.strategy, more.rivals) == ("memory", None)
+        assert (more.strategy, more.competing) == ("memory", None)
         assert OTHERS_PASSED not in more.proof_why + more.reason
 
 
-async def test_a_fix_whose_rivals_the_held_out_test_refuted_skips_the_search(
-    session: Session,
-) -> None:
+async def test_a_fix_that_won_by_the_held_out_test_skips_the_search(session: Session) -> None:
     code = "def area(w, h):\n    return w + h\n"
     tests = "\n".join(f"assert area{a, b} == {a * b}" for a, b in ((2, 5), (1, 1), (3, 0), (7, 9)))
     first = await healed(session, code=code, tests=tests, ask=True)
@@ -122,9 +112,7 @@ async def test_a_fix_whose_rivals_the_held_out_test_refuted_skips_the_search(
 
 
 @pytest.mark.nightly
-async def test_an_edit_from_another_program_does_not_keep_a_person_from_being_asked(
-    session: Session,
-) -> None:
+async def test_an_edit_from_another_program_still_asks_a_person(session: Session) -> None:
     await answered(session, await healed(session, ask=True), "A")
     like = PRICE.replace("price", "cost").replace("* 3", "* 4")
     tests = "assert cost(10) == 20\nassert cost(9) == 36"
@@ -132,9 +120,7 @@ async def test_an_edit_from_another_program_does_not_keep_a_person_from_being_as
 
 
 @pytest.mark.nightly
-async def test_where_the_search_finds_nothing_the_remembered_fix_is_taken(
-    session: Session, tmp_path: Path
-) -> None:
+async def test_a_remembered_fix_is_used_without_finds(session: Session, tmp_path: Path) -> None:
     first = await healed(session, tests=FOUR_TESTS)
     async with open_session(runs.settings(tmp_path, max_candidates=1)) as hasty:
         again = await healed(hasty, tests=FOUR_TESTS, ask=True)
@@ -150,20 +136,20 @@ async def test_the_others_are_edits_of_the_program_as_it_is_now(remembering: Ses
     noted = "# the shop\n" + PRICE.replace("n > 10", "n  >  10  # many")
     again = await healed(remembering, code=noted)
     assert offered(again) == [("A", "22"), ("B", "33")]
-    assert again.rivals is not None
-    assert all("# many" in one.solution.text for one in again.rivals.behaviours)
+    assert again.competing is not None
+    assert all("# many" in one.solution.text for one in again.competing.behaviours)
 
 
 @pytest.mark.parametrize(("statement", "fitting"), [
     ("update fixes set rivals = replace(rivals, 'n == 10', 'n == 99')", 1),
     ("update fixes set rivals = ''", 2),
 ])
-async def test_what_does_not_pass_now_is_not_told_as_another_repair(
+async def test_a_failing_patch_is_no_competing_one(
     remembering: Session, change: Change, statement: str, fitting: int
 ) -> None:
     change(statement)
     again = await healed(remembering)
-    assert (again.strategy, again.rivals, again.fitting) == ("memory", None, fitting)
+    assert (again.strategy, again.competing, again.fitting_repairs) == ("memory", None, fitting)
     assert OTHERS_PASSED in again.proof_why
 
 
@@ -174,5 +160,5 @@ async def test_a_question_that_makes_no_sense_is_a_row_that_makes_none(
     assert (await healed(remembering)).strategy == "search"
     memory = Memory(tmp_path / "memory.db")
     (known,) = memory.fixes()
-    assert (known.fix.standing, memory.skipped) == ("open", 0)
+    assert (known.fix.competition, memory.skipped) == ("open", 0)
     memory.close()

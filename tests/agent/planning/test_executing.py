@@ -143,9 +143,7 @@ async def test_a_heal_of_a_project_within_the_copy_lands_in_its_place(tmp_path: 
 
 
 @pytest.mark.parametrize("tests", ["/tests/test_a.py", "../test_a.py::test_one"])
-async def test_a_heal_of_what_lies_outside_of_the_copy_is_refused(
-    tmp_path: Path, tests: str
-) -> None:
+async def test_a_heal_outside_of_the_copy_is_refused(tmp_path: Path, tests: str) -> None:
     result, _ = await executed(
         tmp_path, "go", steps(step("heal_tests", tests=tests)), replan_on_failure=False
     )

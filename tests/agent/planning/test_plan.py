@@ -80,9 +80,7 @@ def statuses(plan: Plan) -> list[str]:
     ({"tool": "file_read", "arguments": {"path": 3}}, "3.*'string'"),
     ({"tool": "file_list", "needs": [2]}, "2"),
 ])
-def test_what_cannot_be_a_step_is_refused_before_anything_runs(
-    step: dict[str, Any], fact: str
-) -> None:
+def test_an_invalid_step_is_refused_before_a_run(step: dict[str, Any], fact: str) -> None:
     with pytest.raises(BadPlan, match=fact):
         Plan(Files().tools).add_step(**step)
 
@@ -97,7 +95,7 @@ async def test_steps_wait_for_what_they_need_and_the_summary_tells_all() -> None
     told: list[PlanStepped] = []
     plan = files.plan(
         ("file_write", {"path": "c.py", "content": "z"}), ("file_read", {"path": "c.py"}, 1),
-        tell=told.append,
+        emit=told.append,
     )
     await run_plan(plan, files.workspace)
     assert plan.success
@@ -113,9 +111,7 @@ async def test_steps_wait_for_what_they_need_and_the_summary_tells_all() -> None
     ("file_write", {"path": "b.py", "content": "fail"}), ("shell", {"command": "bad"}),
     ("run_tests", {"test_command": "red"}),
 ])
-async def test_what_a_failed_step_wrote_is_taken_back_and_what_needs_it_is_skipped(
-    bad: tuple[str, dict[str, Any]]
-) -> None:
+async def test_a_failed_step_is_undone_with_its_followers(bad: tuple[str, dict[str, Any]]) -> None:
     files = Files()
     plan = await files.run(
         ("file_write", {"path": "c.py", "content": "kept"}), (*bad, 1), ("file_list", {}, 2),
@@ -173,9 +169,7 @@ async def test_a_missing_file_becomes_a_search_and_its_step_is_done_where_that_i
 @pytest.mark.parametrize(("others", "fact"), [
     ({"xa.py": ""}, "lib/a.py"), ({"p/a.py": "", "q/a.py": ""}, "p/a.py, q/a.py"),
 ])
-async def test_a_search_that_finds_none_or_several_is_no_guess(
-    others: dict[str, str], fact: str
-) -> None:
+async def test_a_search_without_one_result_fails(others: dict[str, str], fact: str) -> None:
     files = Files(others)
     plan = await files.run(("file_read", {"path": "lib/a.py"}))
     assert statuses(plan) == ["replaced", "done", "failed"]
@@ -214,9 +208,7 @@ def test_plain_words_are_planned_without_a_model(task: str, calls: list[Any]) ->
     ("make it faster", ("make it faster",)), ("run the tests, then explain why", ("explain why",)),
     ("look at the code", ("look at the code",)), ("", ("",)),
 ])
-def test_what_no_rule_knows_is_named_and_nothing_is_planned(
-    task: str, unknown: tuple[str, ...]
-) -> None:
+def test_what_no_rule_knows_is_named_alone(task: str, unknown: tuple[str, ...]) -> None:
     plan = Plan(standard())
     assert add_by_rule(plan, task) == unknown
     assert plan.steps == ()

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from agent.core.domain import Example, File, Report, Script, Solution, Task
-from agent.core.events import Looked, Notice
+from agent.core.events import Notice, ToolCalled
 from agent.core.settings import Settings
 from agent.core.state import Suite
 from agent.iteration.context import Context
@@ -51,34 +51,32 @@ def shelf() -> ToolRegistry:
     return tools
 
 
-async def investigated(*said: str) -> tuple[str, list[str], list[Looked | Notice]]:
+async def investigated(*said: str) -> tuple[str, list[str], list[ToolCalled | Notice]]:
     """What is found at last, what each call has shown, and what a reader is told."""
     model = saying(*said)
     ctx, told = context(model)
-    answer = await investigate(ctx, ASKED, shelf(), MAX_CALLS, MAX_CHARS, without="")
+    answer = await investigate(ctx, ASKED, shelf(), MAX_CALLS, MAX_CHARS, consequence="")
     shown = [request.messages[-1].text for request in model.asked]
     assert "read: Read a file." in shown[0]
     assert {type(request.output) for request in model.asked} == {Json}
-    kept = [one for one in told if isinstance(one, Looked | Notice)]
+    kept = [one for one in told if isinstance(one, ToolCalled | Notice)]
     return "" if answer is None else answer.cause, shown[1:], kept
 
 
-async def test_what_a_tool_gives_is_seen_and_then_answered_by() -> None:
+async def test_what_a_tool_gives_is_seen_before_the_answer() -> None:
     cause, seen, told = await investigated(look("read", '{"path": "a.py", "lines": 3}'), ANSWER)
     assert cause == "it adds"
     assert len(seen) == 1 and "\na.py has 3 lines\n</data" in seen[0]
     (event,) = told
-    assert event == Looked(
-        tool="read", arguments='{"path": "a.py", "lines": 3}', seen="a.py has 3 lines"
+    assert event == ToolCalled(
+        tool="read", arguments='{"path": "a.py", "lines": 3}', result="a.py has 3 lines"
     )
 
-
-async def test_one_question_is_enough_where_it_knows_at_once() -> None:
     for said in (ANSWER, json.dumps(FOUND)):
         assert await investigated(said) == ("it adds", [], [])
 
 
-async def test_that_nothing_can_be_run_is_told_and_ends_nothing() -> None:
+async def test_a_broken_jail_ends_no_investigation() -> None:
     cause, seen, told = await investigated(look("read", '{"path": "broken"}'), ANSWER)
     assert cause == "it adds"
     assert "no jail today" not in seen[0]
@@ -115,7 +113,7 @@ async def test_looking_ends_and_what_is_shown_is_bounded() -> None:
     assert max(map(len, seen)) < MAX_CHARS + 300
 
 
-def test_of_a_test_that_is_held_out_no_text_can_be_read() -> None:
+def test_no_text_of_a_held_out_test_can_be_read() -> None:
     code = "def test_a():\n    assert f(1) == 2\n\n\ndef test_b():\n    assert f(5) == 6\n"
     rest = code[: code.index("def test_b")] + "\n\n"
     other = "def test_c():\n    assert f(7) == 8\n"
@@ -133,8 +131,6 @@ def test_of_a_test_that_is_held_out_no_text_can_be_read() -> None:
     assert (found["a.py"], found["test_a.py"]) == ("new", rest)
     assert "f(5)" not in str(found) and "f(7)" not in str(found)
 
-
-def test_nor_of_one_whose_text_stands_in_another_file_beside_the_program() -> None:
     held = Example(name="f(5) == 6", origin="held-out", call="f(5)", expected="6")
     task = Task(support=(
         File(path="checks.py", text="from a import f\n\nassert f(5)  ==  6\n"),

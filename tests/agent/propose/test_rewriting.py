@@ -21,9 +21,9 @@ from agent.core.domain import (
 )
 from agent.core.events import Event, Stamped
 from agent.core.settings import Settings
-from agent.core.state import Try
+from agent.core.state import ModelRepair
 from agent.iteration.context import PROMPTS, Context
-from agent.iteration.strategies import Attempt
+from agent.iteration.strategies import RepairInput
 from agent.proof.confidence import of_a_draft
 from agent.propose.rewriting import attempt_repair
 from agent.propose.roles import GENERATOR
@@ -73,7 +73,7 @@ class Surroundings:
     def log(self) -> tuple[Stamped, ...]:
         return ()
 
-    async def answerer(self, role: str, *, free: bool = False) -> Scripted:
+    async def answerer(self, role: str, *, rules_only: bool = False) -> Scripted:
         return self.model
 
     async def judge(self, solution: Solution, tests: Sequence[TestCase]) -> Report:
@@ -84,22 +84,16 @@ class Surroundings:
 async def proposed(
     provider: str, text: str, *answers: str, approach: Approach = "minimal", place: int = 0,
     told: Sequence[str] = (),
-) -> tuple[Try, list[str], list[Event]]:
+) -> tuple[ModelRepair, list[str], list[Event]]:
     """What comes of asking for a repair, the questions, and what the user is told."""
     model = Scripted([Answer((said,)) for said in answers])
     found, told_user = await _tried(model, provider, text, approach, place, told)
     return found, [request.messages[-1].text for request in model.asked], told_user
 
 
-async def asked_as(approach: Approach, place: int, text: str) -> tuple[Scripted, Try]:
-    model = Scripted([Answer((whole(repaired(text)),))])
-    found, _ = await _tried(model, "anthropic", text, approach, place, ())
-    return model, found
-
-
 async def sampled(
     text: str, *answers: str, is_second: bool = False, drafted: bool = False
-) -> tuple[Try, list[Request]]:
+) -> tuple[ModelRepair, list[Request]]:
     """What a small model's answers come to, and what it was asked."""
     model = Scripted([Answer((said,)) for said in answers])
     found, _ = await _tried(model, "llamacpp", text, "minimal", 0, (), is_second, drafted)
@@ -109,15 +103,15 @@ async def sampled(
 async def _tried(
     model: Scripted, provider: str, text: str, approach: Approach, place: int, told: Sequence[str],
     is_second: bool = False, drafted: bool = False,
-) -> tuple[Try, list[Event]]:
+) -> tuple[ModelRepair, list[Event]]:
     solution = Solution(files=(File(path="f.py", text=text),), entry="f.py")
     task = Task(text="f gives two", solution=None if drafted else solution)
     here = Surroundings(
         model, ModelPlan(provider, "", (Choice(GENERATOR, provider, "m", ""),)), task
     )
-    attempt = Attempt(
+    attempt = RepairInput(
         solution, (CASE,), Report(solution=solution.id, verdicts=(verdict("failed"),)),
-        Diagnosis(category="wrong_result", cause="f() gives 1"), is_second=is_second,
+        Diagnosis(category="wrong_result", cause="f() gives 1"), is_second_opinion=is_second,
     )
     given = cast(Context, here)  # only these fields are read
     return await attempt_repair(attempt, given, approach, told, place), here.told
@@ -134,9 +128,7 @@ def repaired(text: str) -> str:
     ("ollama", ROOM // 2 + 1, False),
     ("ollama", int(ROOM * 0.9), False),
 ])
-async def test_a_program_is_asked_for_whole_where_an_answer_has_room_and_else_its_edits(
-    provider: str, characters: int, edits: bool
-) -> None:
+async def test_a_small_program_is_asked_for(provider: str, characters: int, edits: bool) -> None:
     text = program(characters)
     answer = EDIT if edits else whole(repaired(text))
     proposal, (question,), _ = await proposed(provider, text, answer)
@@ -175,20 +167,7 @@ async def test_a_repair_that_does_not_pass_says_how_and_the_next_question_shows_
     assert "+# once" in second
 
 
-async def test_each_approach_is_asked_for_in_its_own_words() -> None:
-    async def request(approach: Approach, place: int) -> Request:
-        model, found = await asked_as(approach, place, program(100))
-        assert found.solution is not None
-        return model.asked[0]
-
-    alone = [await request(one, 0) for one in ("minimal", "rewrite", "fresh")]
-    beside = [await request("tournament", place) for place in range(3)]
-    asked = [one.messages[-1].text for one in alone]
-    assert [one.messages[-1].text for one in beside] == asked and len({*asked}) == 3
-    assert [one.temperature for one in (*alone, *beside)] == [0.0, 0.0, 0.0, 0.0, 0.7, 0.7]
-
-
-async def test_an_answer_that_changes_nothing_is_told() -> None:
+async def test_an_answer_without_a_change_is_reported() -> None:
     text = program(100)
     found, _, _ = await proposed("ollama", text, whole(text))
     assert (found.solution, bool(found.fault), found.is_models_fault) == (None, True, False)
@@ -208,7 +187,7 @@ async def test_a_small_model_is_asked_plainly_then_for_samples_until_one_passes(
     assert [one.frame is None for one in asked] == [False, False, True]
 
 
-async def test_samples_that_say_the_same_count_once_and_the_best_is_told() -> None:
+async def test_equal_samples_count_once() -> None:
     text = program(100)
     wrong = text.replace("return 1\n", "x = 2\n    return 1\n")
     found, asked = await sampled(text, *[whole(wrong)] * 4)

@@ -158,7 +158,7 @@ class Surroundings:
     def emit(self, event: Event) -> None:
         self.told.append(event)
 
-    async def answerer(self, role: str, *, free: bool = False) -> Scripted:
+    async def answerer(self, role: str, *, rules_only: bool = False) -> Scripted:
         return self.provider
 
 
@@ -187,7 +187,7 @@ async def test_a_question_carries_its_form_its_settings_and_its_prompts_hash() -
     assert not told
 
 
-async def test_a_variable_that_the_prompt_does_not_show_is_refused_before_any_call() -> None:
+async def test_questions_with_wrong_variables_or_values_are_refused() -> None:
     model = saying(CRITIQUE)
     ctx, _ = context(model)
     with pytest.raises(BadPrompt, match="diff"):
@@ -196,8 +196,6 @@ async def test_a_variable_that_the_prompt_does_not_show_is_refused_before_any_ca
         await ask(ctx, CRITIC, {"task": ""})
     assert not model.asked
 
-
-async def test_what_only_the_type_refuses_is_asked_for_again_with_its_words() -> None:
     step = '{"what": "a", "tool": "t", "arguments": "{}", "needs": [%d]}'
     steps = f'{{"steps": [{step % 2}, {step % 1}]}}'
     model = saying(steps, steps.replace("[2]", "[]"))
@@ -242,7 +240,7 @@ async def asked_in(window: int | None, variables: Mapping[str, str]) -> tuple[st
     return request.messages[0].text, told
 
 
-async def test_a_question_is_cut_to_the_window_and_what_was_cut_is_told() -> None:
+async def test_a_question_is_cut_to_the_window_with_a_notice() -> None:
     variables = {"code": "x = 1\n" * 100, "task": "", "tests": "assert f(1)\n" * 500}
     whole, told = await asked_in(None, variables)
     assert variables["tests"] in whole and not told
@@ -259,15 +257,13 @@ async def test_a_question_is_cut_to_the_window_and_what_was_cut_is_told() -> Non
     assert "tests" in str(told)
 
 
-async def test_a_repair_that_must_be_shown_whole_and_does_not_fit_is_an_error() -> None:
+async def test_the_repair_is_shown_whole_or_not_at_all() -> None:
     model = saying(CRITIQUE, window=4_000)
     ctx, _ = context(model)
     with pytest.raises(ContextOverflow, match=r"repair .*4,000"):
         await ask(ctx, CRITIC, {**REVIEWED, "repair": "x" * 4_000})
     assert not model.asked
 
-
-async def test_of_a_long_program_the_critic_is_shown_the_repair_whole() -> None:
     model = saying(CRITIQUE, window=4_000)
     ctx, told = context(model)
     await ask(ctx, CRITIC, {**REVIEWED, "code": "x = 1\n" * 4_000})
@@ -276,12 +272,19 @@ async def test_of_a_long_program_the_critic_is_shown_the_repair_whole() -> None:
     assert len(request.messages[0].text) < 4_000 and "24,000" in str(told)
 
 
-async def test_an_answer_takes_half_of_a_small_window_at_most() -> None:
+async def test_an_answer_and_thoughts_keep_their_room() -> None:
     model = saying('{"examples": []}', window=4_000)
     ctx, _ = context(model)
     await ask(ctx, SPEC_TESTER, {"task": "words"})
     (request,) = model.asked
     assert request.max_tokens == 2_000 < load(PROMPTS, "spec_tester").max_tokens
+
+    variables = {"code": "x = 1\n" * 100, "task": "", "tests": "assert f(1)\n" * 100}
+    for thinks, cut in ((False, False), (True, True)):
+        model = saying('{"calls": []}', window=8_000, thinks=thinks)
+        ctx, told = context(model)
+        await ask(ctx, QA_ADVERSARY, variables)
+        assert bool(told) is cut
 
 
 async def test_what_was_tried_is_shown_where_the_window_holds_no_suspects_and_no_lessons() -> None:
@@ -298,15 +301,6 @@ async def test_what_was_tried_is_shown_where_the_window_holds_no_suspects_and_no
         assert attempt in asked[-1]
         assert "lessons" in str(told) and "suspects" in str(told)
     assert asked[0] != asked[1]
-
-
-async def test_a_model_that_thinks_keeps_room_for_its_thoughts() -> None:
-    variables = {"code": "x = 1\n" * 100, "task": "", "tests": "assert f(1)\n" * 100}
-    for thinks, cut in ((False, False), (True, True)):
-        model = saying('{"calls": []}', window=8_000, thinks=thinks)
-        ctx, told = context(model)
-        await ask(ctx, QA_ADVERSARY, variables)
-        assert bool(told) is cut
 
 
 async def test_a_rule_reads_what_was_known_whole_also_where_the_question_was_cut() -> None:

@@ -1,15 +1,31 @@
+"""The rules that answer without a model, and the wording of what models read."""
+
 from __future__ import annotations
 
 import json
 
 import pytest
 
-from agent.core.domain import Example
-from agent.propose.roles import MAX_CALLS
+from agent.core.domain import (
+    Diagnosis,
+    Ending,
+    Example,
+    File,
+    Report,
+    Script,
+    Solution,
+    SuspiciousLine,
+    Task,
+)
+from agent.iteration.context import PROMPTS
+from agent.loop.steps.diagnose import combined
+from agent.propose import wording
+from agent.propose.roles import MAX_CALLS, RootCause
 from agent.propose.rules import adversarial_calls, critique, draft, lesson, rules, spec_tests
 from llm import Message, NoModel, Request, RulesProvider
-from llm.asking.ask import whole
-from tests.agent.values import program
+from llm.asking.ask import complete_reply
+from llm.asking.prompts import load
+from tests.agent.values import program, verdict
 
 
 def calls(code: str, *tests: Example) -> list[str]:
@@ -25,13 +41,13 @@ def example(call: str) -> Example:
 async def test_a_role_without_a_rule_needs_a_model(role: str) -> None:
     request = Request(role, "", (Message("user", ""),))
     with pytest.raises(NoModel, match=repr(role)):
-        await whole(RulesProvider(rules({})), request)
+        await complete_reply(RulesProvider(rules({})), request)
 
 
 async def test_no_rule_rewrites_a_program() -> None:
     request = Request("generator", "", (), variables={"code": "x = 1", "task": ""})
     with pytest.raises(NoModel):
-        await whole(RulesProvider(rules({"": "x = 2\n"})), request)
+        await complete_reply(RulesProvider(rules({"": "x = 2\n"})), request)
 
 
 def test_calls_of_the_tests_are_made_with_other_arguments_small_ones_first() -> None:
@@ -81,14 +97,6 @@ def test_a_draft_is_found_by_its_tasks_words_whatever_their_spacing() -> None:
         draft({"Write f.": "x = 1\n"}, "Write g.")
 
 
-def test_examples_in_words_become_tests() -> None:
-    answer = json.loads(spec_tests({"task": "double(4) returns 8, double(0) == 0."}))
-    assert answer["examples"] == [
-        {"call": "double(4)", "expected": "8"},
-        {"call": "double(0)", "expected": "0"},
-    ]
-
-
 def test_a_lesson_names_cause_and_help_and_is_no_longer_than_one_may_be() -> None:
     answer = json.loads(lesson({"category": "crash", "cause": "Too far.", "note": "n - 1"}))
     assert answer["category"] == "crash"
@@ -105,3 +113,62 @@ def test_calls_that_are_longer_than_an_answer_may_hold_are_left_out() -> None:
     assert [one["call"] for one in json.loads(spec_tests({"task": words}))["examples"]] == [
         "double(0)"
     ]
+
+
+def test_a_file_that_several_tests_come_from_is_shown_once() -> None:
+    cases = [Script(name=name, origin="user", code="def test(): ...", node=name) for name in "ab"]
+    example = Example(name="c", origin="user", call="f(1)", expected="2")
+    assert wording.tests([*cases, example]) == "def test(): ...\n\nassert f(1) == 2"
+
+
+def test_the_numbers_of_lines_are_those_of_the_suspicious_lines() -> None:
+    code = "\n".join(f"x{number} = ' '" for number in range(1, 12)) + "\n"
+    told = wording.numbered(code).split("\n")
+    assert (told[0], told[10], len(told)) == (" 1 | x1 = ' '", "11 | x11 = ' '", 11)
+    found = Diagnosis(category="crash", cause="c")
+    answer = RootCause(cause="d", category="crash", lines=(11,), fixable=True, confidence=50)
+    (line,) = combined(found, answer, code).suspicious_lines
+    assert told[line.line - 1] == f"{line.line} | {line.text}"
+
+
+def test_a_failure_has_values_or_its_message() -> None:
+    report = Report(
+        solution="s",
+        verdicts=(
+            verdict(name="one", call="f(1)", got="1", expected="2"),
+            verdict(name="two", message="IndexError: too far"),
+            verdict("passed", "right"),
+            verdict(name="guess", origin="adversarial", message="no veto"),
+        ),
+        ending=Ending(
+            kind="raised", exception="IndexError", message="too far", line=3, traceback="Trace\n"
+        ),
+    )
+    told = wording.failures(report)
+    for facts in (("one", "f(1)", "1", "2"), ("two", "too far"), ("IndexError", "line 3")):
+        assert any(all(fact in line for fact in facts) for line in told.splitlines())
+    assert "Trace" in told and "right" not in told and "no veto" not in told
+
+
+def test_the_question_for_a_repair_fills_both_templates_of_it() -> None:
+    program = Solution(
+        files=(File(path="a.py", text="def f(a):\n    return a\n"),), entry="a.py"
+    )
+    found = Diagnosis(category="wrong_result", cause="f(1) gives 1", evidence=("always",))
+    question = wording.repair_question(
+        Task(text="f(1) is 2"), program,
+        Report(solution="s", verdicts=(verdict(name="c", call="f(1)", got="1", expected="2"),)),
+        [Example(name="c", origin="user", call="f(1)", expected="2")],
+        found=wording.diagnosis(found),
+        suspicious_lines=(SuspiciousLine(line=2, suspicion=1, text="return a"),),
+        known=["Look at the borders.", "Count again."],
+        attempts=["- return a\n+ return -a"],
+    )
+    prompt = load(PROMPTS, "generator")
+    for template in ("repair", "edit"):
+        told = prompt.render(template, question)
+        for fact in (
+            "return a\n", "f(1) is 2", "assert f(1) == 2", "f(1) gives 1", "always", "line 2",
+            "Look at the borders.", "Count again.", "+ return -a",
+        ):
+            assert fact in told

@@ -34,9 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.nightly
-async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did(
-    folder: Path, tmp_path: Path
-) -> None:
+async def test_a_run_with_only_a_local_model_costs_nothing(folder: Path, tmp_path: Path) -> None:
     settings = Settings.from_env(
         {"HF_MODEL": str(folder)}, data_dir=tmp_path / "data", max_candidates=50,
         roles={"debugger": "huggingface"}, role_budgets={"generator": Caps(seconds=0.5)},

@@ -24,7 +24,7 @@ def test_the_one_expected_value_is_no_repair(before: str, after: str) -> None:
     assert blindness(before, after, ("assert add(5, 0) == 5", *ONE)) == "refused"
 
 
-def test_without_tests_a_removed_call_is_no_repair() -> None:
+def test_blindness_depends_on_what_tests_expect() -> None:
     before, tests = "print(1)\nprint({}['a'])\n", ("assert output == '1\\n'",)
     assert blindness(before, "print(1)\n", ()) == "refused"
     assert blindness(before, "print(1)\n", tests) == ""
@@ -32,11 +32,18 @@ def test_without_tests_a_removed_call_is_no_repair() -> None:
     assert blindness(main, main.replace("rows =", "return", 1), ()) == "refused"
     assert blindness(before, "print(1)\nprint({}.get('a'))\n", ()) == ""
 
-
-def test_a_constant_is_doubtful_if_asserts_expect_different_things() -> None:
     after = ADD.replace("a - b", "5")
 
     assert blindness(ADD, after, ("assert isinstance(add(2, 3), int)", *ONE)) == "doubtful"
+
+    test = "def test_it(capsys):\n    main()\n    assert capsys.readouterr().out == 'a\\n42\\n'\n"
+    before = "def main():\n    print('a')\n    print(6 * 9)\n"
+    assert blindness(before, before.replace("6 * 9", "42"), (test,)) == "refused"
+    assert blindness(before, before.replace("6 * 9", "6 * 7"), (test,)) == ""
+
+    before = "class A:\n    def __init__(self, keys):\n        self.x = dict.fromkeys(keys, [])\n"
+    after = before.replace("dict.fromkeys(keys, [])", "{key: [] for key in keys}")
+    assert blindness(before, after, ("assert A('a').x == {'a': []}",)) == ""
 
 
 @pytest.mark.parametrize("before, after", [
@@ -80,7 +87,7 @@ def test_blind_answers_and_operations_without_effect_are_ranked_last() -> None:
     ("words = ['hi', 'yo']\ntry:\n    print(words[2])\nexcept IndexError:\n    print('yo')\n", ""),
     ("words = ['hi', 'yo']\ntry:\n    print(words[2])\nexcept:\n    print('yo')\n", "refused"),
 ])
-def test_a_constant_that_is_printed_besides_is_no_repair(after: str, found: str) -> None:
+def test_printing_the_expected_text_is_no_repair(after: str, found: str) -> None:
     before = "words = ['hi', 'yo']\nprint(words[2])\n"
     assert blindness(before, after, ("assert 'yo' in output",)) == found
     assert blindness("print('helo')\n", "print('hello')\n", ("assert 'hello' in output",)) == ""
@@ -94,16 +101,3 @@ def test_a_constant_that_no_test_looks_for_may_be_printed(more: str) -> None:
     before, after = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
     for tests in ((), ("assert add(2, 3) == 5",), ("add(2, 3)\nassert 'sum' in output",)):
         assert blindness(before, after + more, tests) == ""
-
-
-def test_expected_output_is_compared_line_by_line() -> None:
-    test = "def test_it(capsys):\n    main()\n    assert capsys.readouterr().out == 'a\\n42\\n'\n"
-    before = "def main():\n    print('a')\n    print(6 * 9)\n"
-    assert blindness(before, before.replace("6 * 9", "42"), (test,)) == "refused"
-    assert blindness(before, before.replace("6 * 9", "6 * 7"), (test,)) == ""
-
-
-def test_a_function_without_a_return_value_is_not_blind() -> None:
-    before = "class A:\n    def __init__(self, keys):\n        self.x = dict.fromkeys(keys, [])\n"
-    after = before.replace("dict.fromkeys(keys, [])", "{key: [] for key in keys}")
-    assert blindness(before, after, ("assert A('a').x == {'a': []}",)) == ""

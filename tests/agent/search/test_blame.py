@@ -3,32 +3,30 @@
 
 from agent.core.domain import SuspiciousLine
 from agent.search.localisation import crash_of, ochiai, suspicious_lines
-from agent.search.values import Crash, Trace, Traced
+from agent.search.values import Crash, Trace, TracedTest
 from agent.search.wording import edit_in_words
 
 TRACE = Trace(
     (
-        Traced(True, frozenset({1, 2, 4})),
-        Traced(False, frozenset({1, 2, 3}), "ZeroDivisionError", "division by zero", 3,
+        TracedTest(True, frozenset({1, 2, 4})),
+        TracedTest(False, frozenset({1, 2, 3}), "ZeroDivisionError", "division by zero", 3,
                (("n", "0"),)),
     )
 )
 
 
-def test_a_line_that_only_failing_tests_ran_is_the_most_suspicious() -> None:
+def test_lines_of_failing_tests_are_the_most_suspicious() -> None:
     suspicion = ochiai(TRACE)
 
     assert suspicion[3] == 1.0
     assert 0 < suspicion[2] < 1.0
     assert suspicion[4] == 0.0
 
-
-def test_without_failures_nothing_is_suspicious() -> None:
-    assert ochiai(Trace((Traced(True, frozenset({1})),))) == {}
+    assert ochiai(Trace((TracedTest(True, frozenset({1})),))) == {}
 
 
 def test_a_wrong_answer_is_no_crash() -> None:
-    wrong = Trace((Traced(False, frozenset({1}), "AssertionError", "", None),))
+    wrong = Trace((TracedTest(False, frozenset({1}), "AssertionError", "", None),))
 
     assert crash_of(TRACE) == Crash(
         "ZeroDivisionError", "division by zero", 3, values=(("n", "0"),)
@@ -38,7 +36,7 @@ def test_a_wrong_answer_is_no_crash() -> None:
 
 def test_definitions_and_imports_are_the_least_suspicious() -> None:
     text = '"""Notes."""\nimport os\ndef f(n):\n    return n\n'
-    wrong = Traced(False, frozenset({1, 2, 3, 4}), "AssertionError", "", None, (("n", "1"),))
+    wrong = TracedTest(False, frozenset({1, 2, 3, 4}), "AssertionError", "", None, (("n", "1"),))
     lines = suspicious_lines(Trace((wrong,)), text)
 
     assert [(line.line, line.values) for line in lines] == [

@@ -31,12 +31,6 @@ def likely(patches: Sequence[Candidate], now: Situation) -> list[Estimate]:
     return [one.estimate for one in estimated(patches, now) if one.estimate is not None]
 
 
-def test_every_feature_has_a_fitted_weight_and_none_is_missing() -> None:
-    measured = {*features(RIGHT)}
-    assert {*fitted().weights} == {*FITTED}
-    assert {*FITTED} - measured == {"held out", "killed"}
-
-
 @pytest.mark.parametrize("text", [
     RIGHT.replace("    check(width)\n", ""),
     RIGHT + "    return 0\n",
@@ -62,10 +56,17 @@ def test_patches_that_behave_differently_compete() -> None:
     assert beside.probability < alone.probability
 
 
-def test_the_share_of_changed_results_is_a_feature() -> None:
+def test_estimates_are_probabilities_of_features() -> None:
     now = Situation(BASE, TESTS, ("3", "5", "!ValueError", "~"))
     [found] = features_of([patch(RIGHT, answers=("3", "6", "0", "1"))], now)
     assert found["changed"] == 0.5
+
+    assert math.isclose(Estimate.of(0.7).probability, 0.7)
+    assert 0 < Estimate.of(0.0).probability < Estimate.of(1.0).probability <= 1
+
+    measured = {*features(RIGHT)}
+    assert {*fitted().weights} == {*FITTED}
+    assert {*FITTED} - measured == {"held out", "killed"}
 
 
 def test_a_models_patch_is_likelier_than_one_of_many_that_a_search_tried() -> None:
@@ -74,19 +75,10 @@ def test_a_models_patch_is_likelier_than_one_of_many_that_a_search_tried() -> No
     assert of_a_model(RIGHT, now).probability > searched.probability
 
 
-def test_an_estimate_keeps_its_probability() -> None:
-    assert math.isclose(Estimate.of(0.7).probability, 0.7)
-    assert 0 < Estimate.of(0.0).probability < Estimate.of(1.0).probability <= 1
-
-
 def test_usual_code_is_more_likely_than_unusual_code() -> None:
     usual = naturalness.added(BASE, BASE.replace("check(width)", "check(len(width))"))
     unusual = naturalness.added(BASE, BASE.replace("check(width)", "check(len(width, 'utf-8'))"))
     assert min(usual) > min(unusual)
-
-
-def test_unchanged_code_has_no_productions() -> None:
-    assert naturalness.added(BASE, BASE) == naturalness.added(BASE, "def f(:\n") == ()
 
 
 @pytest.mark.parametrize("strategy", ["search", "model"])

@@ -1,8 +1,12 @@
-"""Signs of a wrong repair: dropped calls, unused names and fields that are not compared."""
+"""Signs of a wrong repair: dropped calls, unused names, risky calls and dead code."""
+
+from __future__ import annotations
 
 import pytest
 
+from agent.search.inspection.dead_code import without_dead_code
 from agent.search.inspection.doubts import dropped_calls, ignored_fields, unread_names
+from agent.search.inspection.risky import risks
 
 SAVE = "def save(user, store):\n    check(user)\n    store[user] = 1\n    return len(store)\n"
 
@@ -28,9 +32,7 @@ SAVE = "def save(user, store):\n    check(user)\n    store[user] = 1\n    return
     ("open_all()" + ".next()" * 390 + "\n", "pass\n", ("open_all" + ".next" * 390, "open_all")),
     ("broken(:\n", "fixed()\n", ()),
 ])
-def test_a_call_that_no_answer_shows_is_missed(
-    before: str, after: str, dropped: tuple[str, ...]
-) -> None:
+def test_an_unused_call_is_missed(before: str, after: str, dropped: tuple[str, ...]) -> None:
     assert dropped_calls(before, after) == dropped
 
 
@@ -48,23 +50,21 @@ def changed(text: str) -> tuple[str, ...]:
     return unread_names("", text)
 
 
-def test_an_unused_parameter_is_found() -> None:
+def test_unused_names_are_found() -> None:
     assert unread_names(USER.replace("return", "return not"), USER) == ("admin",)
     assert unread_names(USER, USER) == ()
     assert changed(USER.replace("True", "admin")) == ()
 
-
-def test_an_unused_variable_is_found() -> None:
     text = "def f(xs):\n    best = xs[0]\n    best += 1\n    return xs\n"
     assert changed(text) == ("best",)
     assert changed(text.replace("return xs", "return lambda: best")) == ()
     assert changed(text.replace("    best =", "    global best\n    best =")) == ()
 
-
-def test_an_unused_inner_function_is_found() -> None:
     text = "def f(n):\n    def is_even(k):\n        return k % 2 == 0\n    return n > 1\n"
     assert changed(text) == ("is_even",)
     assert changed(text.replace("n > 1", "n > 1 and is_even(n)")) == ()
+
+    assert changed("def f(:") == ()
 
 
 def test_prescribed_parameters_are_left_out() -> None:
@@ -97,5 +97,48 @@ def test_a_field_that_is_no_longer_compared_is_found() -> None:
     assert ignored_fields(by_name, CONTACT) == ignored_fields(CONTACT, CONTACT) == ()
 
 
-def test_a_broken_text_has_no_unused_names() -> None:
-    assert changed("def f(:") == ()
+RISKY = """\
+import subprocess as sp
+from os import system as run
+import pickle
+
+
+def f(text, frame):
+    run(text)
+    sp.run(text, shell=True)
+    sp.run([text], shell=False)
+    frame.eval(text)
+    return pickle.loads(eval(text))
+"""
+
+
+def test_risky_calls_are_named_however_imported() -> None:
+    assert [(one.line, one.call) for one in risks(RISKY)] == [
+        (7, "os.system"), (8, "subprocess.run"), (11, "pickle.loads"), (11, "eval"),
+    ]
+
+    assert risks("eval(") == ()
+
+
+AFTER = "def f(x):\n    return x\n"
+
+
+@pytest.mark.parametrize(("text", "shorter"), [
+    ("def f(x):\n    return x\n    print(x)\n    x + 1\n", AFTER),
+    ("import os\nfrom re import match, sub\n" + AFTER, AFTER),
+    # A name that is bound, a yield and a lone line change what the function is, or read.
+    ("def f(x):\n    return x\n    x = 1\n", None),
+    ("def f(x):\n    return x\n    yield x\n", None),
+    ("def f(x):\n    return x; print(x)\n", None),
+    ("import os\n__all__ = [\'os\']\n", None),
+    ("from __future__ import annotations\nfrom re import *\n", None),
+    ("import os.path\nprint(os.sep)\n", None),
+    ("def f(:\n", None),
+])
+def test_only_what_can_never_run_or_be_read_is_left_out(text: str, shorter: str | None) -> None:
+    assert without_dead_code(text) == (text if shorter is None else shorter)
+
+
+def test_what_stood_there_before_stays() -> None:
+    text = "import os\nimport re\n" + AFTER
+    assert without_dead_code(text, "import os\n" + AFTER) == "import os\n" + AFTER

@@ -9,7 +9,7 @@ import pytest
 
 from agent.search.edits import EDITS
 from agent.search.program import Program, spliced
-from agent.search.values import Crash, Moment
+from agent.search.values import Crash, Snapshot
 from tests.agent.values import single_edits, table
 
 MARK = re.compile("«([^»]*)»«([^»]*)»")
@@ -66,7 +66,7 @@ def test_many_variables_make_a_limited_number_of_conditions() -> None:
 def test_a_condition_that_tells_failing_runs_apart_comes_first() -> None:
     fare = "def fare(age, old):\n    if age < 6:  # small\n        return 0\n    return 10\n"
     moments = tuple(
-        Moment(2, not old, (("age", str(age)), ("old", str(old))))
+        Snapshot(2, not old, (("age", str(age)), ("old", str(old))))
         for age, old in ((66, True), (70, True), (3, False), (65, False))
     )
     edited = proposed("condition", Program(fare, moments=moments))
@@ -78,5 +78,5 @@ def test_a_key_is_replaced_by_one_that_the_dictionaries_have() -> None:
     source = "def oldest(people):\n    return max(people, key=lambda p: p[\"name\"])\n"
     held = (("people", "[{'name': 'a', 'age': 2}]"),)
 
-    program = Program(source, moments=(Moment(2, False, held),))
+    program = Program(source, moments=(Snapshot(2, False, held),))
     assert proposed("observed word", program) == [source.replace('"name"', '"age"')]

@@ -1,4 +1,6 @@
-"""Conditions are evaluated over plain values, without running the program."""
+"""Conditions are evaluated over plain values, without running the program; guards are widened."""
+
+from __future__ import annotations
 
 import pytest
 
@@ -14,11 +16,12 @@ from agent.search.evidence import (
     reader,
     worth,
 )
-from agent.search.values import Moment
+from agent.search.inspection.widening import changed_conditions, dropped_guards
+from agent.search.values import Snapshot
 
 
-def moment(passed: bool, **values: str) -> Moment:
-    return Moment(3, passed, tuple(values.items()))
+def moment(passed: bool, **values: str) -> Snapshot:
+    return Snapshot(3, passed, tuple(values.items()))
 
 
 AGES = (
@@ -78,3 +81,30 @@ def test_moments_of_both_outcomes_are_picked_once_each() -> None:
 
     assert sorted({one.passed for one in chosen}) == [False, True]
     assert len(chosen) == len(set(chosen)) == 16
+
+
+GUARDED = "def root(n):\n    if n < 0:\n        raise ValueError(n)\n    return n ** 0.5\n"
+
+
+def test_a_changed_condition_has_the_texts_with_true_and_false() -> None:
+    (changed,) = changed_conditions(GUARDED.replace("< 0", "> 0"), GUARDED)
+    assert (changed.condition, "if True:" in changed.always, "if False:" in changed.never) == (
+        "n < 0", True, True
+    )
+
+
+def test_each_operand_that_was_changed_is_a_condition_of_its_own() -> None:
+    before = "def leap(y):\n    return y % 4 == 0 and y % 100 == 0\n"
+    after = before.replace("100 ==", "100 !=")
+    assert [one.condition for one in changed_conditions(before, after)] == ["y % 100 != 0"]
+
+
+def test_a_guard_that_is_deleted_or_never_come_to_is_gone() -> None:
+    deleted = "def root(n):\n    return n ** 0.5\n"
+    behind = GUARDED.replace("def root(n):\n", "def root(n):\n    return n ** 0.5\n")
+    assert dropped_guards(GUARDED, deleted) == ("if n < 0",)
+    assert dropped_guards(GUARDED, behind) == ("if n < 0",)
+
+
+def test_a_guard_in_another_form_is_not_gone() -> None:
+    assert dropped_guards(GUARDED, GUARDED.replace("n < 0", "n <= 0")) == ()

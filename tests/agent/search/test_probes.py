@@ -22,32 +22,26 @@ def arguments(call: str) -> list[object]:
     return [ast.literal_eval(one) for one in node.args]
 
 
-def test_many_calls_are_generated_from_a_few_tests() -> None:
+def test_calls_of_tests_are_varied() -> None:
     found = probes(["longest"], TESTS)
     assert len(found) == len(set(found)) == 128
     assert not set(found) & {"longest(['pear', 'fig'], 3)", "longest([], 0)"}
     assert found == probes(["longest"], TESTS)
 
-
-def test_arguments_keep_their_types_and_counts_stay_counts() -> None:
     for words, count in map(arguments, probes(["longest"], TESTS)):
         assert isinstance(words, list) and all(isinstance(word, str) for word in words)
         assert isinstance(count, int) and count >= 0
 
-
-def test_the_smallest_arguments_are_among_them_and_short_calls_come_first() -> None:
     found = probes(["longest"], TESTS)
     assert "longest([], 3)" in found
     assert [len(call) for call in found] == sorted(len(call) for call in found)
 
 
-def test_chains_on_objects_are_probed_as_a_whole() -> None:
+def test_chains_are_varied_whole_and_variables_not_at_all() -> None:
     found = probes(["Stack"], ["assert Stack([1, 2]).pushed(3).items() == [1, 2, 3]"])
     assert found and all(call.startswith("Stack([") for call in found)
     assert all(call.endswith(".items()") for call in found)
 
-
-def test_calls_with_variables_or_of_other_names_are_not_varied() -> None:
     assert probes(["f"], ["x = 3\nassert f(x) == 1", "assert g(2) == 1", "not python"]) == ()
 
 
@@ -108,7 +102,7 @@ def test_what_is_no_straight_line_of_calls_is_no_sequence(test: str) -> None:
 MERGE = "def merged(a, b):\n    return a\n"
 
 
-def test_arguments_become_longer_shorter_swapped_and_repeated() -> None:
+def test_recombined_calls_vary_arguments_and_steps() -> None:
     found = recombined_calls(MERGE, ["merged"], [
         "assert merged([1, 3], [2]) == [1, 2, 3]", "assert merged([5], [6]) == [5, 6]",
     ])
@@ -116,21 +110,15 @@ def test_arguments_become_longer_shorter_swapped_and_repeated() -> None:
     assert "merged([1, 3], [2])" not in found
     assert all(isinstance(ast.parse(call, mode="eval").body, ast.Call) for call in found)
 
-
-def test_arguments_come_near_numbers_of_comparisons() -> None:
     text = "def fine(speed):\n    return 100 if speed > 50 else 0\n"
     found = recombined_calls(text, ["fine"], ["assert fine(70) == 100"])
     assert {"fine(49)", "fine(50)", "fine(51)"} <= {*found}
 
-
-def test_texts_are_also_joined_with_a_space() -> None:
     found = recombined_calls("def t(s):\n    return s\n", ["t"], [
         "assert t('ann') == 'Ann'", "assert t('bob') == 'Bob'",
     ])
     assert "t('ann bob')" in found
 
-
-def test_steps_of_a_sequence_are_dropped_and_repeated() -> None:
     text = "class S:\n    def push(self, x):\n        pass\n    def top(self):\n        return 1\n"
     found = recombined_calls(text, ["S"], ["s = S()\ns.push(1)\ns.push(2)\nassert s.top() == 2"])
     assert "(lambda s: (s.push(1), s.push(2), s.push(2), s.top(),)[-1])(S())" in found

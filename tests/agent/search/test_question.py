@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.domain import (
-    Alternative,
-    Alternatives,
-    CompetingPatches,
-    Estimate,
-    Example,
-    Raises,
-)
+from agent.core.domain import Alternative, Alternatives, CompetingPatches, Estimate, Example, Raises
 from agent.search.ranking.question import (
     BadAnswer,
     answered_test,
+    behaviours_passing,
     choices,
-    fitting,
     in_words,
     question,
 )
@@ -45,10 +38,21 @@ def competing(*behaviours: Alternative) -> CompetingPatches:
     return found
 
 
-def test_the_question_is_the_shortest_call_that_distinguishes_most() -> None:
+def test_the_question_tells_most_behaviours_apart() -> None:
     patches = competing(A, B)
     assert in_words(patches) == "for `f(3, [])` A gives 0, B gives None"
     assert [one.solution for one in patches.behaviours] == [A.solution, B.solution]
+
+    alike = alternative("d", "None", "1", "<Node>")
+    patches = competing(A, B, alike)
+    assert choices(patches) == ((("A",), ("0", "")), (("B", "C"), ("None", "")))
+    assert in_words(patches) == (
+        "for `f(3, [])` A gives 0, B and C give None; it does not tell B and C apart"
+    )
+
+    more = [alternative(f"x{n}", str(n), "1", str(n)) for n in range(4, 8)]
+    patches = competing(A, alternative("no", "9", "9", "9", confirmed=False), *more)
+    assert [one.gives for one in patches.behaviours] == ["0", "4", "5"]
 
 
 @pytest.mark.parametrize("said", ["True", "None"])
@@ -58,22 +62,7 @@ def test_what_equals_another_value_is_told_by_is(said: str) -> None:
     patches = competing(one, other)
     test = answered_test(patches, said)
     assert test is not None and test.code == f"assert {patches.call} is {said}"
-    assert fitting(asked(one, other), test).behaviours == (other,)
-
-
-def test_equal_answers_are_one_choice() -> None:
-    alike = alternative("d", "None", "1", "<Node>")
-    patches = competing(A, B, alike)
-    assert choices(patches) == ((("A",), ("0", "")), (("B", "C"), ("None", "")))
-    assert in_words(patches) == (
-        "for `f(3, [])` A gives 0, B and C give None; it does not tell B and C apart"
-    )
-
-
-def test_a_question_has_at_most_three_confirmed_behaviours() -> None:
-    more = [alternative(f"x{n}", str(n), "1", str(n)) for n in range(4, 8)]
-    patches = competing(A, alternative("no", "9", "9", "9", confirmed=False), *more)
-    assert [one.gives for one in patches.behaviours] == ["0", "4", "5"]
+    assert behaviours_passing(asked(one, other), test).behaviours == (other,)
 
 
 @pytest.mark.parametrize("behaviours", [
@@ -139,13 +128,13 @@ def test_what_answers_nothing_is_refused(answer: str) -> None:
 
 def test_behaviours_that_contradict_the_answer_are_removed() -> None:
     given = Example(name="t", origin="user", call="f(3, [])", expected="None")
-    assert fitting(asked(A, B, C, alternative("lost")), given).behaviours == (B, C)
+    assert behaviours_passing(asked(A, B, C, alternative("lost")), given).behaviours == (B, C)
     raising = Raises(name="t", origin="user", call="f(12345)", exception="KeyError")
-    assert fitting(asked(A, B, C), raising).behaviours == (C,)
+    assert behaviours_passing(asked(A, B, C), raising).behaviours == (C,)
     spelt = Example(name="t", origin="user", call="f(0)", expected="0x1")
-    assert fitting(asked(A, B), spelt).behaviours == (A, B)
+    assert behaviours_passing(asked(A, B), spelt).behaviours == (A, B)
     nothing = Example(name="t", origin="user", call="f(12345)", expected="'KeyError'")
-    assert fitting(asked(A, B, C), nothing).behaviours == ()
+    assert behaviours_passing(asked(A, B, C), nothing).behaviours == ()
 
 
 def test_without_calls_repairs_are_described_by_their_edits() -> None:

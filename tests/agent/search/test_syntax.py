@@ -115,31 +115,21 @@ def test_the_likeliest_text_is_the_one_that_was_meant(whole: str, right: str, wr
     assert ast.dump(ast.parse(likeliest)) == ast.dump(ast.parse(whole))
 
 
-def test_several_errors_are_repaired_one_after_the_other() -> None:
+def test_a_repair_changes_only_what_is_broken() -> None:
     broken = "def f(x)\n    if x > 0\n        return 'pos'\n    return 'neg\n"
     whole = "def f(x):\n    if x > 0:\n        return 'pos'\n    return 'neg'\n"
 
     assert whole in [text for _, text in repaired(broken, MOST)]
 
-
-def test_unchanged_code_keeps_its_comments_and_layout() -> None:
     broken = "x  =  1   # one\n\n\ndef f( a )\n    # two\n    return   a\n"
 
     assert repaired(broken, MOST)[0][1] == broken.replace("( a )", "( a ):")
 
-
-def test_text_that_compiles_is_left_alone() -> None:
     assert repaired("x = 1\n", MOST) == [(0.0, "x = 1\n")]
 
-
-def test_the_repair_is_deterministic() -> None:
     broken = "def f(x:\n    return (x\n"
 
     assert repaired(broken, 800) == repaired(broken, 800)
-
-
-def test_nothing_is_found_without_tries() -> None:
-    assert repaired("def f(x)\n    return x\n", 0) == []
 
 
 @pytest.mark.parametrize("prose", ["hello there, please fix my computer", "fix it now please\n"])
@@ -158,7 +148,7 @@ def test_compiler_warnings_are_ignored() -> None:
     assert found[0][1] == "if x is 1:\n    y = '\\d'\n"
 
 
-def test_a_long_text_is_repaired_part_by_part() -> None:
+def test_long_texts_are_repaired_part_by_part() -> None:
     part = "def f{0}(x):\n    if x > {0}:\n        return [x, {0}]\n    return x\n\n\n"
     whole = "".join(part.format(number) for number in range(60))
     broken = whole.replace("x > 11:", "x > 11").replace("[x, 44]", "[x, 44")
@@ -168,8 +158,6 @@ def test_a_long_text_is_repaired_part_by_part() -> None:
     assert windows(broken, at)[0].end - windows(broken, at)[0].start < 100
     assert repaired(broken, 600)[0][1] == whole
 
-
-def test_a_method_of_a_long_class_is_repaired_alone() -> None:
     part = "    def f{0}(self, x):\n        return [x, {0}]\n\n"
     whole = "class Long:\n" + "".join(part.format(number) for number in range(60))
     broken = whole.replace("[x, 44]", "[x, 44")
@@ -200,7 +188,7 @@ def test_what_is_mended_can_be_read(terms: int) -> None:
     assert repaired(f"def f(x)\n    return x{' + 0' * terms}\n", 100) == []
 
 
-def test_a_very_long_line_is_not_rewritten() -> None:
+def test_foreign_syntax_is_rewritten_within_limits() -> None:
     def short(line: str) -> list[str]:
         broken = Broken(line, Fault(1, 0, "invalid syntax", len(line), parsed=False))
         return [one.new for one in foreign(broken)]
@@ -208,12 +196,4 @@ def test_a_very_long_line_is_not_rewritten() -> None:
     assert "raise (" in short("throw (")
     assert short("throw " + "(" * LONG) == []
 
-
-def test_an_unclosed_comment_is_not_changed() -> None:
     assert _uncommented("a /* b */ c /* d") == "a  c /* d"
-
-
-def test_above_and_below_skip_blank_lines() -> None:
-    broken = Broken("a\n\n b\n \nc\n", Fault(1, 0, "", 1, parsed=False))
-    assert [broken.below(row) for row in range(6)] == [2, 2, 4, 4, None, None]
-    assert [broken.above(row) for row in range(6)] == [None, 0, 0, 2, 2, 4]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agent.search.program import Program
-from agent.search.state import SearchState, Slow, record
-from agent.search.trials import FIRST_WAITS, WAITS, retry
-from agent.search.values import Budget, Candidate, Facts, Screen, Screened
+from agent.search.state import SearchState, SlowCandidate, record
+from agent.search.trials import FIRST_RETRY_FACTORS, RETRY_FACTOR_EACH, retry
+from agent.search.values import Budget, Candidate, Facts, PrecheckRequest, PrecheckResult
 from tests.agent.values import single_edits
 
 SOURCE = "def plus(a, b):\n    return a - b\n"
@@ -16,7 +16,7 @@ EDIT = single_edits(Program(SOURCE), {})[0]
 def state(slow: int) -> SearchState:
     seen = SearchState(SOURCE, Facts(), Budget(), failing=frozenset({0}))
     seen.slow = [
-        Slow(Candidate(f"slow {number}", float(number), ("op",)), EDIT, 1.0)
+        SlowCandidate(Candidate(f"slow {number}", float(number), ("op",)), EDIT, 1.0)
         for number in range(slow)
     ]
     return seen
@@ -28,9 +28,9 @@ def asked(seen: SearchState, is_last: bool = False) -> list[str]:
     steps = retry(seen, [(1_000, PATIENCE)], is_last=is_last)
     question = next(steps, None)
     while question is not None:
-        assert isinstance(question, Screen)
+        assert isinstance(question, PrecheckRequest)
         texts += question.candidates
-        late = Screened((None,), "timeout")
+        late = PrecheckResult((None,), "timeout")
         try:
             question = steps.send((late,) * len(question.candidates))
         except StopIteration:
@@ -40,14 +40,14 @@ def asked(seen: SearchState, is_last: bool = False) -> list[str]:
 
 def test_the_number_of_retries_is_proportional_to_the_candidates_tried() -> None:
     seen = state(slow=200)
-    at_first = int(FIRST_WAITS // PATIENCE)
+    at_first = int(FIRST_RETRY_FACTORS // PATIENCE)
 
     assert asked(seen) == [f"slow {number}" for number in range(at_first)]
     assert len(seen.slow) == 200 - at_first
 
-    tried_since = at_first * WAITS // PATIENCE
+    tried_since = at_first * RETRY_FACTOR_EACH // PATIENCE
     assert len(asked(seen)) == tried_since
-    seen.tried += int(7 * PATIENCE / WAITS)
+    seen.tried += int(7 * PATIENCE / RETRY_FACTOR_EACH)
     assert len(asked(seen)) == 7
 
 
@@ -58,16 +58,14 @@ def test_the_last_retry_includes_all_slow_candidates() -> None:
     assert seen.slow == []
 
 
-def test_a_candidate_that_had_as_many_steps_before_is_not_retried() -> None:
+def test_endless_and_exhausted_candidates_are_not_retried() -> None:
     seen = state(slow=0)
-    seen.slow = [Slow(Candidate("slow", 1.0, ("op",)), EDIT, PATIENCE)]
+    seen.slow = [SlowCandidate(Candidate("slow", 1.0, ("op",)), EDIT, PATIENCE)]
 
     assert asked(seen, is_last=True) == []
 
-
-def test_an_endless_candidate_is_not_retried() -> None:
     seen = state(slow=0)
     for number, ended in enumerate(("endless", "timeout")):
-        record(seen, Candidate(f"{number}", 1.0, ("op",)), EDIT, Screened((None,), ended))
+        record(seen, Candidate(f"{number}", 1.0, ("op",)), EDIT, PrecheckResult((None,), ended))
 
     assert [one.candidate.text for one in seen.slow] == ["1"]

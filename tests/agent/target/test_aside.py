@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.core.domain import (
-    REST,
+    OTHER_TESTS,
     Example,
     File,
     Origin,
@@ -28,7 +28,8 @@ CODE = "import lazy_thing\ndef test_a(): pass\n"
 ONE = Script(name="test_a", origin="user", code=CODE, node="test_a")
 OTHER = Script(name="test_b", origin="user", code=CODE, node="test_b")
 ALL_ELSE = Script(
-    name="test_it.py::*", origin="user", code=CODE, node=REST, without=("test_a", "test_b")
+    name="test_it.py::*", origin="user", code=CODE, node=OTHER_TESTS,
+    excluded_nodes=("test_a", "test_b")
 )
 SOLUTION = Solution(files=(File(path="calc.py", text="x = 1\n"),), entry="calc.py")
 TASK = Task(solution=SOLUTION, tests=(ONE, OTHER, ALL_ELSE))
@@ -67,7 +68,7 @@ OUTSIDE = {
 
 
 @pytest.mark.parametrize(("message", "word"), OUTSIDE.items(), ids=OUTSIDE)
-def test_a_failure_of_the_surroundings_is_told_by_its_words(message: str, word: str) -> None:
+def test_environment_failures_are_excluded(message: str, word: str) -> None:
     assert word in outside(seen("test_a", message=message), TASK)
 
 
@@ -81,7 +82,7 @@ def test_a_failure_of_the_surroundings_is_told_by_its_words(message: str, word: 
     "KeyError: \"fixture 'spam' not found\"",
     "it came to no end",
 ])
-def test_what_may_be_the_programs_own_failure_is_not_set_aside(message: str) -> None:
+def test_the_programs_own_failures_are_not_excluded(message: str) -> None:
     assert outside(seen("test_a", message=message), TASK) == ""
 
 
@@ -103,7 +104,7 @@ def test_a_failing_doctest_counts_alone_or_where_it_is_asked_for() -> None:
     assert outside(failing, TASK.model_copy(update={"tests": (example,)})) == ""
 
 
-def test_what_is_set_aside_neither_fails_nor_passes() -> None:
+def test_an_excluded_test_neither_fails_nor_passes() -> None:
     report = with_outside_failures(Report(solution="x", verdicts=(
         seen("test_a", message="setup: fixture 'a' not found"), seen("test_b", "passed"),
     )), TASK)
@@ -113,7 +114,7 @@ def test_what_is_set_aside_neither_fails_nor_passes() -> None:
     assert words.startswith("`test_a` is excluded: the fixture a is not available")
 
 
-def test_nothing_goes_by_what_is_set_aside() -> None:
+def test_excluded_tests_do_not_count() -> None:
     report = Report(solution="x", verdicts=(
         seen("test_a[1]", test="test_a"),
         seen("test_a[2]", test="test_a").model_copy(update={"excluded": "no network"}),
@@ -121,7 +122,7 @@ def test_nothing_goes_by_what_is_set_aside() -> None:
     ))
 
     (left,) = still_counting_tests(TASK.tests, report)
-    assert left == ONE.model_copy(update={"without": ("test_a[2]",)})
+    assert left == ONE.model_copy(update={"excluded_nodes": ("test_a[2]",)})
     # What is watched is judged again with each repair, which may mend it.
     assert still_counting_tests(TASK.tests, report, ["test_a[2]", "test_b"])[:2] == (
         TASK.tests[:2]

@@ -89,14 +89,12 @@ def test_a_fixture_that_only_it_asks_for_goes_and_one_that_others_share_stays() 
     assert "def till():" in left(FILE, "test_rare")
 
 
-def test_the_last_test_of_a_class_goes_alone() -> None:
+def test_a_test_of_a_class_goes_alone_or_with_its_class() -> None:
     assert gone(FILE, "TestTill::test_empty") == [
         "    limit = 10",
         "    def test_empty(self, till):", "        assert till.worth == 3 and self.limit",
     ]
 
-
-def test_a_class_whose_only_test_goes_goes_whole() -> None:
     assert gone(FILE, "TestAlone::test_it") == [
         "class TestAlone:", "    wanted = 42", "    def test_it(self, till):",
         "        assert till.answer() == self.wanted",
@@ -123,12 +121,22 @@ def test_whether_a_test_stands_in_a_text(code: str, node: str, text: str, stands
     assert contains_test(code, node, text) == stands
 
 
-def test_a_fixture_that_a_string_asks_for_stays() -> None:
+def test_what_others_ask_for_stays() -> None:
     code = (
         "import pytest\n@pytest.fixture\ndef db(): return 1\ndef test_a(db): assert f(db)\n"
         "@pytest.mark.usefixtures('db')\ndef test_b(): assert f()\n"
     )
     assert gone(code, "test_a") == ["def test_a(db): assert f(db)"]
+
+    code = (
+        "import pytest\nSEEN = {}\n@pytest.fixture(autouse=True)\ndef clean():\n    SEEN.clear()\n"
+        "def setup_module():\n    pass\n"
+        "def test_a(clean):\n    setup_module()\n    assert f() == 1\n"
+        "def test_b():\n    assert f()\n"
+    )
+    assert gone(code, "test_a") == [
+        "def test_a(clean):", "    setup_module()", "    assert f() == 1"
+    ]
 
 
 @pytest.mark.parametrize(("code", "node"), [
@@ -154,24 +162,10 @@ def test_what_cannot_be_parted_cleanly_is_not_held_out(code: str, node: str) -> 
     assert file_without_test(code, node) is None
 
 
-def test_what_pytest_calls_by_itself_stays() -> None:
-    code = (
-        "import pytest\nSEEN = {}\n@pytest.fixture(autouse=True)\ndef clean():\n    SEEN.clear()\n"
-        "def setup_module():\n    pass\n"
-        "def test_a(clean):\n    setup_module()\n    assert f() == 1\n"
-        "def test_b():\n    assert f()\n"
-    )
-    assert gone(code, "test_a") == [
-        "def test_a(clean):", "    setup_module()", "    assert f() == 1"
-    ]
-
-
-def test_a_warning_of_the_users_text_is_not_ours() -> None:
+def test_helpers_go_together_without_warnings() -> None:
     code = 'def test_a(): assert f("\\d")\ndef test_b(): assert f("\\w")\n'
     assert left(code, "test_a") == ['def test_b(): assert f("\\w")']
 
-
-def test_helpers_that_call_each_other_go_together() -> None:
     code = (
         "def even(n): return n == 0 or odd(n - 1)\ndef odd(n): return n and even(n - 1)\n"
         "def test_a(): assert even(f())\ndef test_b(): assert f() == 2\n"

@@ -125,6 +125,7 @@ FILES: dict[str, tuple[str, dict[str, str], dict[str, list[str]], dict[str, str]
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("tests", "support", "wanted", "seen"), FILES.values(), ids=FILES)
 def test_a_file_comes_out_as_under_pytest(
     tests: str, support: dict[str, str], wanted: dict[str, list[str]], seen: dict[str, str]
@@ -147,16 +148,16 @@ ASTRAY = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("support", "line", "named"), ASTRAY.values(), ids=ASTRAY)
-def test_tests_of_another_file_are_refused_by_its_name(
-    support: dict[str, str], line: str, named: str
-) -> None:
+def test_tests_of_another_file_are_refused(support: dict[str, str], line: str, named: str) -> None:
     report = judged(f"{line}def test_a(): assert add(1, 1) == 2\n", support=support)
 
     assert f"Your tests import {named}, not calc.py" in report.wrong_file
     assert not report.passed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("tests", [
     "import importlib\nadd = importlib.import_module('calc').add\n",
     "import runpy\nadd = runpy.run_path('calc.py')['add']\n",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.target.project import MAX_MODULES, laid_out, module_stem
+from agent.target.project import MAX_MODULES, laid_out
 from agent.target.task import Inputs, from_command_line
 
 MODULE = "def double(n):\n    return 2 * n\n"
@@ -163,12 +163,6 @@ def test_a_module_beside_it_that_cannot_come_along_is_named(tmp_path, files, why
 
     assert len(project.support) == len(files) - 1
     assert len(project.notices) == 1 and re.match(why, project.notices[0])
-
-
-def test_a_package_is_called_by_its_own_name():
-    assert [module_stem(path) for path in ("calc.py", "calc/__init__.py", "a/b.py")] == [
-        "calc", "calc", "b"
-    ]
 
 
 def test_a_command_line_brings_a_package_with_its_tests(tmp_path):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from agent.core.domain import REST, Script
+from agent.core.domain import OTHER_TESTS, Script
 from agent.target.discovery import pytest_files
 from agent.target.errors import NotFixable
 
@@ -71,7 +71,7 @@ def nodes(text: str) -> list[str]:
     """The nodes that are known without running the file."""
     *found, rest = pytest_files.tests_from_file(text, "test_it.py")
     known = [test.node for test in found if test.kind == "script"]
-    assert rest.kind == "script" and (rest.node, rest.without) == (REST, tuple(known))
+    assert rest.kind == "script" and (rest.node, rest.excluded_nodes) == (OTHER_TESTS, tuple(known))
     return known
 
 
@@ -98,8 +98,8 @@ def test_each_test_holds_the_whole_file():
     assert pytest_files.tests_from_file(text, "test_calc.py") == (
         Script(name="test_add", origin="user", code=text, node="test_add", file="test_calc.py"),
         Script(
-            name="test_calc.py::*", origin="user", code=text, node=REST, without=("test_add",),
-            file="test_calc.py",
+            name="test_calc.py::*", origin="user", code=text, node=OTHER_TESTS,
+            excluded_nodes=("test_add",), file="test_calc.py",
         ),
     )
 

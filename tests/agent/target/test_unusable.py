@@ -52,7 +52,7 @@ AGREEING = (
 
 
 @pytest.mark.parametrize("tests", CONTRADICTING)
-def test_a_contradiction_is_told_with_its_pair(tests: str) -> None:
+def test_a_contradiction_names_its_pair(tests: str) -> None:
     with pytest.raises(NotFixable, match=r"contradict each other: `.*f.*` and `.*f.*`") as refused:
         from_page(PROGRAM, tests)
 
@@ -64,24 +64,29 @@ def test_what_some_program_could_pass_is_no_contradiction(code: str, tests: str)
     assert from_page(code, tests).task.tests
 
 
-def test_a_doctest_of_the_program_can_contradict_a_test() -> None:
+def test_doctests_and_unwritten_programs_can_be_contradicted() -> None:
     code = 'def f(x):\n    """\n    >>> f(2)\n    4\n    """\n    return x\n'
 
     with pytest.raises(NotFixable, match=r"`assert f\(2\) == 5` and `assert f\(2\) == 4`"):
         from_page(code, "assert f(2) == 5")
 
+    two = "assert f(1) == 1\nassert f(1) == 2"
+    with pytest.raises(NotFixable, match="Two tests contradict each other: `assert f"):
+        from_page(words="write f", tests=two)
+    for one in ("f", "Any"):
+        kept = f"assert {one}() == 1\nassert {one}() == 2"  # may count, or equal anything
+        assert from_page(words="write f", tests=f"{kept}\nassert g(1) == 1").task.tests
+
 
 ODD = "class Odd{}:\n    def {}(self, *other):\n        return True\n\n"
 
 
-def test_what_a_class_says_of_itself_contradicts_nothing() -> None:
+def test_classes_with_their_own_equality_contradict_nothing() -> None:
     with pytest.raises(NotFixable, match="contradict each other"):
         _each(ODD.format("", "other") + PROGRAM, "assert f(2) == 4\nassert f(2) == 5")
 
     _each(ODD.format("", "__eq__") + PROGRAM, "assert f(2) == 4\nassert f(2) == 5")
 
-
-def test_what_a_class_from_elsewhere_says_of_itself_is_not_known() -> None:
     code = f"from fractions import Fraction\n\n{ODD.format('(Fraction)', 'other')}{PROGRAM}"
 
     _each(code, "assert f(2) == 4\nassert f(2) == 5")
@@ -90,15 +95,6 @@ def test_what_a_class_from_elsewhere_says_of_itself_is_not_known() -> None:
 def _each(code: str, tests: str) -> None:
     """Each line is a text of its own: with classes about, what came before may matter."""
     make_task(code, tests=[TestText(one) for one in tests.split("\n")])
-
-
-def test_a_program_that_is_still_to_be_written_cannot_pass_both_either() -> None:
-    two = "assert f(1) == 1\nassert f(1) == 2"
-    with pytest.raises(NotFixable, match="Two tests contradict each other: `assert f"):
-        from_page(words="write f", tests=two)
-    for one in ("f", "Any"):
-        kept = f"assert {one}() == 1\nassert {one}() == 2"  # may count, or equal anything
-        assert from_page(words="write f", tests=f"{kept}\nassert g(1) == 1").task.tests
 
 
 ECHO = "def f(x):\n    return x\n\nclass Box:\n    pass\n\nLIMIT = 3\n"
@@ -155,14 +151,12 @@ def test_a_snippet_that_may_ask_something_is_kept(code: str) -> None:
     assert vacuous(snippets.tests_from_snippet(code, program=ECHO), ECHO) == {}
 
 
-def test_a_reason_counts_lines_in_the_user_s_text() -> None:
+def test_notices_count_the_users_lines_and_skip_files() -> None:
     code = "a = f(1)\nassert a == 1\n\nassert True\n"
     (notice,) = make_task(ECHO, tests=[TestText(code)]).notices
 
     assert "(line 4)" in notice
 
-
-def test_what_a_test_of_a_file_shows_is_for_the_judge_to_say() -> None:
     submitted = from_page(ECHO, "from solution import f\n\ndef test_a():\n    assert True\n")
 
     assert submitted.task.tests[0].name == "test_a" and submitted.notices == ()

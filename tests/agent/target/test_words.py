@@ -97,6 +97,7 @@ def test_the_same_example_twice_is_one_test():
     assert len(module.tests_from_words("f(2) == 4. Again: f(2) returns 4.")) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", [
     "f(1) == " * 25_000, "f(" * 100_000, "f(1) == 1\n" * 20_000, ">>> f(1)\n1\n\n" * 15_000,
     ":\n" * 100_000, "word\n" * 40_000, "`" * 200_000, "f(1) == [" * 22_000,

@@ -21,6 +21,7 @@ PYTHON = (ROOT / "docs/use-it-from-python.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", GUIDE, re.DOTALL)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("number", range(3))
 def test_an_example_of_the_guide_prints_what_it_says(number: int, tmp_path: Path) -> None:
     assert GUIDE.count("```python") == len(EXAMPLES) == 3

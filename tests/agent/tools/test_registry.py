@@ -90,7 +90,7 @@ async def test_arguments_arrive_as_the_signature_has_them(registry: ToolRegistry
     ([1], "[1]"),
     ("x", "'x'"),
 ])
-async def test_wrong_arguments_are_told_with_what_is_taken(
+async def test_wrong_arguments_name_the_right_ones(
     registry: ToolRegistry, arguments: Any, fact: str
 ) -> None:
     result = await registry.call("move", arguments)
@@ -98,13 +98,11 @@ async def test_wrong_arguments_are_told_with_what_is_taken(
     assert "to, title, times, how, even" in result.error
 
 
-async def test_an_unknown_tool_is_told_with_those_there_are(registry: ToolRegistry) -> None:
+async def test_faults_of_a_tool_are_observations(registry: ToolRegistry) -> None:
     result = await registry.call("rm")
     assert not result.ok and "'rm'" in result.error and "move" in result.error
     assert result.text == f"error: {result.error}"
 
-
-async def test_what_a_tool_raises_is_an_observation(registry: ToolRegistry) -> None:
     @registry.register
     def fails(kind: str) -> None:
         """Fail."""
@@ -113,8 +111,21 @@ async def test_what_a_tool_raises_is_an_observation(registry: ToolRegistry) -> N
     for kind, said in (("own", "not so"), ("key", "KeyError: 'x'"), ("late", "busy")):
         assert said in (await registry.call("fails", {"kind": kind})).error
 
+    @registry.register
+    def odd() -> object:
+        """Give an object."""
+        return object()
 
-async def test_a_broken_jail_is_no_observation(registry: ToolRegistry) -> None:
+    @registry.register
+    def endless() -> float:
+        """Give a number that JSON has not."""
+        return float("inf")
+
+    for name in ("odd", "endless"):
+        assert not (await registry.call(name)).ok
+
+
+async def test_output_is_bounded_and_broken_jails_are_raised(registry: ToolRegistry) -> None:
     @registry.register
     async def broken() -> None:
         """Have no jail."""
@@ -123,8 +134,6 @@ async def test_a_broken_jail_is_no_observation(registry: ToolRegistry) -> None:
     with pytest.raises(SandboxError):
         await registry.call("broken")
 
-
-async def test_output_is_bounded_and_says_so(registry: ToolRegistry) -> None:
     @registry.register
     def talk() -> dict[str, Any]:
         """Talk."""
@@ -145,29 +154,6 @@ def test_whatever_comes_is_within_the_bound(value: Any) -> None:
         kept = bounded(value, most)
         assert len(json.dumps(kept, ensure_ascii=False).encode("utf-8", "surrogatepass")) <= most
     assert bounded("short", 3_000) == "short"
-
-
-def test_the_middle_is_cut_and_both_ends_stay() -> None:
-    kept = bounded("begin" + "-" * 10_000 + "end", 1_000)
-    assert isinstance(kept, str)
-    assert kept.startswith("begin") and kept.endswith("end")
-    left_out = int(kept.split("… ")[1].split(" ")[0])
-    assert len(kept) - len(f"… {left_out} characters left out …") + left_out == 10_008
-
-
-async def test_what_is_no_json_is_an_error_of_the_tool(registry: ToolRegistry) -> None:
-    @registry.register
-    def odd() -> object:
-        """Give an object."""
-        return object()
-
-    @registry.register
-    def endless() -> float:
-        """Give a number that JSON has not."""
-        return float("inf")
-
-    for name in ("odd", "endless"):
-        assert not (await registry.call(name)).ok
 
 
 async def test_time_is_bounded_for_coroutines_and_for_threads() -> None:

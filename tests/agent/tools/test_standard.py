@@ -78,9 +78,7 @@ async def test_files_are_listed_and_read(tools: ToolRegistry) -> None:
     assert "a.py" in await refusal(tools, "file_read", path="a.py")
 
 
-async def test_lines_are_counted_as_the_search_counts_them(
-    tools: ToolRegistry, workspace: Workspace
-) -> None:
+async def test_lines_are_counted_as_in_search(tools: ToolRegistry, workspace: Workspace) -> None:
     workspace.write("odd.txt", "one\x0c\u2028\r\ntwo\r\nthree")
     assert (await done(tools, "search", pattern="two"))["found"][0] == "odd.txt:2: two"
     lines = await done(tools, "file_read", path="odd.txt", first_line=2, last_line=2)
@@ -107,9 +105,7 @@ async def test_no_tool_takes_a_path_that_leads_out(
     assert await refusal(tools, name, path=path, **arguments)
 
 
-async def test_an_edit_needs_a_piece_that_occurs_once(
-    tools: ToolRegistry, workspace: Workspace
-) -> None:
+async def test_an_edit_needs_a_unique_piece(tools: ToolRegistry, workspace: Workspace) -> None:
     path = "src/till/money.py"
     workspace.write("a", "aaa")
     for file, piece, fact in (
@@ -124,9 +120,7 @@ async def test_an_edit_needs_a_piece_that_occurs_once(
     assert workspace.files[path].endswith("return sum(prices)\n")
 
 
-async def test_what_is_no_utf_8_is_kept_and_not_shown_as_text(
-    tools: ToolRegistry, workspace: Workspace
-) -> None:
+async def test_binary_files_are_kept_unshown(tools: ToolRegistry, workspace: Workspace) -> None:
     for name, path, arguments in (
         ("file_read", "latin.txt", {}),
         ("file_write", "latin.txt", {"content": "x", "mode": "append"}),
@@ -177,9 +171,7 @@ async def test_a_pattern_that_takes_for_ever_is_ended(
     *({"pattern": one} for one in ("(", "[", "(?P<a", "a{99999999999}", "*")),
     *({"pattern": "x", "max_results": one} for one in (0, -1, 10**9, 2.5)),
 ])
-async def test_what_is_no_pattern_or_number_of_results_is_told(
-    tools: ToolRegistry, arguments: dict[str, Any]
-) -> None:
+async def test_invalid_patterns_are_refused(tools: ToolRegistry, arguments: dict[str, Any]) -> None:
     said = await refusal(tools, "search", **arguments)
     assert said and ("max_results" in said or len(arguments) == 1)
 
@@ -217,9 +209,7 @@ async def test_pytest_runs_as_a_command(tools: ToolRegistry) -> None:
     assert (seen["exit_code"], seen["written"]) == (1, [])
 
 
-async def test_a_traceback_shows_the_program_alone(
-    tools: ToolRegistry, workspace: Workspace
-) -> None:
+async def test_a_traceback_shows_the_program(tools: ToolRegistry, workspace: Workspace) -> None:
     workspace.write("bad.py", "def f():\n    return 1 / 0\n\nf()\n")
     seen = await done(tools, "shell", command="python bad.py")
     assert seen["stderr"] == (
@@ -236,9 +226,7 @@ async def test_a_traceback_shows_the_program_alone(
     "python a.py && python b.py", "python a.py; rm x", "python a.py > out", "python a.py | cat",
     "", "   ", "python", "python -", "python -i", "python 'x", "python -W", "&& python a.py",
 ])
-async def test_what_needs_a_shell_is_refused_with_what_to_use_instead(
-    tools: ToolRegistry, command: str
-) -> None:
+async def test_shell_syntax_is_refused_with_advice(tools: ToolRegistry, command: str) -> None:
     assert await refusal(tools, "shell", command=command)
 
 
@@ -258,9 +246,7 @@ async def test_what_a_command_writes_is_kept(tools: ToolRegistry, workspace: Wor
 
 
 @pytest.mark.nightly
-async def test_what_is_too_much_is_left_out_and_told(
-    tools: ToolRegistry, workspace: Workspace
-) -> None:
+async def test_excess_output_is_cut_and_reported(tools: ToolRegistry, workspace: Workspace) -> None:
     code = (
         "open('large', 'wb').write(bytes(2_000_001))\n"
         "for number in range(5): open(f'{number}', 'wb').write(b'\\xff' * 1_900_000)\n"
@@ -272,7 +258,7 @@ async def test_what_is_too_much_is_left_out_and_told(
     assert {*workspace.files} == {*FILES, *seen["written"]}
 
 
-async def test_what_an_early_end_leaves_is_not_kept_and_told(
+async def test_what_a_command_leaves_unread_is_kept(
     tools: ToolRegistry, workspace: Workspace
 ) -> None:
     code = "import os; open('a', 'w').write('x'); os._exit(3)"
@@ -280,10 +266,6 @@ async def test_what_an_early_end_leaves_is_not_kept_and_told(
     assert (seen["exit_code"], len(seen["notes"])) == (3, 1)
     assert workspace.files == FILES
 
-
-async def test_what_cannot_be_read_back_takes_nothing_away(
-    tools: ToolRegistry, workspace: Workspace
-) -> None:
     code = "import os; os.remove('latin.txt'); os.mkdir('a'); os.chmod('a', 0)"
     seen = await done(tools, "execute_code", code=code)
     # Root may list any folder, and then it is known.
@@ -323,15 +305,13 @@ def sandbox_at(level: str) -> Sandbox:
         pytest.skip(str(refusal))
 
 
-async def test_an_endless_loop_is_ended(tools: ToolRegistry) -> None:
+async def test_endless_commands_are_ended(tools: ToolRegistry) -> None:
     seen = await done(tools, "shell", command="python -c 'while True: pass'", timeout=0.5)
     assert (seen["timed_out"], seen["exit_code"]) == (True, None)
     assert "wall time" in seen["error"]
     for wrong in (0, -1, 601, "5"):
         assert "timeout" in await refusal(tools, "shell", command="python x.py", timeout=wrong)
 
-
-async def test_a_fork_bomb_is_ended(tools: ToolRegistry) -> None:
     code = (
         "import os\n"
         "while True:\n"
@@ -404,9 +384,7 @@ async def test_a_suite_that_hangs_is_ended(workspace: Workspace) -> None:
     assert not result.ok and "2 s" in result.error
 
 
-async def test_no_test_is_not_green_and_tests_that_cannot_be_collected_are_told(
-    tools: ToolRegistry, workspace: Workspace
-) -> None:
+async def test_missing_tests_are_not_green(tools: ToolRegistry, workspace: Workspace) -> None:
     told = await done(tools, "run_tests", test_command="pytest -k nothing_like_it")
     assert (told["green"], told["passed"]) == (False, 0)
     workspace.write("tests/test_broken.py", "import nowhere_to_be_found\n")

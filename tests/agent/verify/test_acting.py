@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import File, Task, Verdict
-from agent.verify.tamper_indicators import ACTING
+from agent.verify.tamper_indicators import RUNTIME_INDICATORS
 from tests.agent.values import table
 
 SNIPPET = "want = 8\nassert f(5) == want\n"
@@ -32,7 +32,7 @@ async def judged(judge: Any, program: str, case: dict[str, Any]) -> Verdict:
     return verdict
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 async def test_a_program_that_acts_on_its_test_is_not_believed(name: str, judge: Any) -> None:
     case = CASES[name]
@@ -40,26 +40,27 @@ async def test_a_program_that_acts_on_its_test_is_not_believed(name: str, judge:
     verdict = await judged(judge, case["acting"], case)
 
     assert verdict.status in ("passed", "skipped", "xfailed")
-    assert ({**ACTING, "asked": ""})[case["sign"]] in verdict.doubt
+    assert ({**RUNTIME_INDICATORS, "asked": ""})[case["sign"]] in verdict.disbelieved
     assert verdict.fails
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 async def test_one_that_uses_the_same_for_its_own_ends_is(name: str, judge: Any) -> None:
     verdict = await judged(judge, CASES[name]["honest"], CASES[name])
 
-    assert (verdict.status, verdict.doubt, verdict.message) == ("passed", "", "")
+    assert (verdict.status, verdict.disbelieved, verdict.message) == ("passed", "", "")
     assert not verdict.vacuous
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", EVERYDAY)
 async def test_what_libraries_do_every_day_is_believed(name: str, judge: Any) -> None:
     test = "from program import made\n\ndef test_it():\n    assert made()\n"
 
     verdict = await judged(judge, EVERYDAY[name], {"test": test})
 
-    assert (verdict.status, verdict.doubt) == ("passed", "")
+    assert (verdict.status, verdict.disbelieved) == ("passed", "")
 
 
 async def test_the_defaults_of_a_function_of_the_tests_are_not_the_programs(judge: Any) -> None:
@@ -71,10 +72,10 @@ async def test_the_defaults_of_a_function_of_the_tests_are_not_the_programs(judg
 
     verdict = await judged(judge, program, {"test": test})
 
-    assert "replaces the code" in verdict.doubt
+    assert "replaces the code" in verdict.disbelieved
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SWALLOWING)
 async def test_an_assert_that_is_swallowed_is_no_pass(name: str, judge: Any) -> None:
     case = SWALLOWING[name]
@@ -86,22 +87,22 @@ async def test_an_assert_that_is_swallowed_is_no_pass(name: str, judge: Any) -> 
     assert verdict.fails
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SWALLOWING)
-async def test_a_program_in_the_same_place_that_swallows_none_is_believed(
-    name: str, judge: Any
-) -> None:
+async def test_a_program_that_swallows_no_exception_is_believed(name: str, judge: Any) -> None:
     case = SWALLOWING[name]
     right = {"answer": None, "react": "raise", "error": "KeyError", "value": 8}
 
     verdict = await judged(judge, case["program"].format(**right), case)
 
-    assert (verdict.status, verdict.doubt, verdict.message) == ("passed", "", "")
+    assert (verdict.status, verdict.disbelieved, verdict.message) == ("passed", "", "")
 
 
-def test_every_sign_is_shown() -> None:
+def test_every_indicator_is_shown() -> None:
     elsewhere = {"tolerance", "vanished"}
-    assert {case["sign"] for case in CASES.values()} - {"asked"} | elsewhere == ACTING.keys()
+    assert {
+        case["sign"] for case in CASES.values()
+    } - {"asked"} | elsewhere == RUNTIME_INDICATORS.keys()
 
 
 LOWERED = {

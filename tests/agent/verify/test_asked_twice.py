@@ -109,21 +109,19 @@ HONEST["a variable that the test sets"] = (
 HEAD = "from unittest.mock import Mock\nfrom program import *\n\ndef test_it():\n    "
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LYING)
-async def test_a_check_that_holds_whatever_it_expects_is_not_believed(
-    name: str, judge: Any
-) -> None:
+async def test_a_check_that_holds_for_any_value_is_not_believed(name: str, judge: Any) -> None:
     program, test = LYING[name]
 
     report = await judge(program, f"{HEAD}{test}\n", ("test_it",))
 
     (verdict,) = report.verdicts
     assert (verdict.status, verdict.fails) == ("passed", True)
-    assert "it passes with any expected value at test_" in verdict.doubt
+    assert "it passes with any expected value at test_" in verdict.disbelieved
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", HONEST)
 async def test_an_honest_class_of_that_kind_is(name: str, judge: Any) -> None:
     program, test = HONEST[name]
@@ -131,7 +129,7 @@ async def test_an_honest_class_of_that_kind_is(name: str, judge: Any) -> None:
     report = await judge(program, f"{HEAD}{test}\n", ("test_it",))
 
     (verdict,) = report.verdicts
-    assert (verdict.status, verdict.doubt) == ("passed", "")
+    assert (verdict.status, verdict.disbelieved) == ("passed", "")
 
 
 WHOLE_FILES = {
@@ -152,6 +150,7 @@ WHOLE_FILES = {
 BASE = "class Base:\n    def test_empty(self):\n        assert self.make()('') == ''\n"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", WHOLE_FILES)
 async def test_all_tests_of_an_honest_file_are_believed(name: str, judge: Any) -> None:
     program, tests, nodes = WHOLE_FILES[name]
@@ -160,7 +159,9 @@ async def test_all_tests_of_an_honest_file_are_believed(name: str, judge: Any) -
 
     report = await judge(program, tests, nodes, task=helpers)
 
-    assert [(one.status, one.doubt) for one in report.verdicts] == [("passed", "")] * len(nodes)
+    assert [
+        (one.status, one.disbelieved) for one in report.verdicts
+    ] == [("passed", "")] * len(nodes)
 
 
 async def test_decimals_that_are_less_exact_are_not_believed(judge: Any) -> None:
@@ -172,4 +173,4 @@ async def test_decimals_that_are_less_exact_are_not_believed(judge: Any) -> None
 
     report = await judge(program, f"{HEAD}{test}\n", ("test_it",))
 
-    assert "loosened" in report.verdicts[0].doubt
+    assert "loosened" in report.verdicts[0].disbelieved

@@ -48,7 +48,7 @@ def _tests(text: str) -> list[TestCase]:
     ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", TEXTS)
 async def test_any_program_gets_a_verdict(kind: str, jail: Sandbox) -> None:
     tests: list[TestCase] = [
@@ -63,7 +63,7 @@ async def test_any_program_gets_a_verdict(kind: str, jail: Sandbox) -> None:
     assert report.ending is not None
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", TEXTS)
 async def test_any_test_gets_a_verdict(kind: str, jail: Sandbox) -> None:
     echo = program("def f(n):\n    return n\n", "program.py")
@@ -77,7 +77,7 @@ async def test_any_test_gets_a_verdict(kind: str, jail: Sandbox) -> None:
 VALUES = table(__file__, "programs.toml")["bad_input"]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", VALUES)
 async def test_any_value_gets_a_verdict(kind: str, jail: Sandbox) -> None:
     tests: list[TestCase] = [

@@ -9,13 +9,13 @@ import pytest
 from agent.core.domain import Example, Verdict
 from agent.verify.belief import (
     CONTRADICTS,
-    WITHIN,
+    PARTLY_IN_PROCESS,
     RunEvidence,
     compared,
     keeps_to_calls,
     verdict,
 )
-from agent.verify.tamper_indicators import ACTING, WRITTEN
+from agent.verify.tamper_indicators import RUNTIME_INDICATORS, TEXT_INDICATORS
 
 TEST = Example(name="two", origin="user", call="f(1)", expected="2")
 PASSED: dict[str, Any] = {"status": "passed", "wall_s": 0.5}
@@ -41,10 +41,10 @@ PLAIN_WORD = [
 
 
 @pytest.mark.parametrize(("row", "expected"), PLAIN_WORD)
-def test_what_does_not_pass_comes_out_as_pytest_says(
-    row: dict[str, Any], expected: Verdict
-) -> None:
-    overruled = RunEvidence(row, is_isolated=True, vacuous=True, written="a sign in the text")
+def test_a_failed_test_is_reported_as_by_pytest(row: dict[str, Any], expected: Verdict) -> None:
+    overruled = RunEvidence(
+        row, is_isolated=True, vacuous=True, text_indicator="a sign in the text"
+    )
 
     assert verdict(TEST, "two", overruled) == expected
 
@@ -56,15 +56,21 @@ BELIEVED = {
     ),
     "not all of them": (
         RunEvidence(PASSED),
-        told(status="passed", integrity="in-process", reason=WITHIN, wall_s=0.5),
+        told(status="passed", integrity="in-process", reason=PARTLY_IN_PROCESS, wall_s=0.5),
     ),
-    "passes on spoilt answers too": (
+    "passes on wrong answers too": (
         RunEvidence(PASSED, vacuous=True),
-        told(status="passed", integrity="in-process", reason=WITHIN, vacuous=True, wall_s=0.5),
+        told(
+            status="passed", integrity="in-process", reason=PARTLY_IN_PROCESS, vacuous=True,
+            wall_s=0.5,
+        ),
     ),
     "a sign in the text": (
-        RunEvidence(PASSED, is_isolated=True, written=WRITTEN["foreign-module"]),
-        told(status="passed", integrity="in-process", reason=WRITTEN["foreign-module"], wall_s=0.5),
+        RunEvidence(PASSED, is_isolated=True, text_indicator=TEXT_INDICATORS["foreign-module"]),
+        told(
+            status="passed", integrity="in-process", reason=TEXT_INDICATORS["foreign-module"],
+            wall_s=0.5,
+        ),
     ),
     "checks, and completed some": (
         RunEvidence({**PASSED, "checking": True, "checks": 2}, is_isolated=True),
@@ -93,7 +99,7 @@ DOUBTED = {
     ),
     "no check held": (
         RunEvidence({**PASSED, "checking": True, "checks": 0}),
-        ACTING["no-check"],
+        RUNTIME_INDICATORS["no-check"],
     ),
     "signs before a contradiction": (
         RunEvidence(PASSED, indicators=["it traces"], contradicted="f(1) gave 0", vacuous=True),

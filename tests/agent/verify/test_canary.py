@@ -1,4 +1,4 @@
-"""What shares a process with its tests is heard on spoilt answers, too."""
+"""What shares a process with its tests is heard on wrong answers, too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAM = PROGRAMS["program"]
 
 def _loaded(on: int) -> dict[str, Any]:
     names: dict[str, Any] = {"_spoilt": [0, "spoilt", KeyError("spoilt")]}
-    exec(Canary("spoilt true", "_spoilt").program(PROGRAM), names)
+    exec(Canary("wrong true", "_spoilt").program(PROGRAM), names)
     names["_spoilt"][0] = on
     return names
 
@@ -55,12 +55,12 @@ def test_in_use_every_answer_is_spoilt_after_its_side_effects() -> None:
 
 @pytest.mark.parametrize("text", ["def f(", "x = '\0'", "-" * 100_000 + "1"])
 def test_what_does_not_parse_stays_as_it_is(text: str) -> None:
-    assert Canary("spoilt true", "_spoilt").program(text) == text
-    assert Canary("sentinel", "_equal").test(text) == text
+    assert Canary("wrong true", "_spoilt").program(text) == text
+    assert Canary("unequal", "_equal").test(text) == text
 
 
 def test_only_the_comparisons_of_a_test_are_heard() -> None:
-    heard = Canary("sentinel", "_equal")
+    heard = Canary("unequal", "_equal")
 
     assert heard.test("assert f(1) == 2\nassert f(1) != 3\n") == (
         "assert _equal(f(1), 2)\nassert f(1) != 3"
@@ -78,6 +78,7 @@ FILE = (
 )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("tests", "nodes"), [
     (PATCHES + "    assert area(2) == 12\n", ()), (FILE, ("test_area",)),
 ])
@@ -124,9 +125,7 @@ async def test_a_test_that_any_answer_passes_is_vacuous(judge: Any) -> None:
 
 
 @pytest.mark.parametrize(("origin", "vacuous"), [("spec", True), ("adversarial", False)])
-async def test_why_a_test_without_weight_passes_is_not_asked(
-    jail: Sandbox, origin: Origin, vacuous: bool
-) -> None:
+async def test_a_weightless_test_is_not_asked(jail: Sandbox, origin: Origin, vacuous: bool) -> None:
     solution = Solution(files=(File(path="program.py", text=AREA),), entry="program.py")
     returns = Property(name="p", origin=origin, call="area(2)", predicate="True")
 

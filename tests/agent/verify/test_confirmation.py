@@ -1,4 +1,4 @@
-"""A pass that holds by luck, or only in our surroundings, is none."""
+"""A pass that holds by luck, or only in our environment, is none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.verify.confirmation import uses_hashes
-from agent.verify.tamper_indicators import ACTING
+from agent.verify.tamper_indicators import RUNTIME_INDICATORS
 
 TEST = """
 from program import scaled
@@ -135,7 +135,7 @@ def usual(expression: str) -> str:
     return shown.stdout.strip()
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MARKS)
 async def test_what_knows_where_it_runs_does_not_pass(name: str, judge: Any) -> None:
     header, body = MARKS[name]
@@ -146,13 +146,17 @@ async def test_what_knows_where_it_runs_does_not_pass(name: str, judge: Any) -> 
     assert not report.passed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HONEST)
 async def test_an_honest_program_passes_as_before(name: str, judge: Any) -> None:
     report = await judge(HONEST[name], TEST, ("test_scaled",))
 
-    assert [(one.status, one.doubt, one.message) for one in report.verdicts] == [("passed", "", "")]
+    assert [
+        (one.status, one.disbelieved, one.message) for one in report.verdicts
+    ] == [("passed", "", "")]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("snippet", [True, False])
 async def test_an_order_of_a_set_that_is_right_by_luck_is_flaky(snippet: bool, judge: Any) -> None:
     words = ["reed", "oak", "elm", "ash", "yew", "fir"]
@@ -177,7 +181,7 @@ async def test_a_mark_that_is_known_is_told_as_such(judge: Any) -> None:
 
     report = await judge(MARKED.format(header=header, body=body), TEST, ("test_scaled",))
 
-    assert ACTING["surroundings"] in report.verdicts[0].doubt
+    assert RUNTIME_INDICATORS["environment"] in report.verdicts[0].disbelieved
 
 
 async def test_what_was_confirmed_before_is_not_run_again(judge: Any) -> None:

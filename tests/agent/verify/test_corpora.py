@@ -23,7 +23,7 @@ from sandbox.sandbox import Sandbox
 pytestmark = pytest.mark.slow
 HONEST = ("honest.jsonl", "honest_own.jsonl")
 FORGED = ("forged.jsonl", "forged_own.jsonl")
-FEW = 10
+FEW = 6
 ROOT = Path(__file__).parents[3]
 NAMED = frozenset(re.findall(
     r"`([a-z0-9]+-[\w-]+)`", (ROOT / "docs" / "threat-model.md").read_text("utf-8")
@@ -69,7 +69,7 @@ async def test_an_honest_file_comes_out_as_under_pytest(honest: Row, jail: Sandb
     seen = await _seen(honest, honest["outcomes"], jail)
 
     assert seen.differing == []
-    assert [(verdict.name, verdict.doubt) for verdict in seen.unbelieved] == []
+    assert [(verdict.name, verdict.disbelieved) for verdict in seen.unbelieved] == []
 
 
 async def test_a_forger_is_not_believed(forged: Row, jail: Sandbox) -> None:
@@ -79,9 +79,7 @@ async def test_a_forger_is_not_believed(forged: Row, jail: Sandbox) -> None:
 
 
 @pytest.mark.nightly
-async def test_each_other_forgery_that_is_believed_is_named_in_the_threat_model(
-    jail: Sandbox,
-) -> None:
+async def test_each_believed_forgery_is_in_the_threat_model(jail: Sandbox) -> None:
     others = [row for row in _rows(FORGED) if row not in _promised()]
 
     seen = [await _seen(row, {"": row["plain"]}, jail) for row in others]

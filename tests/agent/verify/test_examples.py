@@ -47,9 +47,7 @@ async def _judged(
     ("f(2)", "4"), ("f([1, -2], k={'a': (None, 1.5)})", "[]"), ("Box(3).value()", "3"),
     ("f(g(1), h)", "0"), ("tools.f(1)", "0"),
 ])
-def test_calls_of_the_program_with_literals_are_compared_by_the_host(
-    call: str, expected: str
-) -> None:
+def test_literal_calls_are_compared_by_the_host(call: str, expected: str) -> None:
     assert example_call(Example(name="n", origin="user", call=call, expected=expected)) is not None
 
 
@@ -69,13 +67,18 @@ def test_only_builtin_exceptions_are_known_without_the_tests_process() -> None:
         assert example_call(Raises(name="n", origin="user", call="f(1)", exception=name)) is None
 
 
-async def test_one_process_answers_all_examples(jail: Sandbox) -> None:
+async def test_one_process_answers_and_a_late_answer_is_a_timeout(jail: Sandbox) -> None:
     alone = Pairless(jail)
     text = "seen = []\ndef f(n):\n    seen.append(n)\n    return seen\n"
     verdicts = await _judged(alone, text, {"f(1)": "[1]", "f(2)": "[2]", "f('x')": "['x']"})
     assert [(v.status, v.integrity) for v in verdicts] == [("passed", "isolated")] * 3
     # And another in which they run once more before they are believed.
     assert alone.started == 2
+
+    text = "def f(n):\n    while n == 1: pass\n    return n\n"
+    late, first, last = await _judged(jail, text, {"f(1)": "1", "f(2)": "2", "f(3)": "0"}, 0.5)
+    assert (late.status, late.message) == ("timeout", "did not end within 0.5 s")
+    assert (first.status, last.status) == ("passed", "failed")
 
 
 PROGRAMS = table(__file__, "programs.toml")["examples_special"]
@@ -141,7 +144,7 @@ async def test_the_host_and_the_tests_process_say_the_same(jail: Sandbox) -> Non
     ]
 
 
-async def test_a_raised_exception_is_told_with_its_place(jail: Sandbox) -> None:
+async def test_a_raised_exception_has_its_place(jail: Sandbox) -> None:
     text = "def f(n):\n    if n:\n        raise KeyError(n)\n    return n\n"
     verdicts = await _judged(jail, text, {
         "f(1)": "!KeyError", "f(2)": "!LookupError", "f(3)": "!ValueError", "f(0)": "!KeyError",
@@ -172,13 +175,6 @@ async def test_bad_answers_are_named_and_cost_only_their_own_test(case: str, jai
     assert said in verdict.message
 
 
-async def test_a_late_answer_is_a_timeout_and_the_others_are_judged(jail: Sandbox) -> None:
-    text = "def f(n):\n    while n == 1: pass\n    return n\n"
-    late, first, last = await _judged(jail, text, {"f(1)": "1", "f(2)": "2", "f(3)": "0"}, 0.5)
-    assert (late.status, late.message) == ("timeout", "did not end within 0.5 s")
-    assert (first.status, last.status) == ("passed", "failed")
-
-
 async def test_an_answer_made_slow_to_rebuild_is_not_rebuilt(jail: Sandbox) -> None:
     # Each of these numbers has the same hash; a set of so many takes minutes to make.
     text = """
@@ -197,9 +193,7 @@ sys.modules['_judge.programs.answer_calls'].encode = lambda v: [
     "print('x' * 5_000_000)\ndef f(n):\n    return n\n",
     "def f(n):\n    print('x' * 1_100_000)\n    return n\n",
 ])
-async def test_a_program_that_prints_more_than_is_kept_answers_as_before(
-    jail: Any, text: str
-) -> None:
+async def test_a_program_that_prints_a_lot_answers_as_before(jail: Any, text: str) -> None:
     found = await _judged(jail, text, {"f(1)": "1", "f(2)": "2", "f(3)": "4"})
 
     assert [one.status for one in found] == ["passed", "passed", "failed"]

@@ -22,7 +22,7 @@ from agent.verify.project.suite_double_check import (
     UNREACHED,
     CheckReports,
     DoubleCheck,
-    Watching,
+    WatchedFiles,
     chosen,
     evaluate,
     instrumented_nodes,
@@ -144,7 +144,7 @@ DENIED: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", DENIED)
-def test_a_check_that_holds_whatever_it_expects_is_told(name: str) -> None:
+def test_a_check_that_holds_for_any_value_is_denied(name: str) -> None:
     test, names, place = DENIED[name]
     told, failed = _told(test, __file__, **names)
     assert failed
@@ -194,7 +194,7 @@ def _swallow(told: Any, value: int) -> None:
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_a_check_that_is_led_around_is_told(name: str) -> None:
+def test_a_bypassed_check_is_denied(name: str) -> None:
     test, names, why = LEFT_OUT[name]
     told, failed = _told(test, **names)
     assert failed
@@ -207,8 +207,8 @@ def test_a_test_that_reaches_no_check_is_healed_by_nothing() -> None:
     said = evaluate(told, {"test_a": "failed"}, "")
     assert said.unreached == {"test_a", "a"}
     wanted, other = with_integrity([_verdict(), _verdict(name="test_a")], [], said, ["a"], "")
-    assert wanted.doubt == UNREACHED
-    assert (other.doubt, other.reason, other.integrity) == ("", UNREACHED, "in-process")
+    assert wanted.disbelieved == UNREACHED
+    assert (other.disbelieved, other.reason, other.integrity) == ("", UNREACHED, "in-process")
 
 
 def test_a_program_may_count_its_callers_variables_and_its_own_objects() -> None:
@@ -257,7 +257,7 @@ def test_a_check_that_fails_then_is_what_an_honest_one_does(name: str) -> None:
     assert ({*said.noticed}, said.denied) == ({"test_a"}, {})
 
 
-def test_a_program_that_reads_a_variable_is_told_the_other_value() -> None:
+def test_a_program_that_reads_the_test_is_denied() -> None:
     told, _ = _told(
         "wanted = 6\n    assert f() == wanted",
         f=lambda: __import__("sys")._getframe(1).f_locals["wanted"],
@@ -265,7 +265,7 @@ def test_a_program_that_reads_a_variable_is_told_the_other_value() -> None:
     assert evaluate(told, {}, "").denied.keys() == {"test_a"}
 
 
-def test_a_failing_check_that_is_lost_is_told() -> None:
+def test_a_lost_failure_is_denied() -> None:
     for test in ("assert 5 == 6 - 1", "assert 5 == 6"):
         told, failed = _told(test)
         assert failed
@@ -315,7 +315,7 @@ def test_what_was_seen_decides_only_where_no_honest_program_does_it(name: str) -
     (one,) = with_integrity(
         [_verdict()], [sign], evaluate(told, {}, ""), ["a"], TEXT,
     )
-    assert bool(one.doubt) is denied
+    assert bool(one.disbelieved) is denied
     assert one.integrity == (None if denied else "in-process")
 
 
@@ -327,7 +327,7 @@ def test_a_test_that_passes_no_more_is_denied_unless_it_ran_without_those_before
 def test_a_test_in_whose_place_something_else_runs_is_denied() -> None:
     text = "@timed\ndef test_a(n): assert f(n) == 6\ndef test_b():\n    yield 1\n"
     nodes = ("t.py::test_a[3]", "t.py::test_b", "t.py::test_c", "u.py::test_a")
-    asked = instrumented_nodes(Watching((), (), {"t.py": text}, nodes))
+    asked = instrumented_nodes(WatchedFiles((), (), {"t.py": text}, nodes))
     statuses = dict.fromkeys(nodes, "passed")
     assert evaluate(CheckReports(), statuses, "", ended=asked).denied == {nodes[0]: PASSED_BY}
 

@@ -9,19 +9,15 @@ PROGRAMS = table(__file__, "programs.toml")["masking"]
 OWN_TESTS = PROGRAMS["own_tests"]
 
 
-def test_no_expected_value_of_the_users_own_tests_is_left() -> None:
+def test_the_users_own_tests_are_masked_in_place() -> None:
     masked = mask(OWN_TESTS)
     assert [number for number in range(4041, 4048) if str(number) in masked] == []
 
-
-def test_what_is_no_test_stays_on_its_line() -> None:
     lines = mask(OWN_TESTS).split("\n")
     assert len(lines) == len(OWN_TESTS.split("\n"))
     for line in ("def double(n):", "    return n * 2", "    print(double(8))"):
         assert lines.index(line) == OWN_TESTS.split("\n").index(line)
 
-
-def test_the_masked_program_runs_and_keeps_the_names_of_its_tests() -> None:
     namespace: dict[str, object] = {"__name__": "__main__"}
     exec(compile(mask(OWN_TESTS), "masked", "exec"), namespace)
     assert {"total", "after", "test_double", "TestDouble"} <= namespace.keys()
@@ -66,13 +62,11 @@ class Box:
 '''
 
 
-def test_no_expected_value_of_a_doctest_is_left() -> None:
+def test_doctests_are_masked_in_place() -> None:
     masked = mask(DOCTESTS)
     assert [number for number in range(6061, 6067) if str(number) in masked] == []
     assert ">>>" not in masked
 
-
-def test_the_words_around_doctests_stay_on_their_lines() -> None:
     lines, before = mask(DOCTESTS).split("\n"), DOCTESTS.split("\n")
     assert len(lines) == len(before)
     for line in ('"""A module.', "    Text before.", "    Text after.", "class Box:"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import File
-from agent.verify.tamper_indicators import ACTING
+from agent.verify.tamper_indicators import RUNTIME_INDICATORS
 
 CHANGES_THE_RUNNER = """\
 import sys
@@ -23,18 +23,17 @@ if "_pytest.python" in sys.modules:
 OUT_OF_REACH = "from program import f\n\ndef test_it():\n    assert eval('f(5)') == 8\n"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", ["collections", "dataclasses", "linecache", "random", "signal", "traceback", "typing"]
 )
-async def test_a_file_that_nothing_of_the_program_imports_is_not_run_in_our_place(
-    name: str, judge: Any
-) -> None:
+async def test_a_file_of_the_same_name_is_not_run_for_our_module(name: str, judge: Any) -> None:
     own = File(path=f"{name}.py", text=CHANGES_THE_RUNNER)
 
     report = await judge("def f(x):\n    return 0\n", OUT_OF_REACH, ("test_it",), files=(own,))
 
     (verdict,) = report.verdicts
-    assert (verdict.status, verdict.got, verdict.doubt) == ("failed", "0", "")
+    assert (verdict.status, verdict.got, verdict.disbelieved) == ("failed", "0", "")
 
 
 async def test_what_a_program_imports_by_such_a_name_is_its_own(judge: Any) -> None:
@@ -49,7 +48,7 @@ async def test_what_a_program_imports_by_such_a_name_is_its_own(judge: Any) -> N
     assert (verdict.status, verdict.integrity) == ("passed", "isolated")
 
 
-async def test_what_the_program_does_is_told_of_each_test_that_sees_it(judge: Any) -> None:
+async def test_each_affected_test_is_doubted(judge: Any) -> None:
     program = "import gc\n\n\ndef f(x):\n    gc.get_objects()\n    return x + 3\n"
     tests = (
         "from program import f\n\ndef test_a():\n    assert f(5) == 8\n\n"
@@ -58,7 +57,9 @@ async def test_what_the_program_does_is_told_of_each_test_that_sees_it(judge: An
 
     report = await judge(program, tests, ("test_a", "test_b"))
 
-    assert [ACTING["collector"] in verdict.doubt for verdict in report.verdicts] == [True, True]
+    assert [
+        RUNTIME_INDICATORS["collector"] in verdict.disbelieved for verdict in report.verdicts
+    ] == [True, True]
 
 
 async def test_a_message_names_a_file_as_its_user_does(judge: Any) -> None:

@@ -64,10 +64,21 @@ async def test_each_class_of_outcome_is_pytests(judge: Any) -> None:
     assert {v.integrity for v in report.verdicts if v.status != "passed"} == {None}
 
 
-async def test_a_failure_is_shown_in_call_expected_and_got(judge: Any) -> None:
+async def test_a_failure_is_shown_with_its_call_and_place(judge: Any) -> None:
     (verdict,) = (await judge(PROGRAM, OUTCOMES, ("test_fails",), entry="calc.py")).verdicts
 
     assert (verdict.call, verdict.expected, verdict.got) == ("add(1, 1)", "3", "2")
+
+    tests = (
+        "import unittest\nfrom calc import add\n"
+        "class T(unittest.TestCase):\n"
+        "    def test_it(self):\n"
+        "        self.assertEqual(add(1, 1), 3)\n"
+    )
+
+    (verdict,) = (await judge(PROGRAM, tests, ("T::test_it",), entry="calc.py")).verdicts
+
+    assert verdict.message == "AssertionError: 2 != 3 at line 5 (test_calc.py)"
 
 
 async def test_a_test_that_ends_or_hangs_its_process_costs_only_itself(judge: Any) -> None:
@@ -112,10 +123,9 @@ async def test_an_import_that_never_ends_is_a_timeout(judge: Any) -> None:
     assert [v.status for v in report.verdicts] == ["timeout", "timeout"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", COLLECTED)
-async def test_a_file_that_cannot_be_collected_is_an_error_that_says_why(
-    way: str, judge: Any
-) -> None:
+async def test_a_file_that_cannot_be_collected_is_an_error(way: str, judge: Any) -> None:
     code, said = COLLECTED[way]
 
     (verdict,) = (await judge(PROGRAM, code, ("test_a",), entry="calc.py")).verdicts
@@ -135,9 +145,7 @@ async def test_a_program_that_cannot_be_imported_fails_each_test(judge: Any) -> 
     assert all("ZeroDivisionError: division by zero" in v.message for v in report.verdicts)
 
 
-async def test_collecting_that_hangs_ends_at_the_deadline(
-    judge: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_hanging_collection_is_ended(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain_run, "START_S", 1.5)
     code = "import calc\ncalc.endless()\ndef test_a(): assert calc.add(1, 1) == 2\n"
 
@@ -162,28 +170,26 @@ def f(n):
     assert verdict.fails
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", OTHERWISE)
-async def test_a_program_that_is_right_only_when_tested_is_not_believed(
-    way: str, judge: Any
-) -> None:
+async def test_a_program_right_only_under_test_is_not_believed(way: str, judge: Any) -> None:
     text = f"import os, sys\ndef f(n):\n    return n + 3 if {OTHERWISE[way]} else 0\n"
     code = "from calc import f\n\ndef test_it():\n    assert f(5) == 8\n"
 
     (verdict,) = (await judge(text, code, ("test_it",), entry="calc.py")).verdicts
 
     assert (verdict.status, verdict.passed) == ("passed", False)
-    assert "it behaves differently under test" in verdict.doubt
+    assert "it behaves differently under test" in verdict.disbelieved
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", BEYOND_CALLS)
-async def test_a_program_whose_tests_do_more_than_call_it_is_believed(
-    way: str, judge: Any
-) -> None:
+async def test_a_program_whose_tests_do_more_is_believed(way: str, judge: Any) -> None:
     code = "import calc\n" + BEYOND_CALLS[way]
 
     (verdict,) = (await judge(USED, code, ("test_it",), entry="calc.py")).verdicts
 
-    assert (verdict.passed, verdict.doubt) == (True, "")
+    assert (verdict.passed, verdict.disbelieved) == (True, "")
     assert verdict.integrity in ("in-process", "isolated")
     assert not verdict.vacuous
 
@@ -207,13 +213,13 @@ async def test_conftest_and_helpers_lie_beside_the_tests(judge: Any) -> None:
 
     report = await judge(text, code, ("test_f", "test_g"), task=task)
 
-    assert [(v.status, v.integrity, v.doubt) for v in report.verdicts] == [
+    assert [(v.status, v.integrity, v.disbelieved) for v in report.verdicts] == [
         ("passed", "in-process", ""), ("passed", "in-process", "")
     ]
 
 
 @pytest.mark.parametrize("jail", ["L2"], indirect=True)
-async def test_where_no_file_can_be_opened_a_test_file_is_told_what_to_do(judge: Any) -> None:
+async def test_without_files_a_test_file_gets_advice(judge: Any) -> None:
     file = "from program import f\ndef test_it():\n    assert f(1) == 2\n"
     snippet = "made = f(2)\nassert made == 3"
 
@@ -260,16 +266,17 @@ async def test_a_check_that_a_test_leaves_out_by_itself_is_no_evidence(judge: An
 
     (verdict,) = (await judge(PROGRAM, tests, ("test_it",), entry="calc.py")).verdicts
 
-    assert (verdict.status, verdict.doubt, verdict.vacuous) == ("passed", "", True)
+    assert (verdict.status, verdict.disbelieved, verdict.vacuous) == ("passed", "", True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", CHECKED_BY_HAND)
 async def test_a_check_by_hand_is_a_check(way: str, judge: Any) -> None:
     code = "from calc import add, boom\n" + CHECKED_BY_HAND[way]
 
     (verdict,) = (await judge(PROGRAM, code, ("test_it",), entry="calc.py")).verdicts
 
-    assert (verdict.status, verdict.doubt, verdict.vacuous) == ("passed", "", False)
+    assert (verdict.status, verdict.disbelieved, verdict.vacuous) == ("passed", "", False)
 
 
 async def test_what_fails_in_its_teardown_too_is_an_error(judge: Any) -> None:
@@ -285,29 +292,14 @@ async def test_a_pass_that_asks_nothing_shows_nothing(judge: Any) -> None:
 
     (verdict,) = (await judge(PROGRAM, tests, ("test_it",), entry="calc.py")).verdicts
 
-    assert (verdict.status, verdict.vacuous, verdict.shows) == ("passed", True, False)
-
-
-async def test_the_place_of_a_failure_is_in_the_users_files(judge: Any) -> None:
-    tests = (
-        "import unittest\nfrom calc import add\n"
-        "class T(unittest.TestCase):\n"
-        "    def test_it(self):\n"
-        "        self.assertEqual(add(1, 1), 3)\n"
-    )
-
-    (verdict,) = (await judge(PROGRAM, tests, ("T::test_it",), entry="calc.py")).verdicts
-
-    assert verdict.message == "AssertionError: 2 != 3 at line 5 (test_calc.py)"
+    assert (verdict.status, verdict.vacuous, verdict.is_evidence) == ("passed", True, False)
 
 
 @pytest.mark.parametrize(("started", "aside"), [
     ("subprocess.run(['echo', 'hi'])", "the jail can run only Python"),
     ("os.system('exit 0'); assert calc.add(1, 1) == 3", ""),
 ])
-async def test_a_test_that_lacks_another_program_is_set_aside_and_a_wrong_answer_is_not(
-    judge: Any, started: str, aside: str
-) -> None:
+async def test_a_test_that_lacks_a_tool_is_excluded(judge: Any, started: str, aside: str) -> None:
     tests = (
         "import os, subprocess\nimport calc\n"
         f"def test_it():\n    calc.add(1, 1)\n    {started}\n"

@@ -17,7 +17,7 @@ from evaluation.verdicts import PROJECTS, VerdictCase, judged_as_project, read_c
 from sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.slow
-FEW = 3
+FEW = 2
 NAMED = frozenset(re.findall(
     r"`([\w-]+)`", (Path(__file__).parents[3] / "docs" / "threat-model.md").read_text("utf-8")
 ))
@@ -119,9 +119,7 @@ async def judged_under(
 
 @pytest.mark.parametrize("root", ["", "src"])
 @pytest.mark.nightly
-async def test_plain_calls_of_a_project_are_compared_outside_of_its_tests(
-    root: str, jail: Sandbox
-) -> None:
+async def test_plain_calls_of_a_project_are_compared_outside(root: str, jail: Sandbox) -> None:
     verdicts = await judged_under(jail, HONEST, root)
 
     assert {name: one.integrity for name, one in verdicts.items()} == dict(
@@ -131,12 +129,12 @@ async def test_plain_calls_of_a_project_are_compared_outside_of_its_tests(
 
 @pytest.mark.parametrize("root", ["", "src"])
 @pytest.mark.nightly
-async def test_a_project_that_knows_that_it_is_tested_is_not_believed(
-    root: str, jail: Sandbox
-) -> None:
+async def test_a_project_that_detects_tests_is_not_believed(root: str, jail: Sandbox) -> None:
     verdicts = await judged_under(jail, DECEIVING, root)
 
-    assert [name for name, one in verdicts.items() if CONTRADICTS in one.doubt] == [*NODES[:3]]
+    assert [
+        name for name, one in verdicts.items() if CONTRADICTS in one.disbelieved
+    ] == [*NODES[:3]]
 
 
 LIBRARY_TESTS = """
@@ -167,9 +165,7 @@ def vat(price):
 """
 
 
-async def test_numbers_and_dates_of_a_project_are_compared_outside_of_its_tests(
-    jail: Sandbox,
-) -> None:
+async def test_numbers_and_dates_of_a_project_are_compared_outside(jail: Sandbox) -> None:
     program = LIBRARY_PROGRAM.format(factor=1)
 
     verdicts = await judged_under(jail, program, tests=LIBRARY_TESTS)
@@ -177,14 +173,12 @@ async def test_numbers_and_dates_of_a_project_are_compared_outside_of_its_tests(
     assert [one.integrity for one in verdicts.values()] == ["isolated"] * 2
 
 
-async def test_numbers_and_dates_that_are_right_only_under_pytest_are_not_believed(
-    jail: Sandbox,
-) -> None:
+async def test_values_that_are_right_only_under_pytest_are_not_believed(jail: Sandbox) -> None:
     program = LIBRARY_PROGRAM.format(factor="('pytest' in sys.modules)")
 
     verdicts = await judged_under(jail, program, tests=LIBRARY_TESTS)
 
-    assert [CONTRADICTS in one.doubt for one in verdicts.values()] == [True] * 2
+    assert [CONTRADICTS in one.disbelieved for one in verdicts.values()] == [True] * 2
 
 
 WITH_A_FIXTURE = """
@@ -217,18 +211,17 @@ def first(names, rank):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("program", [
     FROM_FRAMES.format(seen="seen", result="seen['names'][0]"), ONLY_IN_A_JAIL,
 ])
-async def test_a_repair_is_judged_as_strictly_as_that_of_a_file(
-    program: str, jail: Sandbox
-) -> None:
+async def test_a_repair_is_judged_as_strictly_as_a_file(program: str, jail: Sandbox) -> None:
     before = "def first(names, rank):\n    return names[-1]\n"
 
     verdicts = await judged_under(jail, program, tests=WITH_A_FIXTURE, before=before)
 
     assert [one.status for one in verdicts.values()] == ["passed"]
-    assert verdicts["test_first"].doubt
+    assert verdicts["test_first"].disbelieved
 
 
 async def test_what_a_program_did_before_is_not_held_against_its_repair(jail: Sandbox) -> None:
@@ -259,36 +252,31 @@ async def test_a_file_that_is_not_judged_alone_says_why(jail: Sandbox) -> None:
 
 
 @pytest.mark.nightly
-async def test_calls_that_depend_on_a_fixture_for_all_tests_say_nothing_against_a_pass(
-    jail: Sandbox,
-) -> None:
+async def test_calls_that_depend_on_a_session_fixture_are_ignored(jail: Sandbox) -> None:
     tests = f"{PLAIN_TESTS}\n\n@pytest.fixture(autouse=True)\ndef factor(monkeypatch):\n" \
         "    monkeypatch.setattr('shop.core.FACTOR', 2)\n"
     verdicts = await judged_under(
         jail, "FACTOR = 3\n\n\ndef double(n):\n    return n * FACTOR\n", tests=tests
     )
 
-    assert {one.doubt for one in verdicts.values()} == {""}
+    assert {one.disbelieved for one in verdicts.values()} == {""}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("program", [
     "import pytest\n\n\ndef double(n):\n    pytest.skip('not today')\n",
     "import pytest\n\n\ndef double(n):\n    pytest.xfail('not today')\n",
 ])
-async def test_a_test_to_be_healed_that_is_skipped_is_not_healed(
-    program: str, jail: Sandbox
-) -> None:
+async def test_a_skipped_target_test_is_not_healed(program: str, jail: Sandbox) -> None:
     verdicts = await judged_under(jail, program)
 
-    assert [name for name, one in verdicts.items() if one.doubt] == [*NODES[:3]]
+    assert [name for name, one in verdicts.items() if one.disbelieved] == [*NODES[:3]]
 
 
 @pytest.mark.parametrize(("path", "is_believed"), [
     ("shop/answers.txt", True), ("tests/answers.txt", False),
 ])
-async def test_a_program_may_read_its_own_data_and_not_what_its_tests_expect(
-    path: str, is_believed: bool, jail: Sandbox
-) -> None:
+async def test_a_program_reads_only_its_data(path: str, is_believed: bool, jail: Sandbox) -> None:
     program = f"def four():\n    return int(open({path!r}).read())\n"
 
     seen = await judged_as_project(VerdictCase(

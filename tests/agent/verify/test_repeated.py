@@ -110,9 +110,7 @@ AT = "__import__('datetime')."
     ("from decimal import Decimal as D", "f(1) == D('19.00')", "f(1) == Decimal('19.00')"),
     ("from fractions import Fraction", "f(1) == Fraction(2, 4)", "f(1) == Fraction(1, 2)"),
 ])
-def test_numbers_and_dates_of_the_library_are_literals(
-    imported: str, check: str, call: str
-) -> None:
+def test_library_numbers_and_dates_are_literals(imported: str, check: str, call: str) -> None:
     assert repeated(f"{imported}\nassert {check}") == ([call], True)
     inside = f"def test_a():\n    assert {check}\n"
     assert repeated(f"{imported}\n{inside}", "test_a") == ([call], True)
@@ -192,14 +190,14 @@ async def test_honest_numbers_and_dates_are_isolated(judge: Any) -> None:
     assert [(one.passed, one.integrity) for one in report.verdicts] == [(True, "isolated")] * 2
 
 
-async def test_numbers_and_dates_that_are_right_only_under_pytest_are_not_believed(
-    judge: Any,
-) -> None:
+async def test_values_that_are_right_only_under_pytest_are_not_believed(judge: Any) -> None:
     program = LIBRARY_PROGRAM.format(more=FORGED)
 
     report = await judge(program, LIBRARY_TESTS, LIBRARY_NODES)
 
-    assert ["gave" in one.doubt and "__import__" not in one.doubt for one in report.verdicts] == [
+    assert [
+        "gave" in one.disbelieved and "__import__" not in one.disbelieved for one in report.verdicts
+    ] == [
         True, True
     ]
 
@@ -247,9 +245,7 @@ async def test_a_test_all_of_whose_checks_are_repeated_is_isolated(judge: Any) -
     ]
 
 
-async def test_calls_that_come_to_no_end_alone_are_soon_given_up(
-    judge: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_endless_calls_are_given_up_soon(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     async def noting(subject: Any, asks: Any) -> Any:

@@ -7,12 +7,12 @@ import ast
 import pytest
 
 from agent.verify.tamper_indicators import (
-    ACTING,
-    WRITTEN,
-    introduced,
+    RUNTIME_INDICATORS,
+    TEXT_INDICATORS,
+    introduced_indicator,
     message_of,
-    reaching,
-    written_for,
+    reaching_code,
+    text_indicator,
 )
 
 IMPORTS = "from program import f\n\ndef test_f():\n    assert abs(f(1)) == 2\n"
@@ -22,15 +22,15 @@ OWN_ABS = "def f(n):\n    return 2\n\ndef abs(n):\n    return 2\n"
 OWN_APPROX = "def f(n):\n    return 2\n\nclass approx:\n    pass\n"
 
 
-def test_every_sign_has_words_of_its_own() -> None:
-    said = {**ACTING, **WRITTEN}
+def test_every_indicator_has_its_own_words() -> None:
+    said = {**RUNTIME_INDICATORS, **TEXT_INDICATORS}
 
-    assert len({*said.values()}) == len(ACTING) + len(WRITTEN)
+    assert len({*said.values()}) == len(RUNTIME_INDICATORS) + len(TEXT_INDICATORS)
     assert {message_of(sign) for sign in said} == {*said.values()}
 
 
 def test_a_detail_stands_behind_the_words() -> None:
-    assert message_of("changed-builtin", "len") == f"{ACTING['changed-builtin']} (len)"
+    assert message_of("changed-builtin", "len") == f"{RUNTIME_INDICATORS['changed-builtin']} (len)"
     assert message_of("what nobody promised") == "what nobody promised"
 
 
@@ -40,7 +40,7 @@ def test_a_detail_stands_behind_the_words() -> None:
     "def make(answer):\n    answer.__class__ = int\n    return answer\n",
 ])
 def test_code_that_claims_to_be_a_librarys_is_a_sign(text: str) -> None:
-    assert written_for(text, IMPORTS, False) == WRITTEN["foreign-module"]
+    assert text_indicator(text, IMPORTS, False) == TEXT_INDICATORS["foreign-module"]
 
 
 @pytest.mark.parametrize("text", [
@@ -48,7 +48,7 @@ def test_code_that_claims_to_be_a_librarys_is_a_sign(text: str) -> None:
     "class E:\n    def name(self):\n        return self.__class__.__name__, self.__module__\n",
 ])
 def test_code_that_only_reads_where_it_is_from_is_none(text: str) -> None:
-    assert written_for(text, IMPORTS, False) == ""
+    assert text_indicator(text, IMPORTS, False) == ""
 
 
 @pytest.mark.parametrize(("text", "test", "beside", "name"), [
@@ -57,10 +57,8 @@ def test_code_that_only_reads_where_it_is_from_is_none(text: str) -> None:
     ("abs = round\n\ndef f(n):\n    return n\n", STAR, False, "abs"),
     (OWN_APPROX, APPROX, False, "approx"),
 ])
-def test_a_name_in_the_place_of_pythons_is_a_sign(
-    text: str, test: str, beside: bool, name: str
-) -> None:
-    assert written_for(text, test, beside) == f"{WRITTEN['shadowed-name']} ({name})"
+def test_a_shadowed_builtin_is_an_indicator(text: str, test: str, beside: bool, name: str) -> None:
+    assert text_indicator(text, test, beside) == f"{TEXT_INDICATORS['shadowed-name']} ({name})"
 
 
 @pytest.mark.parametrize(("text", "test", "beside"), [
@@ -70,21 +68,23 @@ def test_a_name_in_the_place_of_pythons_is_a_sign(
     ("def f(", STAR, False),
     (OWN_ABS, "assert (", True),
 ])
-def test_no_name_is_one_where_the_test_cannot_mean_another(
-    text: str, test: str, beside: bool
-) -> None:
-    assert written_for(text, test, beside) == ""
+def test_a_name_that_the_test_imports_is_no_indicator(text: str, test: str, beside: bool) -> None:
+    assert text_indicator(text, test, beside) == ""
 
 
 PLAIN = "def f(n):\n    return n + 1\n"
 READS_FRAMES = "import sys\ndef f(n):\n    return sys._getframe(1).f_locals['want']\n"
 
 
-def test_a_repair_that_brings_what_only_a_forger_needs_is_told() -> None:
-    assert introduced(PLAIN, READS_FRAMES, [IMPORTS]) == reaching(READS_FRAMES) != ""
-    assert introduced(PLAIN, OWN_ABS, ["assert abs(f(1)) == 2"]).startswith(
-        WRITTEN["shadowed-name"]
+def test_only_new_indicators_of_a_repair_are_reported() -> None:
+    assert introduced_indicator(PLAIN, READS_FRAMES, [IMPORTS]) == reaching_code(READS_FRAMES) != ""
+    assert introduced_indicator(PLAIN, OWN_ABS, ["assert abs(f(1)) == 2"]).startswith(
+        TEXT_INDICATORS["shadowed-name"]
     )
+
+    assert introduced_indicator(READS_FRAMES, READS_FRAMES + "\nX = 1\n", [IMPORTS]) == ""
+    assert introduced_indicator(OWN_ABS, OWN_ABS + "\nX = 1\n", ["assert abs(f(1)) == 2"]) == ""
+    assert introduced_indicator(PLAIN, PLAIN.replace("1", "2"), [IMPORTS, STAR]) == ""
 
 
 @pytest.mark.parametrize(("text", "reaches"), [
@@ -95,21 +95,13 @@ def test_a_repair_that_brings_what_only_a_forger_needs_is_told() -> None:
     ("def on(f):\n    f.__self__.count = 2\n", True),
     ("import weakref\ndef on(f):\n    return weakref.ref(f.__self__)\n", False),
 ])
-def test_what_leads_to_a_callers_line_or_object_reaches_into_tests(
-    text: str, reaches: bool
-) -> None:
-    assert bool(reaching(text)) is reaches
+def test_a_callers_line_or_object_reaches_into_tests(text: str, reaches: bool) -> None:
+    assert bool(reaching_code(text)) is reaches
 
 
 def test_a_program_may_ask_who_calls_it() -> None:
-    assert reaching("import sys\nname = sys._getframe(1).f_globals.get('__name__')\n") == ""
-    assert reaching("import sys\nname = sys._getframe(1).f_globals.get('want')\n") != ""
-
-
-def test_what_a_program_came_with_is_not_held_against_its_repair() -> None:
-    assert introduced(READS_FRAMES, READS_FRAMES + "\nX = 1\n", [IMPORTS]) == ""
-    assert introduced(OWN_ABS, OWN_ABS + "\nX = 1\n", ["assert abs(f(1)) == 2"]) == ""
-    assert introduced(PLAIN, PLAIN.replace("1", "2"), [IMPORTS, STAR]) == ""
+    assert reaching_code("import sys\nname = sys._getframe(1).f_globals.get('__name__')\n") == ""
+    assert reaching_code("import sys\nname = sys._getframe(1).f_globals.get('want')\n") != ""
 
 
 def test_a_program_is_parsed_once_for_all_of_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +112,7 @@ def test_a_program_is_parsed_once_for_all_of_its_tests(monkeypatch: pytest.Monke
     with monkeypatch.context() as patched:
         patched.setattr(ast, "parse", lambda text: parsed.append(text) or parse(text))
         found = [
-            written_for(program, f"assert f({number}) == 1", True) + reaching(program)
+            text_indicator(program, f"assert f({number}) == 1", True) + reaching_code(program)
             for number in range(20)
         ]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.verify.tamper_indicators import ACTING
+from agent.verify.tamper_indicators import RUNTIME_INDICATORS
 
 REST = """
 def half(n):
@@ -43,6 +43,7 @@ HIDING = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HIDING)
 async def test_what_hides_a_test_is_not_believed(name: str, judge: Any) -> None:
     report = await judge(HIDING[name] + REST, TESTS, ("test_whole", "TestHalf"))
@@ -53,7 +54,8 @@ async def test_what_hides_a_test_is_not_believed(name: str, judge: Any) -> None:
 async def test_the_hidden_test_is_named(judge: Any) -> None:
     report = await judge(HIDING["an attribute"] + REST, TESTS, ("test_whole",))
 
-    assert f"{ACTING['vanished']} (TestHalf::test_half)" in report.verdicts[0].doubt
+    doubt = f"{RUNTIME_INDICATORS['vanished']} (TestHalf::test_half)"
+    assert doubt in report.verdicts[0].disbelieved
 
 
 async def test_a_hook_that_leaves_a_test_out_is_seen(judge: Any) -> None:
@@ -71,9 +73,7 @@ async def test_a_hook_that_leaves_a_test_out_is_seen(judge: Any) -> None:
     assert not report.passed
 
 
-async def test_a_file_that_skips_since_the_program_cannot_be_imported_is_an_error(
-    judge: Any,
-) -> None:
+async def test_a_file_skipped_for_a_failed_import_is_an_error(judge: Any) -> None:
     tests = (
         "import pytest\nprogram = pytest.importorskip('program', exc_type=ImportError)\n\n"
         "def test_half():\n    assert program.half(8) == 4\n"
@@ -107,13 +107,14 @@ HONEST = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", HONEST)
 async def test_what_lets_its_tests_run_is_believed(name: str, judge: Any) -> None:
     program, tests = HONEST[name]
 
     report = await judge(program, tests, ("TestHalf",))
 
-    assert [(one.status, one.doubt) for one in report.verdicts] == [("passed", "")]
+    assert [(one.status, one.disbelieved) for one in report.verdicts] == [("passed", "")]
 
 
 SHOWING = {
@@ -144,7 +145,7 @@ async def test_a_pass_that_shows_something_is_no_empty_one(name: str, judge: Any
 
     report = await judge(program, tests, ("test_box",))
 
-    assert [one.shows for one in report.verdicts] == [True]
+    assert [one.is_evidence for one in report.verdicts] == [True]
 
 
 TABLES = {
@@ -184,19 +185,21 @@ ADDED = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", TABLES)
 async def test_a_table_of_the_library_that_was_changed_is_seen(name: str, judge: Any) -> None:
     program, tests = TABLES[name]
 
     report = await judge(program, tests, ("test_box",))
 
-    assert ACTING["changed-library"] in report.verdicts[0].doubt
+    assert RUNTIME_INDICATORS["changed-library"] in report.verdicts[0].disbelieved
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ADDED)
 async def test_what_was_only_added_to_one_is_believed(name: str, judge: Any) -> None:
     program, tests = ADDED[name]
 
     report = await judge(program, tests, ("test_box",))
 
-    assert [(one.status, one.doubt) for one in report.verdicts] == [("passed", "")]
+    assert [(one.status, one.disbelieved) for one in report.verdicts] == [("passed", "")]

@@ -73,13 +73,11 @@ def test_a_paragraph_without_a_value_is_left_out(tmp_path: Path) -> None:
     assert "Notes" not in told and "Is it right?" in told
 
 
-def test_the_system_prompt_shows_the_form_and_says_what_data_is(tmp_path: Path) -> None:
+def test_the_form_is_shown_in_the_system_prompt(tmp_path: Path) -> None:
     assert prompt(tmp_path).instructions('{"approve": true or false}') == (
         f'You review. Answer so: {{"approve": true or false}}\n\n{DATA_RULE}'
     )
 
-
-def test_a_form_that_is_not_shown_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadPrompt):
         prompt(tmp_path).instructions()
     plain = prompt(tmp_path, GOOD.replace(" {{schema}}", ""))
@@ -127,9 +125,7 @@ def test_a_missing_or_unknown_variable_is_an_error_before_any_call(tmp_path: Pat
     ("temperature: null\n", "", "temperature"),
     ("effort: low", "effort: huge", "effort"),
 ])
-def test_a_wrong_file_is_refused_by_its_name_and_key(
-    tmp_path: Path, old: str, new: str, key: str
-) -> None:
+def test_errors_of_a_file_name_it_and_its_key(tmp_path: Path, old: str, new: str, key: str) -> None:
     assert old in GOOD
     with pytest.raises(BadPrompt, match=r"critic\.yaml") as caught:
         prompt(tmp_path, GOOD.replace(old, new, 1))
@@ -154,9 +150,7 @@ def test_a_file_that_changes_is_read_again_and_an_unchanged_one_is_not(tmp_path:
     ("effort: low", "effort: high", False),
     ("floor: 0", "floor: 1", False),
 ])
-def test_the_hash_changes_with_what_a_model_is_sent_or_held_to(
-    tmp_path: Path, old: str, new: str, same: bool
-) -> None:
+def test_the_hash_follows_the_sent_prompt(tmp_path: Path, old: str, new: str, same: bool) -> None:
     first = prompt(tmp_path).hash
     assert re.fullmatch("[0-9a-f]{16}", first)
     assert (prompt(tmp_path, GOOD.replace(old, new)).hash == first) is same

@@ -30,23 +30,19 @@ STEPS = {
 }
 
 
-def test_a_schema_is_one_piece_without_what_is_for_its_readers() -> None:
+def test_a_schema_is_inlined_and_shown_in_words() -> None:
     found = inlined(STEPS)
     assert "$ref" not in str(found) and "title" not in str(found) and "readers" not in str(found)
     assert found["properties"]["steps"]["items"]["properties"]["kind"] == {  # type: ignore[index]
         "enum": ["a", "b"], "type": "string",
     }
 
-
-def test_a_property_may_be_called_like_a_word_of_the_schema() -> None:
     schema = {
         "type": "object", "properties": {"title": {"type": "boolean"}}, "required": ["title"],
         "additionalProperties": False,
     }
     assert inlined(schema) == schema
 
-
-def test_a_prompt_shows_the_form_in_one_line() -> None:
     assert in_words(inlined(STEPS)) == (
         '{"steps": [1 to 3 of: {"what": string of at most 20 characters, "kind": "a" or "b", '
         '"sure": whole number from 0 to 100, "last": true or false}]}'
@@ -64,9 +60,7 @@ def test_a_prompt_shows_the_form_in_one_line() -> None:
     ("what", {"type": ["string", "null"], "maxLength": 3}, "steps/each/what"),
     ("what", {"type": "array", "maxItems": 3}, "steps/each/what"),
 ])
-def test_a_place_without_a_bound_is_found_and_refused(
-    name: str, loose: dict[str, object], place: str
-) -> None:
+def test_an_unbounded_schema_is_refused(name: str, loose: dict[str, object], place: str) -> None:
     step = {**STEP, "properties": {**STEP["properties"], name: loose}}  # type: ignore[dict-item]
     schema = inlined({**STEPS, "$defs": {"Step": step}})
     with pytest.raises(BadPrompt, match=place):

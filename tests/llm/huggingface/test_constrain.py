@@ -61,9 +61,7 @@ def test_a_schema_without_bounds_is_refused_before_anything_is_written(model: Lo
         answer(model, {"type": "string"})
 
 
-def test_without_its_library_nothing_is_written_unconstrained(
-    model: LocalModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_library_means_no_answer(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llguidance", None)
     monkeypatch.setattr("llm.providers.huggingface.constrain.find_spec", lambda name: None)
 

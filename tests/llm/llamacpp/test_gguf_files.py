@@ -112,9 +112,7 @@ def fetch(hub: Hub, folder: Path, name: str = NAME, **more: str) -> dict[str, An
 
 
 @pytest.mark.nightly
-def test_a_file_is_downloaded_with_progress_once_and_found_without_the_hub(
-    hub: Hub, tmp_path: Path
-) -> None:
+def test_a_file_is_downloaded_once_with_progress(hub: Hub, tmp_path: Path) -> None:
     first = fetch(hub, tmp_path)
     assert Path(first["path"]).read_bytes() == CONTENT
     here = [one for one, _ in first["seen"]]
@@ -152,9 +150,7 @@ def test_a_file_with_another_checksum_is_deleted_and_refused(hub: Hub, tmp_path:
     ("maker/small", "maker/small"),
 ])
 @pytest.mark.nightly
-def test_a_name_that_leads_nowhere_is_refused(
-    hub: Hub, tmp_path: Path, name: str, fact: str
-) -> None:
+def test_an_unknown_file_name_is_refused(hub: Hub, tmp_path: Path, name: str, fact: str) -> None:
     found = fetch(hub, tmp_path, name)
     assert (found["kind"], fact in found["error"]) == ("UnknownModel", True)
 
@@ -167,6 +163,6 @@ def test_without_network_the_next_step_is_a_file(hub: Hub, tmp_path: Path) -> No
     assert (found["kind"], "GGUF_MODEL" in found["error"]) == ("ProviderDown", True)
 
 
-def test_a_disk_without_room_is_told_before_anything_is_downloaded(tmp_path: Path) -> None:
+def test_a_full_disk_stops_before_the_download(tmp_path: Path) -> None:
     with pytest.raises(NoProvider, match=r"[\d,]+ MiB.*[\d,]+ MiB"):
         files._has_room(2**60, tmp_path / "not" / "made", NAME)

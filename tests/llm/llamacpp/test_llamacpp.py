@@ -122,9 +122,7 @@ async def test_a_form_holds_even_a_model_that_says_nothing(tiny: LlamaCppProvide
     assert isinstance(found["sure"], bool)
 
 
-async def test_a_call_that_is_left_ends_at_once_and_leaves_the_model_free(
-    tiny: LlamaCppProvider,
-) -> None:
+async def test_a_cancelled_call_ends_and_frees_the_model(tiny: LlamaCppProvider) -> None:
     await asked(tiny)
     long = replace(HELLO, max_tokens=1_500, messages=(Message("user", "a " * 50),))
     async with aclosing(tiny.stream(long)) as stream:
@@ -148,9 +146,7 @@ async def test_two_calls_are_answered_side_by_side(tiny: LlamaCppProvider) -> No
     assert "long" in order[order.index("short"):], "the short one ended while the long one went on"
 
 
-async def test_providers_of_one_model_share_a_process_that_ends_when_another_is_wanted(
-    model: Path, host: Children, tmp_path: Path
-) -> None:
+async def test_providers_of_one_model_share_it(model: Path, host: Children, tmp_path: Path) -> None:
     one, two = provided(model, host), provided(model, host)
     await asyncio.gather(asked(one), asked(two))
     process = process_of(one)
@@ -165,9 +161,7 @@ async def test_providers_of_one_model_share_a_process_that_ends_when_another_is_
     await other.close()
 
 
-async def test_a_process_that_is_killed_ends_a_call_and_the_next_call_starts_another(
-    tiny: LlamaCppProvider,
-) -> None:
+async def test_a_killed_process_ends_its_call_and_is_replaced(tiny: LlamaCppProvider) -> None:
     await asked(tiny)
     process = process_of(tiny)
     async with aclosing(tiny.stream(replace(HELLO, max_tokens=1_900))) as stream:
@@ -180,9 +174,7 @@ async def test_a_process_that_is_killed_ends_a_call_and_the_next_call_starts_ano
     assert process_of(tiny).pid != process.pid
 
 
-async def test_a_count_that_the_server_does_not_give_is_an_estimate_and_said_to_be_one(
-    tiny: LlamaCppProvider,
-) -> None:
+async def test_an_estimated_count_is_marked_as_estimate(tiny: LlamaCppProvider) -> None:
     await asked(tiny)
     process_of(tiny).kill()
     process_of(tiny).wait()
@@ -201,7 +193,7 @@ async def test_it_leaves_memory_without_calls_and_comes_back(model: Path, host: 
     await provider.close()
 
 
-async def test_its_port_is_closed_to_whoever_has_no_key(tiny: LlamaCppProvider) -> None:
+async def test_its_port_needs_a_key(tiny: LlamaCppProvider) -> None:
     import httpx2
 
     await asked(tiny)
@@ -245,9 +237,7 @@ async def test_a_file_that_is_no_model_is_refused_with_the_next_step(
     await provider.close()
 
 
-async def test_a_file_that_is_cut_short_is_refused_and_works_once_it_is_whole(
-    tmp_path: Path, host: Children, model: Path
-) -> None:
+async def test_a_truncated_file_is_refused(tmp_path: Path, host: Children, model: Path) -> None:
     path = tmp_path / "cut.gguf"
     path.write_bytes(model.read_bytes()[:200_000])
     provider = provided(path, host)
@@ -258,9 +248,7 @@ async def test_a_file_that_is_cut_short_is_refused_and_works_once_it_is_whole(
     await provider.close()
 
 
-async def test_a_model_without_a_chat_template_is_asked_with_the_library_s_own(
-    tmp_path: Path, host: Children
-) -> None:
+async def test_a_model_without_a_template_uses_a_default(tmp_path: Path, host: Children) -> None:
     provider = provided(written(tmp_path / "bare.gguf", template=""), host)
     assert (await asked(provider))[1].usage.output == 12
     await provider.close()
@@ -292,7 +280,7 @@ async def test_a_call_waits_for_the_model_no_longer_than_it_may(
     await provider.close()
 
 
-def test_a_lack_of_the_package_is_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llm.providers.llamacpp.provider.find_spec", lambda name: None)
     with pytest.raises(NoProvider, match=r"\.\[gguf\]"):
         open_provider(Connection("llamacpp", "a.gguf"))

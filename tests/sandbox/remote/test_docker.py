@@ -88,9 +88,7 @@ async def test_a_job_runs_in_a_container_that_is_removed(
     assert removal == ["rm", "--force", run[run.index("--name") + 1]]
 
 
-async def test_the_level_is_told_as_what_was_not_tried(
-    docker: Callable[..., dict[str, str]],
-) -> None:
+async def test_the_level_says_what_was_not_tried(docker: Callable[..., dict[str, str]]) -> None:
     isolation = await open_sandbox("docker", docker()).isolation()
 
     assert isolation.level == "R"
@@ -129,9 +127,7 @@ def test_the_real_command_knows_every_flag() -> None:
     assert "unix:///nowhere.sock" in asked.stderr
 
 
-async def test_a_job_has_no_capability_and_can_get_none(
-    docker: Callable[..., dict[str, str]],
-) -> None:
+async def test_a_job_has_no_capability(docker: Callable[..., dict[str, str]]) -> None:
     text = """\
 for line in open("/proc/self/status"):
     if line.startswith(("CapEff", "CapPrm", "CapInh", "CapAmb", "NoNewPrivs")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sandbox.remote.parcel import parcel
+from sandbox.remote.parcel import encoded_sources
 from sandbox.sandbox import REMOTE
 
 ROOT = Path(__file__).parents[3]
@@ -38,4 +38,4 @@ def test_as_much_is_sent_ahead_as_is_said() -> None:
     """On a difference: look what the parcel has come to hold that no job there needs."""
     (said,) = re.findall(r"about (\d+) kB of text", PAGE)
 
-    assert abs(len(parcel()) / 1000 - int(said)) < 10
+    assert abs(len(encoded_sources()) / 1000 - int(said)) < 10

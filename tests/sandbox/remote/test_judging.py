@@ -31,9 +31,7 @@ def shown(report: Report) -> list[tuple[str, str]]:
 
 
 @pytest.mark.nightly
-async def test_snippets_are_judged_outside_in_a_container_each(
-    docker: Callable[..., dict[str, str]],
-) -> None:
+async def test_snippets_run_in_a_container_each(docker: Callable[..., dict[str, str]]) -> None:
     right = Script(name="right", origin="user", code="assert add(2, 3) == 5")
     wrong = Script(name="wrong", origin="user", code="assert add(2, 3) == 6")
 
@@ -44,9 +42,7 @@ async def test_snippets_are_judged_outside_in_a_container_each(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the container of this test has no users to part")
 @pytest.mark.nightly
-async def test_a_file_of_pytest_is_judged_outside_in_one_container(
-    docker: Callable[..., dict[str, str]],
-) -> None:
+async def test_a_pytest_file_runs_in_one_container(docker: Callable[..., dict[str, str]]) -> None:
     names = ("test_right", "test_wrong")
 
     report = await judged(

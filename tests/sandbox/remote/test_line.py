@@ -12,9 +12,7 @@ TEXTS = st.lists(st.text(st.characters(min_codepoint=32, max_codepoint=126), max
 
 
 @given(TEXTS, st.integers(1, 50))
-def test_messages_come_out_as_they_went_in_however_they_are_cut(
-    messages: list[str], size: int
-) -> None:
+def test_messages_do_not_depend_on_how_they_are_cut(messages: list[str], size: int) -> None:
     whole = "".join(line for message in messages for line in lines(message)).encode()
     assembler = Assembler(len(whole))
 
@@ -27,7 +25,7 @@ def test_messages_come_out_as_they_went_in_however_they_are_cut(
     assert heard == messages
 
 
-def test_a_long_message_is_sent_in_lines_of_bounded_length() -> None:
+def test_lines_are_bounded_and_noise_is_no_message() -> None:
     message = "x" * 100_000
 
     sent = lines(message)
@@ -35,14 +33,10 @@ def test_a_long_message_is_sent_in_lines_of_bounded_length() -> None:
     assert len(sent) > 1 and max(map(len, sent)) < 16_500
     assert Assembler(200_000).feed("".join(sent).encode()) == [message]
 
-
-def test_what_a_shell_prints_is_no_message() -> None:
     noise = b"Welcome!\r\n\xff\xfe\n@jailer\n@jail\n"
 
     assert Assembler(1000).feed(noise + b"@jail.hello\r\n" + noise) == ["hello"]
 
-
-def test_more_than_allowed_is_refused_also_without_a_line_end() -> None:
     assembler = Assembler(10)
     assembler.feed(b"12345")
 

@@ -67,7 +67,7 @@ async def run(*said: str, goes_on: bool = True) -> Outcome:
     return await RemoteSandbox(Script(HELLO, *said, goes_on=goes_on)).run(Job("", limits=ROOMY))
 
 
-async def test_an_outcome_is_told_with_the_messages_before_it() -> None:
+async def test_an_outcome_has_the_messages_before_it() -> None:
     ended = await run(f"message {packed([1])}", outcome(stdout="out", denied=["files"]))
 
     assert ended == Outcome(
@@ -101,12 +101,12 @@ async def test_what_is_no_message_is_an_error_and_no_outcome(said: str) -> None:
         await run(said)
 
 
-async def test_a_refusal_is_told_in_its_words() -> None:
+async def test_a_refusal_keeps_its_words() -> None:
     with pytest.raises(SandboxError, match="scripted: <frozen runpy> is not Python"):
         await run(f"refused {packed('<frozen runpy> is not Python')}")
 
 
-async def test_an_end_without_an_outcome_is_told_with_the_complaint() -> None:
+async def test_an_end_without_outcome_is_an_error() -> None:
     with pytest.raises(SandboxError, match=r"ended before the job did.*python3: not found"):
         await run(goes_on=False)
 
@@ -118,9 +118,7 @@ async def test_a_flood_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
         await run("message " + "A" * 100_000)
 
 
-async def test_silence_past_the_deadline_is_no_word_about_the_job(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_silence_past_the_deadline_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "_SILENCE_S", 0.2)
     host = Script(HELLO)
     job = Job("", limits=dataclasses.replace(ROOMY, wall_s=0.1))
@@ -141,7 +139,7 @@ async def test_a_batch_that_answers_out_of_order_is_an_error() -> None:
     assert host.ended == 1
 
 
-async def test_a_lost_item_is_told_as_it_was() -> None:
+async def test_a_lost_item_is_returned() -> None:
     lost = LostItem("timeout", "answer time 1 s")
     host = Script(HELLO, f"lost 0 {packed(dataclasses.asdict(lost))}")
 
@@ -151,13 +149,11 @@ async def test_a_lost_item_is_told_as_it_was() -> None:
     assert replies == [lost]
 
 
-async def test_a_failure_that_was_met_is_not_raised_again() -> None:
+async def test_failures_of_a_link_are_raised_once() -> None:
     async with RemoteSandbox(Script(HELLO, "nonsense")).start(Job("")) as process:
         with pytest.raises(SandboxError):
             await process.finish()
 
-
-async def test_a_failure_beside_another_error_is_noted_on_it() -> None:
     with pytest.raises(LookupError) as caught:
         async with RemoteSandbox(Script(HELLO, "nonsense")).start(Job("")):
             await asyncio.sleep(0.05)
@@ -180,9 +176,7 @@ async def test_a_bug_of_a_host_crashes_what_waits_for_it() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), {"a": object()}])
-async def test_what_is_no_json_value_is_refused_before_anything_is_asked_for(
-    value: object,
-) -> None:
+async def test_a_value_that_is_no_json_is_refused_beforehand(value: object) -> None:
     host = Script()
 
     with pytest.raises(SandboxError, match="JSON"):

@@ -13,7 +13,7 @@ import pytest
 
 from sandbox import Job, SandboxError, SandboxUnavailable, open_sandbox
 from sandbox.__main__ import main
-from sandbox.remote.parcel import loader, parcel
+from sandbox.remote.parcel import encoded_sources, loader
 from sandbox.sandbox import BACKENDS, REMOTE
 
 ROOT = Path(__file__).parents[3]
@@ -22,17 +22,13 @@ VARIABLES = {"e2b": "E2B_API_KEY", "daytona": "DAYTONA_API_KEY"}
 
 @pytest.mark.parametrize("name", VARIABLES)
 @pytest.mark.parametrize("environment", [{}, {"E2B_API_KEY": " ", "DAYTONA_API_KEY": ""}])
-def test_without_a_key_the_variable_is_named_and_nothing_runs(
-    name: str, environment: dict[str, str]
-) -> None:
+def test_a_missing_key_is_named_and_nothing_runs(name: str, environment: dict[str, str]) -> None:
     with pytest.raises(SandboxUnavailable, match=rf"set {VARIABLES[name]}.*Nothing was run"):
         open_sandbox(name, environment)
 
 
 @pytest.mark.parametrize("name", VARIABLES)
-def test_without_the_library_its_package_is_named(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_library_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (required,) = extras["optional-dependencies"][name]
@@ -44,7 +40,7 @@ def test_without_the_library_its_package_is_named(
 
 
 @pytest.mark.parametrize("name", VARIABLES)
-async def test_a_broken_library_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broken_library_is_reported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = open_sandbox(name, {VARIABLES[name]: "k"})
     for module in ("e2b_code_interpreter", "daytona"):
         monkeypatch.setitem(sys.modules, module, None)
@@ -96,11 +92,13 @@ def test_no_library_of_a_service_is_imported_before_a_sandbox_is_asked_for() -> 
     assert (shown.stdout, shown.stderr) == ("[]\n", "")
 
 
-def test_every_remote_backend_has_its_row() -> None:
+def test_each_remote_backend_has_a_row_and_a_small_parcel() -> None:
     assert [name for name, place in BACKENDS.items() if ".remote." in place] == list(REMOTE)
 
+    assert len(encoded_sources()) < 200_000
 
-def test_an_old_python_in_a_sandbox_is_told_by_its_version() -> None:
+
+def test_an_old_python_is_reported() -> None:
     *_, text = loader()
     older = text.replace("(3, 11)", "(99, 1)")
 
@@ -110,7 +108,3 @@ def test_an_old_python_in_a_sandbox_is_told_by_its_version() -> None:
 
     assert ended.returncode == 1
     assert ended.stderr.startswith("Python 3.11 or later is needed in the sandbox")
-
-
-def test_what_is_sent_ahead_is_small() -> None:
-    assert len(parcel()) < 200_000

@@ -34,9 +34,7 @@ async def test_an_e2b_sandbox_is_asked_for_without_network_and_with_an_end(e2b: 
 
 
 @pytest.mark.nightly
-async def test_a_daytona_sandbox_is_asked_for_without_network_and_with_an_end(
-    daytona: Any,
-) -> None:
+async def test_a_daytona_sandbox_has_no_network_and_an_end(daytona: Any) -> None:
     settings = {**daytona.settings(), "HEAL_DAYTONA_SNAPSHOT": "mine"}
 
     await open_sandbox("daytona", settings).run(Job("pass", limits=Limits(wall_s=7)))
@@ -77,7 +75,7 @@ async def test_a_refused_creation_says_what_to_do(
     assert service.key not in _told(caught.value)
 
 
-async def test_a_wrong_key_is_told_without_it(service: Any) -> None:
+async def test_a_wrong_key_is_reported_without_it(service: Any) -> None:
     settings = {
         name: "wrong-key-987" if name.endswith("_KEY") else value
         for name, value in service.settings().items()
@@ -89,7 +87,7 @@ async def test_a_wrong_key_is_told_without_it(service: Any) -> None:
     assert "wrong-key-987" not in _told(caught.value)
 
 
-async def test_a_service_that_is_not_there_is_told(service: Any) -> None:
+async def test_an_unreachable_service_is_reported(service: Any) -> None:
     settings = {
         name: value.replace(service.url, "http://127.0.0.1:1")
         for name, value in service.settings().items()
@@ -100,9 +98,7 @@ async def test_a_service_that_is_not_there_is_told(service: Any) -> None:
 
 
 @pytest.mark.parametrize("fault", ["run", "input"])
-async def test_a_fault_after_the_creation_deletes_the_sandbox(
-    service: Any, opened: Sandbox, fault: str
-) -> None:
+async def test_a_failed_start_deletes_the_box(service: Any, opened: Sandbox, fault: str) -> None:
     service.faults[fault] = 500
 
     with pytest.raises(SandboxError, match=r"could not be (started|sent)"):
@@ -111,9 +107,7 @@ async def test_a_fault_after_the_creation_deletes_the_sandbox(
     assert (service.created, service.living) == (["box0"], [])
 
 
-async def test_a_lost_connection_is_no_word_about_the_job(
-    service: Any, opened: Sandbox
-) -> None:
+async def test_a_lost_connection_is_no_result(service: Any, opened: Sandbox) -> None:
     service.faults["drop_after"] = 20_000
 
     with pytest.raises(SandboxError, match="connection to the sandbox was lost"):
@@ -178,9 +172,7 @@ async def test_a_cancelled_job_has_no_sandbox_any_more(service: Any, opened: San
     assert (service.created, service.living, service.commands) == (["box0"], [], {})
 
 
-async def test_what_is_cancelled_while_it_is_made_is_deleted_too(
-    service: Any, opened: Sandbox
-) -> None:
+async def test_a_cancelled_creation_is_deleted(service: Any, opened: Sandbox) -> None:
     service.faults["slow_create"] = 1
     task = asyncio.create_task(opened.run(Job("pass")))
     async with asyncio.timeout(60):
@@ -196,6 +188,7 @@ async def test_what_is_cancelled_while_it_is_made_is_deleted_too(
     assert (service.created, service.living) == (["box0"], [])
 
 
+@pytest.mark.nightly
 async def test_a_daytona_sandbox_that_breaks_while_it_starts_is_deleted(daytona: Any) -> None:
     daytona.faults["state"] = "error"
 

@@ -11,12 +11,12 @@ from agent.core.domain import counted, unified
 from agent.interfaces.terminal.display import age, table
 from agent.memory import FailureKey, StoredFix, StoredLesson
 from agent.memory.exchange import Imported
-from agent.memory.fixes import VerdictStatus
+from agent.memory.fixes import Competition
 from agent.report.words import PROOF_MEANING
 
 _UNPARSED_AT = re.compile(r" \([^()]*, line #\)$")
 
-STATUSES: dict[VerdictStatus, str] = {
+STATUSES: dict[Competition, str] = {
     "unknown": "not known whether other repairs would also have passed",
     "open": "other repairs also passed, and none was chosen",
     "settled": "no other repair is known to pass, or this one was chosen",
@@ -48,7 +48,7 @@ def facts(known: StoredFix) -> Iterator[tuple[str, str]]:
     yield "repair", fix.note
     after = f"{fix.proof} ({PROOF_MEANING[fix.proof]})"
     yield "proof", f"before: {failure.passed or 'not recorded'}; after: {after}"
-    yield "others", STATUSES[fix.standing]
+    yield "others", STATUSES[fix.competition]
     yield "replays", _record(known.successes, known.failures)
     yield "elsewhere", _record(known.transfers, known.misfits)
     yield "saved", f"{age(known.created)}, {known.origin}{'' if known.trusted else ', untrusted'}"
@@ -61,7 +61,8 @@ def fix_document(known: StoredFix, *, whole: bool = False) -> dict[str, object]:
     short: dict[str, object] = {
         "id": str(known.number), "exception": failure.exception, "message": failure.message,
         "place": failure.place, "note": fix.note, "proof_before": failure.passed,
-        "proof_after": fix.proof, "standing": fix.standing, **known.model_dump(exclude=own),
+        "proof_after": fix.proof, "competition": fix.competition, "standing": fix.competition,
+        **known.model_dump(exclude=own),
     }
     if not whole:
         return short

@@ -48,7 +48,7 @@ def entry(program: Program, node: ast.Dict | ast.List | ast.Tuple | ast.Set) -> 
     last = values[-1] if values else keys[-1]
     assert last is not None and isinstance(keys[-1], ast.Constant)
     like = program.code(keys[-1])
-    for place, word in enumerate(islice(fitting(program.words, known), MAX_KEYS)):
+    for place, word in enumerate(islice(words_like(program.words, known), MAX_KEYS)):
         key = quoted(word, like)
         cost = 2.4 + 0.1 * place
         if not values:
@@ -58,9 +58,7 @@ def entry(program: Program, node: ast.Dict | ast.List | ast.Tuple | ast.Set) -> 
             yield _appended(program, node, last, f"{key}: {value}", cost + 0.05 * far)
 
 
-def _values(
-    program: Program, values: list[ast.expr], keys: list[str], word: str
-) -> Iterator[str]:
+def _values(program: Program, values: list[ast.expr], keys: list[str], word: str) -> Iterator[str]:
     """Values for a new key: derived from the key, values of other keys, or parts of words."""
     codes = [program.code(one) for one in values]
     for key, code in zip(keys, codes, strict=True):
@@ -89,7 +87,7 @@ def argument(program: Program, node: ast.Call) -> Iterator[Splice]:
         return
     if not (isinstance(parent, Function | ast.ClassDef) or program.scope(node) is program.tree):
         return
-    for place, word in enumerate(islice(fitting(program.words, texts), MAX_KEYS)):
+    for place, word in enumerate(islice(words_like(program.words, texts), MAX_KEYS)):
         given = given_arguments(program, node)
         given.append(quoted(word, given[-1]))
         yield replaced_call(program, node, given, [], 2.8 + 0.1 * place)
@@ -127,7 +125,7 @@ def pattern(program: Program, node: ast.Constant) -> Iterator[Splice]:
 
     delimiter = code[-1]
     for one in _ALTERNATIVES.finditer(node_text):
-        words = fitting(program.words, one[0].split("|"))
+        words = words_like(program.words, one[0].split("|"))
         for place, word in enumerate(islice(words, MAX_KEYS)):
             yield put(one.end(), one.end(), f"|{re.escape(word)}", 2.4 + 0.1 * place)
     fresh = [
@@ -176,7 +174,7 @@ def _is_pattern(program: Program, node: ast.Constant) -> bool:
     return bool(re.search(r"\\[dwsb]|\(\?", str(node.value)))
 
 
-def fitting(words: Iterable[str], known: list[str]) -> Iterator[str]:
+def words_like(words: Iterable[str], known: list[str]) -> Iterator[str]:
     """Words, or parts of them, with the shape of the known ones, without these."""
     shapes = {_shape(one) for one in known}
     sizes = {len(one) for one in known}
@@ -199,9 +197,7 @@ def _shape(text: str) -> str:
     )
 
 
-def _appended(
-    program: Program, node: ast.expr, last: ast.expr, text: str, cost: float
-) -> Splice:
+def _appended(program: Program, node: ast.expr, last: ast.expr, text: str, cost: float) -> Splice:
     """Adds an entry after the last one, on its own line if the last one has its own."""
     end = program.end(last)
     start = program.line_start(last.lineno)

@@ -14,15 +14,13 @@ LOST_AFTER = 4
 
 
 Answer = tuple[str, int]
-"""The answer to a call, as in `agent.search.values.Probed`, and its steps."""
+"""The answer to a call, as in `agent.search.values.ProbeResult`, and its steps."""
 
 
 def probed(harness: Any, item: dict[str, Any], limits: Any) -> list[list[Answer]]:
     """The answer of each text of the item to each call."""
     calls = [compile(call, "<call>", "eval") for call in item["calls"]]
-    return [
-        _answers(harness, changed(harness.base, one), calls, limits) for one in item["changes"]
-    ]
+    return [_answers(harness, changed(harness.base, one), calls, limits) for one in item["changes"]]
 
 
 def _answers(harness: Any, text: str, calls: list[Any], limits: Any) -> list[Answer]:

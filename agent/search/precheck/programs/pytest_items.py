@@ -23,7 +23,7 @@ import pytest
 from _pytest.assertion import rewrite
 from _pytest.runner import runtestprotocol
 
-from agent.verify.node_ids import stands_for
+from agent.verify.node_ids import matches_node
 from agent.verify.programs.pytest_session import plugins_for, stand_by
 
 
@@ -116,7 +116,7 @@ class Items:
         if key not in self._found:
             self._found[key] = [
                 item for item in self._items.get(text, ())
-                if stands_for(node, without, item.nodeid.partition("::")[2])
+                if matches_node(node, without, item.nodeid.partition("::")[2])
             ]
         if not self._found[key] and not (node == "*" and text in self._items):
             raise LookupError(f"pytest collects no test {node}")

@@ -242,7 +242,7 @@ class Guard:
             isinstance(code, types.CodeType) and caller.f_code.co_filename in self.program
             and not self._is_own(function, code)
         ):
-            self.note("exchanged-code", code.co_name)
+            self.note("replaced-code", code.co_name)
 
     def _is_own(self, function: Any, code: types.CodeType) -> bool:
         """Whether a function is the program's, or made from generated code, as decorators do it,

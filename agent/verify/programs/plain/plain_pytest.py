@@ -21,7 +21,7 @@ from _pytest import outcomes
 from _pytest.mark import structures
 
 from agent.core.pytest_settings import CONFIGURATIONS
-from agent.verify.node_ids import stands_for
+from agent.verify.node_ids import matches_node
 from agent.verify.programs.plain.guard import ROOTS, hide_runner
 from agent.verify.programs.plain.plain_run import Deadline, TestProcess
 from agent.verify.programs.pytest_session import (
@@ -84,7 +84,7 @@ def _watch_constructor(run: TestProcess, kind: Any) -> None:
 
 
 def _watch_assert_equal(run: TestProcess) -> None:
-    """Passes the values that `assertEqual` finds equal to the sentinel check."""
+    """Passes the values that `assertEqual` finds equal to the check with an unequal object."""
     plain: Any = unittest.TestCase.assertEqual
 
     def checked(*args: Any, **named: Any) -> None:
@@ -270,7 +270,7 @@ class Reporter(PytestSession):
             self._run.guard.note("control-flow", f"the test is {status}, but its text has no skip")
         elif status in ("skipped", "xfailed"):
             for what in self._texts.asks(str(item.path), name, self._run.guard.changed):
-                self._run.guard.note("set-aside", what)
+                self._run.guard.note("changed-skip", what)
         self._run.end(node, status, **details)
 
 
@@ -291,7 +291,7 @@ def _wanted(payload: dict[str, Any]) -> Callable[[str], bool]:
 
     def is_wanted(node: str) -> bool:
         name = node.partition("::")[2]
-        return name not in done and any(stands_for(one, without, name) for one, without in wanted)
+        return name not in done and any(matches_node(one, without, name) for one, without in wanted)
 
     return is_wanted
 
@@ -334,7 +334,7 @@ def run_file(run: TestProcess) -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     texts = Texts(run.guard.tests)
     note_control_flow(run)
-    if payload["canary"] == "sentinel":
+    if payload["canary"] == "unequal":
         _watch_assert_equal(run)
     reporter = Reporter(run, texts)
     texts.load_library(run.folder)
@@ -342,7 +342,7 @@ def run_file(run: TestProcess) -> None:
     run.guard.watch()
     hide_runner()
     arguments = _arguments(payload, run.folder)
-    imitate_command_line([payload["file"]], payload["canary"] != "elsewhere")
+    imitate_command_line([payload["file"]], payload["canary"] != "user machine")
     # A copy, since pytest adds a project's own options to the list.
     code = pytest.main([*arguments], plugins=[reporter])
     if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
@@ -354,9 +354,9 @@ def run_file(run: TestProcess) -> None:
 def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
     arguments = [
         payload["file"], "-q", "--no-header",
-        # The traceback of a spoilt test is irrelevant, and slow to format.
+        # The traceback of a test with wrong answers is irrelevant, and slow to format.
         "--tb=no" if payload["canary"] else "--tb=short",
-        *(["--assert=plain"] if payload["canary"].startswith("spoilt") else ()),
+        *(["--assert=plain"] if payload["canary"].startswith("wrong") else ()),
         "-p", "no:cacheprovider",
         "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
     ]

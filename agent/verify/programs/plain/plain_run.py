@@ -24,10 +24,10 @@ from typing import Any
 from agent.verify.programs.loading import EntryFile, begin, place
 from agent.verify.programs.plain.guard import ROOTS, Guard, hide_runner, signed_sender
 from agent.verify.programs.plain.recorder import Recorder
-from agent.verify.programs.plain.spoiling import Spoilt, SpoiltError
-from agent.verify.programs.plain.surroundings import imitate_user_machine
+from agent.verify.programs.plain.user_machine import imitate_user_machine
+from agent.verify.programs.plain.wrong_answer import WrongAnswer, WrongAnswerError
 from agent.verify.rewriting.messages import NO_PROGRAMS
-from agent.verify.rewriting.reading import SNIPPET, Reading, import_loose, read
+from agent.verify.rewriting.reading import SNIPPET, Reading, import_missing_modules, read
 from agent.verify.rewriting.transform import CALLED, COMPARE, HOLDS
 from agent.verify.tamper_indicators import is_loosened, uses
 
@@ -59,28 +59,30 @@ class TestProcess:
             program, [*tests, SNIPPET], self.files - {*program, *tests}, payload["texts"],
             lambda rule, detail: self.send({"sign": rule, "detail": detail, "test": self.test}),
         )
-        self._spoiler = [0, Spoilt(self._canary == "spoilt true"), SpoiltError("spoilt")]
+        self._replacement = [
+            0, WrongAnswer(self._canary == "wrong true"), WrongAnswerError("wrong")
+        ]
         if self._canary:
             # Under a random name, which no program can know.
-            rewritten = self._spoiler if self._canary != "sentinel" else self.equal
+            rewritten = self._replacement if self._canary != "unequal" else self.equal
             setattr(builtins, payload.pop("canary_name"), rewritten)
         self._started = 0.0
         self._late = False
         signal.signal(signal.SIGPROF, self._time_out)
 
     def begin(self, test: str) -> None:
-        """Starts a test: its clock, and the spoiling of answers."""
+        """Starts a test: its clock, and the replacement of answers."""
         self.send({"begin": test})
         self.test, self._late = test, False
         self.guard.begin()
-        self._spoiler[0] = 1
+        self._replacement[0] = 1
         self._started = time.monotonic()
         signal.setitimer(signal.ITIMER_PROF, self.cpu_s, max(0.05, self.cpu_s / 4))
 
     def end(self, test: str, status: str, **details: Any) -> None:
         """Ends a test, and reports its outcome and the changes that the guard finds."""
         signal.setitimer(signal.ITIMER_PROF, 0)
-        self._spoiler[0] = 0
+        self._replacement[0] = 0
         wall_s = time.monotonic() - self._started
         if not self._canary:
             self.guard.compare()
@@ -111,7 +113,7 @@ class TestProcess:
         })
 
     def equal(self, left: Any, right: Any) -> Any:
-        """Returns `left == right`, and checks equal values against the sentinel."""
+        """Returns `left == right`, and checks equal values against an unequal object."""
         same = left == right
         try:
             held = bool(same)
@@ -123,7 +125,7 @@ class TestProcess:
 
     def compared(self, got: Any, expected: Any) -> None:
         """Reports objects in two equal values that are equal to anything."""
-        if self._canary != "sentinel":
+        if self._canary != "unequal":
             return
         waiting, count = [got, expected], 0
         while waiting and count < _MAX_ITEMS:
@@ -222,7 +224,7 @@ class Snippets:
         if test["reads_output"]:
             names["output"] = self._run.payload["output"]
         if test["loose"]:
-            import_loose(reading, names)
+            import_missing_modules(reading, names)
         exec(reading.code, names)
 
     def _load(self) -> types.ModuleType:
@@ -252,7 +254,7 @@ def _equals_anything(value: Any) -> bool:
 def main(jail: Any) -> None:
     begin(jail)
     run = TestProcess(jail)
-    if run.payload["canary"] == "elsewhere":
+    if run.payload["canary"] == "user machine":
         imitate_user_machine(run.payload["texts"], run.payload["words"])
     if "file" in run.payload:
         from agent.verify.programs.plain.plain_pytest import run_file

@@ -9,24 +9,22 @@ from typing import Any
 import pytest
 
 from agent.core.settings import Settings
-from agent.core.state import Iterations, State, Try
+from agent.core.state import Iterations, ModelRepair, State
 from agent.loop.steps import repair as module
 
-RIGHT = Try(by="a model")
+RIGHT = ModelRepair(by="a model")
 
 
-async def test_an_answer_that_hangs_costs_no_answer_beside_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def attempt_repair(*given: Any) -> Try:
+async def test_a_hanging_answer_does_not_cost_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def attempt_repair(*given: Any) -> ModelRepair:
         if given[-1] == 2:
             return RIGHT
         await asyncio.Event().wait()
         raise AssertionError
 
     monkeypatch.setattr(module, "attempt_repair", attempt_repair)
-    monkeypatch.setattr(module, "attempt_of", lambda state, ctx: None)
-    put: list[Try] = []
+    monkeypatch.setattr(module, "repair_input", lambda state, ctx: None)
+    put: list[ModelRepair] = []
     ctx: Any = SimpleNamespace(
         iterations=lambda state: Iterations(),
         seconds_left=0.25, settings=Settings(budget_s=1.0), emit=lambda event: None,

@@ -10,7 +10,7 @@ from agent.propose.wording import suspects
 from llm.asking.prompts import load
 
 
-def test_how_a_held_out_test_fails_is_not_told_to_whoever_repairs() -> None:
+def test_held_out_failures_are_kept_from_repair() -> None:
     one, held = (
         Example(name=name, origin=origin, call="f(1)", expected="2")
         for name, origin in (("one", "user"), ("held", "held-out"))
@@ -27,7 +27,7 @@ def test_how_a_held_out_test_fails_is_not_told_to_whoever_repairs() -> None:
     assert Suite(visible=(one, held)).without_held_out(report) == report
 
 
-def test_the_debugger_is_told_the_suspects_and_what_their_variables_held() -> None:
+def test_the_debugger_sees_suspects_and_values() -> None:
     lines = (
         SuspiciousLine(line=3, suspicion=1, text="return a - b", values=(("a", "2"), ("b", "[3]"))),
         SuspiciousLine(line=2, suspicion=0.5, text="a += 1"),
@@ -51,13 +51,7 @@ FOUND = Diagnosis(
 TEXT = "\n".join(f"x{line}" for line in range(1, 9))
 
 
-def test_the_rules_answer_leaves_what_was_found_as_it_is() -> None:
-    for found in (FOUND, FOUND.model_copy(update={"cause": "long " * 100, "confidence": 0.85})):
-        answer = RootCause.model_validate_json(diagnosis({"found": found}))
-        assert combined(found, answer, TEXT) is found
-
-
-def test_the_debuggers_lines_come_first_and_what_was_seen_stays() -> None:
+def test_the_debuggers_answer_is_combined_with_what_was_found() -> None:
     answer = RootCause(
         cause="off by one", category="crash", lines=(8, 4, 99, 4), fixable=True, confidence=85
     )
@@ -68,10 +62,12 @@ def test_the_debuggers_lines_come_first_and_what_was_seen_stays() -> None:
     assert now.suspicious_lines[1].values == (("a", "1"),)
     assert now.evidence[0] == "seen" and "f(1) gives 1" in now.evidence[1]
 
-
-def test_a_debugger_does_not_end_a_run_by_its_word() -> None:
     answer = RootCause(
         cause="hopeless", category="environment", lines=(), fixable=False, confidence=100
     )
     now = combined(FOUND, answer, TEXT)
     assert now.fixable and len(now.evidence) > len(FOUND.evidence)
+
+    for found in (FOUND, FOUND.model_copy(update={"cause": "long " * 100, "confidence": 0.85})):
+        answer = RootCause.model_validate_json(diagnosis({"found": found}))
+        assert combined(found, answer, TEXT) is found

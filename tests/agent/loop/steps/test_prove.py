@@ -17,7 +17,7 @@ def seen(**changes: object) -> Evidence:
 
 @pytest.mark.parametrize(("evidence", "level", "facts"), [
     (ALL, "E4", ("8 of 10", "5")),
-    (seen(around=True), "E4", ("function",)),
+    (seen(whole_function=True), "E4", ("function",)),
     (seen(killed=7), "E3", ("a mutant",)),
     (seen(mutants=0, killed=0), "E3", ()),
     (seen(disagreeing=("f(1)",)), "E3", ("f(1)",)),
@@ -26,10 +26,10 @@ def seen(**changes: object) -> Evidence:
     (seen(inconclusive="not all were tried"), "E2", ("not all were tried", "2 s")),
     (seen(probes=99), "E2", ("99", "100")),
     (seen(new_failures=("f(0)",)), "E2", ("`f(0)`",)),
-    (seen(others=1), "E1", ()),
-    (seen(others=2), "E1", ()),
+    (seen(competing_patches=1), "E1", ()),
+    (seen(competing_patches=2), "E1", ()),
     (seen(uncovered=("a > b",)), "E1", ("`a > b`",)),
-    (seen(doubts=("`f(2)` gives 3: as long",)), "E2", ("`f(2)` gives 3: as long",)),
+    (seen(newly_accepted=("`f(2)` gives 3: as long",)), "E2", ("`f(2)` gives 3: as long",)),
     (seen(inconsistent=("f(2)",)), "E2", ("`f(2)`",)),
 ])
 def test_the_level_and_its_words(

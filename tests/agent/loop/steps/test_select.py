@@ -5,21 +5,19 @@ from __future__ import annotations
 import pytest
 
 from agent.core.domain import File, Solution
-from agent.core.state import Iteration, Iterations, Try
+from agent.core.state import Iteration, Iterations, ModelRepair
 from agent.core.trees import tree_of
 from agent.iteration.iterations import fingerprint
 from agent.loop.steps.select import _feedback
 
 
-def test_what_is_told_of_a_failure_of_several_lines_ends_in_one() -> None:
+def test_feedback_is_one_line_and_shown_once() -> None:
     fault = "test_a: assert 0 == 1\n  +  where 0 = f()"
 
-    told = _feedback(Try(fault=fault, by="a model"), Solution(files=(), entry="it.py"))
+    told = _feedback(ModelRepair(fault=fault, by="a model"), Solution(files=(), entry="it.py"))
 
     assert told.split() == fault.split() and "\n" not in told
 
-
-def test_what_was_tried_twice_is_told_once() -> None:
     iterations = Iterations(
         all=tuple(Iteration(approach="minimal", feedback=one) for one in ("a", "b", "a"))
     )
@@ -27,9 +25,7 @@ def test_what_was_tried_twice_is_told_once() -> None:
     assert iterations.feedback == ("a", "b")
 
 
-def test_a_programs_fingerprint_parses_no_text_that_others_have_parsed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fingerprint_reuses_parsed_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "TABLE = [1, 2, 3]  # all there is\n"
     tree_of(text)
     monkeypatch.setattr("agent.core.trees.undisturbed", None)

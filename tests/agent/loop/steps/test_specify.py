@@ -50,7 +50,7 @@ ADD = program("def f(a, b=3):\n    return a - b\n")
 
 
 def held_of(suite: Suite) -> tuple[list[str], list[str], str]:
-    return names(suite.visible), names(suite.held_out), suite.unheld
+    return names(suite.visible), names(suite.held_out), suite.not_held_out
 
 
 FOUR = tuple(example(name) for name in "abcd")
@@ -200,7 +200,7 @@ def test_a_check_asks_its_arguments_and_a_table_by_name_what_stands_in_it(code: 
     assert calls_made(again, ADD) == calls_made(test, ADD)
 
 
-def test_a_method_of_a_file_asks_too() -> None:
+def test_the_same_question_is_not_held_out() -> None:
     file = (
         "import unittest\nfrom shop import f\n\nclass T(unittest.TestCase):\n"
         "    def test_f(self):\n        self.assertEqual(f(1, b=2), 3)\n"
@@ -213,11 +213,9 @@ def test_a_method_of_a_file_asks_too() -> None:
     suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False, e=False), ADD)
     assert held_of(suite)[1:] == (["b"], "")
 
-
-def test_where_all_ask_the_same_none_is_held_out() -> None:
     tests = submitted("assert f(1, 2) == 3", *SAME[:3])
     suite = hold_out(Suite(visible=tests), ALL_FAIL, ADD)
-    assert suite == Suite(visible=tests, unheld="known")
+    assert suite == Suite(visible=tests, not_held_out="known")
     assert proof_of(ALL_PASS, suite, ADD).level == "E1"
 
 
@@ -226,18 +224,16 @@ def test_it_is_known_whether_a_held_out_test_passed_before(failing: str, passed:
     tests = submitted(*(f"assert f({n}, 0) == {n}" for n in range(4)))
     before = report(**{name: name not in failing for name in "abcd"})
     suite = hold_out(Suite(visible=tests), before, ADD)
-    assert suite.held_passed == passed
+    assert suite.held_out_passed == passed
     assert proof_of(ALL_PASS, suite, ADD).level == "E2"
 
 
 @pytest.mark.parametrize(("passed", "refuted", "level"), [
     (False, 0, "E2"), (True, 0, "E1"), (True, 1, "E2"),
 ])
-def test_a_held_out_test_that_passed_before_raises_the_proof_only_if_a_competing_patch_fails_it(
-    passed: bool, refuted: int, level: str
-) -> None:
+def test_a_rejecting_held_out_test_raises_proof(passed: bool, refuted: int, level: str) -> None:
     proof = Proof(level="E2", why="shown", evidence=Evidence(refuted=refuted))
-    assert without_new_evidence(proof, Suite(held_passed=passed)).level == level
+    assert without_new_evidence(proof, Suite(held_out_passed=passed)).level == level
 
 
 STACK = (
@@ -260,9 +256,7 @@ POINT = "class Point:\n    def __init__(self, x, y=0):\n        self.x = x\n    
         "p = Point(1)\nassert p.y == 0", "p = Point(y=0, x=1)\nassert p.x == 1",
     )),
 ], ids=["all that was done to it", "another attribute"])
-def test_an_object_is_asked_by_what_was_done_to_it_and_which_attribute_is_read(
-    text: str, failing: str, codes: tuple[str, ...]
-) -> None:
+def test_objects_answer_by_attributes(text: str, failing: str, codes: tuple[str, ...]) -> None:
     tests = tuple(
         Script(name=name, origin="user", code=code)
         for name, code in zip("abcd", codes, strict=True)
@@ -278,7 +272,7 @@ OTHERS = (
 )
 
 
-def test_loops_in_loops_are_not_gone_through_to_their_end() -> None:
+def test_odd_tests_are_held_out_in_reasonable_time() -> None:
     row = f"[{', '.join(map(str, range(200)))}]"
     nested = "".join(f"{'    ' * deep}for i{deep} in {row}:\n" for deep in range(4))
     tests = submitted(*(f"assert f({number}) == 3" for number in range(3)))
@@ -286,8 +280,6 @@ def test_loops_in_loops_are_not_gone_through_to_their_end() -> None:
     suite = hold_out(Suite(visible=(*tests, deep)), ALL_FAIL, ADD)
     assert names(suite.held_out) == ["d"]
 
-
-def test_a_function_may_be_called_as_its_module_is() -> None:
     tests = submitted(*(f"assert solution({number}) == {number}" for number in range(4)))
     own = program("def solution(n):\n    return 0\n")
     suite = hold_out(Suite(visible=tests), ALL_FAIL, own)
@@ -360,13 +352,11 @@ def test_only_a_test_that_asks_something_else_and_fixes_a_value_is_held_out(
     assert held_of(suite) == ([one for one in "abcd" if one != held], [held], "")
 
 
-def test_where_no_failing_test_fixes_a_value_nothing_is_proven_by_one() -> None:
+def test_tests_that_fix_no_value_are_not_held_out() -> None:
     tests = submitted("assert f(55) == 58", "assert f(56) == 59", *LOOSE[:2])
     suite = hold_out(Suite(visible=tests), report(a=True, b=True, c=False, d=False), ADD)
-    assert suite == Suite(visible=tests, unheld="no value")
+    assert suite == Suite(visible=tests, not_held_out="no value")
 
-
-def test_any_exception_at_all_fixes_nothing() -> None:
     tests = (*FOUR[:3], Raises(name="d", origin="user", call="f('d')", exception="Exception"))
     suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=True, d=False), ADD)
     assert names(suite.held_out) == ["b"]
@@ -377,8 +367,8 @@ HELD = Suite(visible=FOUR[:3], held_out=FOUR[3:])
 
 def test_showing_what_was_held_out_loses_nothing_else_of_the_suite() -> None:
     held = FOUR[3].model_copy(update={"origin": "held-out"})
-    suite = Suite(visible=FOUR[:3], held_out=(held,), held_passed=True, flaky=("b",))
-    assert suite.shown() == Suite(visible=FOUR, flaky=("b",))
+    suite = Suite(visible=FOUR[:3], held_out=(held,), held_out_passed=True, flaky=("b",))
+    assert suite.revealed() == Suite(visible=FOUR, flaky=("b",))
 
 
 def answered(call: str, origin: str = "user") -> Suite:
@@ -407,7 +397,7 @@ ENDED = Ending(kind="exited", exit_code=1, message="usage: N")
 @pytest.mark.parametrize(("report", "suite", "failed", "level", "facts"), [
     # A test that was never seen lifts the proof, and one that was answered or consulted does not.
     (ALL_PASS, Suite(visible=FOUR), "", "E1", ()), (ALL_PASS, HELD, "", "E2", ()),
-    (ALL_PASS, Suite(visible=FOUR, consulted=True), "", "E1", ()),
+    (ALL_PASS, Suite(visible=FOUR, held_out_revealed=True), "", "E1", ()),
     (report(a=True, b=True, c=True, d=True, e=True), answered("f(b=3, a=d)"), "", "E1", ()),
     (ALL_PASS, answered("f(d)", "adversarial"), "", "E2", ()),  # it must only return
     # A value of another type caps it, and a pass that is believed does not.
@@ -444,9 +434,7 @@ TWO_CALLS = "def f(a, b):\n    audit(a)\n    audit(b)\n    return a - b\n"
     (TWO_CALLS, "def f(a, b):\n    return audit(b) and a + b\n", True),
     (TWO_CALLS, "def f(a, b):\n    return a + b\n", True),
 ])
-def test_a_repair_that_drops_a_call_is_proven_by_no_answer(
-    base: str, repaired: str, drops: bool
-) -> None:
+def test_a_repair_that_drops_a_call_is_not_proven(base: str, repaired: str, drops: bool) -> None:
     for level, why in (("E2", "4 of 4 tests pass"), ("E0", "there is no test")):
         given = Proof(level=level, why=why)
         proof = capped_by_doubts(given, program(base), program(repaired))
@@ -486,7 +474,7 @@ def test_a_projects_proof_says_what_its_suite_leaves_open() -> None:
     assert of_a_suite(two, 0) == two
     found = of_a_suite(two, 2)
     assert (found.level, found.why.startswith(two.why), " 3 " in found.why) == ("E1", True, True)
-    assert found.evidence is not None and found.evidence.others == 2
+    assert found.evidence is not None and found.evidence.competing_patches == 2
     # What was open when a remembered repair was learned is said beside it.
     assert [of_a_suite(proof, 0, left_open=True) for proof in (one, two)] == [
         one, Proof(level="E1", why=two.why)

@@ -53,9 +53,7 @@ def test_an_exhausted_counter_stays_exhausted() -> None:
     ("step", "runs_away"),
     [("n = 3 * n + 2", True), ("n = n + 1", False), ("n = n + m; m = n - m", False)],
 )
-def test_a_number_that_grows_by_more_than_a_bit_a_step_runs_away(
-    step: str, runs_away: bool
-) -> None:
+def test_a_number_that_grows_too_fast_runs_away(step: str, runs_away: bool) -> None:
     text = f"def f(n, m):\n    while n:\n        {step}\n"
     steps = ticks.StepBudget(LIMIT)
     names: dict[str, Any] = {"__tick__": steps.tick, "__ticks__": steps.ticks}

@@ -1,12 +1,16 @@
-"""The similarity of results, and descriptions that are the same in every process."""
+"""The similarity of results, their descriptions, and the names of types and modules."""
 
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.core.domain import File, Solution, Task
+from agent.search.precheck.members import importable, members
 from agent.search.precheck.programs.nearness import alike, described, is_plain, nearness
 
 PLAIN = st.recursive(
@@ -32,7 +36,7 @@ def test_nearness_stays_between_a_crash_and_the_right_answer(got: object, expect
 
 
 @given(PLAIN)
-def test_plain_values_are_told_as_the_literals_they_are(value: object) -> None:
+def test_plain_values_are_shown_as_literals(value: object) -> None:
     if len(described(value)) < 400 and is_plain(value):
         assert alike(ast.literal_eval(described(value)), value)
 
@@ -56,3 +60,38 @@ def test_sets_are_sorted_and_huge_integers_described_by_their_length() -> None:
 def test_long_values_that_differ_at_the_end_have_different_descriptions() -> None:
     assert described([0] * 1_000 + [1]) != described([0] * 1_000 + [2])
     assert described("a" * 1_000 + "b") != described("a" * 1_000 + "c")
+
+
+@pytest.mark.parametrize(("message", "known"), [
+    ("'list' object has no attribute 'push'", "append"),
+    ("'collections.deque' object has no attribute 'pop_left'", "popleft"),
+    ("'Counter' object has no attribute 'common'", "most_common"),
+    ("module 'math' has no attribute 'squareroot'", "sqrt"),
+    ("cannot import name 'permutation' from 'itertools' (unknown location)", "permutations"),
+])
+def test_public_names_are_listed(message: str, known: str) -> None:
+    found = members(message)
+    assert known in found
+    assert not [name for name in found if name.startswith("_")]
+
+
+@pytest.mark.parametrize("message", [
+    "", "'Shop' object has no attribute 'price'", "module 'shop' has no attribute 'price'",
+    "cannot import name 'price' from 'shop' (shop.py)", "name 'list' is not defined",
+])
+def test_of_what_is_not_of_the_language_nothing_is_told(message: str) -> None:
+    assert members(message) == ()
+
+
+def test_modules_and_names_that_a_program_can_import_are_found(tmp_path: Path) -> None:
+    (tmp_path / "polars").mkdir()
+    own = File(path="src/shop/price.py", text="from math import ceil\ndef total(n): pass\n")
+    solution = Solution(files=(File(path="main.py", text=""),), entry="main.py")
+    task = Task(support=(own,), sites=(str(tmp_path),), solution=solution)
+    found = importable("No module named 'shp'", task, solution)
+    assert {"shop.price", "price", "main", "polars"} <= {*found}
+    for module in ("shop.price", "price"):
+        message = f"cannot import name 'totl' from '{module}' (price.py)"
+        assert importable(message, task, solution) == ("ceil", "total")
+    assert importable("cannot import name 'a' from 'json' (json.py)", task, solution) == ()
+    assert importable("division by zero", task, solution) == ()

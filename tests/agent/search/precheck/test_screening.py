@@ -1,16 +1,14 @@
 """Screening: many candidates in one child, whatever they do; and one watched run."""
 
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
 
 import pytest
 
 from agent.core.domain import Example, File, Property, Raises, Script, Solution, Task, TestCase
-from agent.search.precheck.precheck import screening
+from agent.search.precheck.precheck import open_prechecker
 from agent.search.precheck.tracing import trace
-from agent.search.values import Mode, Screened
-from sandbox.sandbox import Batch, open_sandbox
-from sandbox.types import Job
+from agent.search.values import Mode, PrecheckResult
+from sandbox.sandbox import open_sandbox
 from tests.agent.values import program
 
 BASE = (
@@ -29,10 +27,10 @@ TESTS: tuple[TestCase, ...] = (
 async def screened(
     texts: Sequence[str], tests: Sequence[TestCase] = TESTS, *, base: str = BASE,
     mode: Mode = "full", task: Task | None = None,
-) -> list[Screened]:
-    found: dict[int, Screened] = {}
-    async with screening(task or Task(), program(base), tests, open_sandbox()) as screener:
-        async for index, one in screener.screen(texts, mode=mode):
+) -> list[PrecheckResult]:
+    found: dict[int, PrecheckResult] = {}
+    async with open_prechecker(task or Task(), program(base), tests, open_sandbox()) as screener:
+        async for index, one in screener.precheck(texts, mode=mode):
             found[index] = one
     return [found[index] for index in range(len(texts))]
 
@@ -41,10 +39,10 @@ async def test_each_candidate_has_a_result_for_each_test() -> None:
     base, healed, broken = await screened([BASE, HEALED, "def triple(:\n"])
 
     assert base.passed == (False, True, True, True)
-    assert base.ended == "failed"
+    assert base.outcome == "failed"
     assert base.exception == "AssertionError"
-    assert healed == Screened((True, True, True, True), "ok", near=(0.0,) * 4)
-    assert broken.ended == "syntax"
+    assert healed == PrecheckResult((True, True, True, True), "ok", similarity=(0.0,) * 4)
+    assert broken.outcome == "syntax"
 
 
 async def test_a_candidate_that_exits_with_success_is_tested() -> None:
@@ -79,7 +77,7 @@ async def test_hanging_and_crashing_candidates_do_not_stop_the_others() -> None:
     leaves = "raise SystemExit\n"
     results = await screened([hangs, swallows, dies, stuck, leaves, HEALED])
 
-    assert [one.ended for one in results] == [
+    assert [one.outcome for one in results] == [
         "timeout", "timeout", "lost", "lost", "failed", "ok"
     ]
 
@@ -90,7 +88,7 @@ async def test_a_candidate_that_repeats_a_state_is_endless() -> None:
 
     found = await screened([stands, counts], tests)
 
-    assert [one.ended for one in found] == ["endless", "timeout"]
+    assert [one.outcome for one in found] == ["endless", "timeout"]
 
 
 async def test_loops_are_not_watched_if_the_base_has_hidden_state() -> None:
@@ -101,7 +99,7 @@ async def test_loops_are_not_watched_if_the_base_has_hidden_state() -> None:
     tests = [Script(name="one", origin="user", code="assert f(1) == 1")]
     seen = []
     for text in (base, BASE):
-        async with screening(Task(), program(text), tests, open_sandbox()) as screener:
+        async with open_prechecker(Task(), program(text), tests, open_sandbox()) as screener:
             seen.append(await screener.baseline())
 
     assert [(one.hidden, one.look_at > 0) for one in seen] == [(True, False), (False, True)]
@@ -111,7 +109,7 @@ async def test_candidates_do_not_see_changes_of_earlier_ones() -> None:
     dirty = "import builtins, sys\ntriple = None\nsys.modules['shop'].triple = 1\n" + HEALED
     first, second = await screened([dirty, BASE])
 
-    assert first.ended == "ok"
+    assert first.outcome == "ok"
     assert second.passed == (False, True, True, True)
 
 
@@ -127,7 +125,7 @@ async def test_equal_values_of_different_types_are_recorded() -> None:
     tests = [Example(name="t", origin="user", call="f()", expected="True")]
     (one,) = await screened(["def f():\n    return 1\n"], tests)
 
-    assert (one.ended, one.types) == ("ok", ("int/bool",))
+    assert (one.outcome, one.types) == ("ok", ("int/bool",))
 
 
 async def test_a_test_of_the_output_reads_what_the_program_printed() -> None:
@@ -137,7 +135,7 @@ async def test_a_test_of_the_output_reads_what_the_program_printed() -> None:
     )
     (one,) = await screened([base], [test], base=base, task=Task(stdin="b\n", argv=("a",)))
 
-    assert one.ended == "ok"
+    assert one.outcome == "ok"
 
 
 async def test_without_tests_a_program_must_not_crash_and_keep_its_output() -> None:
@@ -210,21 +208,7 @@ async def test_a_pytest_file_is_collected_if_the_base_does_not_compile() -> None
 async def test_module_level_asserts_of_a_candidate_are_disabled() -> None:
     (one,) = await screened([HEALED + "assert triple(1) == 4\n"])
 
-    assert one.ended == "ok"
-
-
-async def test_a_module_in_a_package_has_its_dotted_name() -> None:
-    solution = Solution(
-        files=(File(path="shop/__init__.py", text=""), File(path="shop/prices.py", text=BASE)),
-        entry="shop/prices.py",
-    )
-    test = Script(
-        name="t", origin="user", code="from shop.prices import triple\nassert triple(1) == 3"
-    )
-    async with screening(Task(), solution, [test], open_sandbox()) as screener:
-        results = [one async for _, one in screener.screen([BASE, HEALED], mode="full")]
-
-    assert [one.passed for one in results] == [(False,), (True,)]
+    assert one.outcome == "ok"
 
 
 @pytest.mark.parametrize("package", ["", "tests/__init__.py"])
@@ -257,7 +241,7 @@ async def test_a_trace_shows_lines_types_and_values() -> None:
     assert dict(one.values)["x"] == "7"
     assert seen.types["xs"] == {"list"}
     assert seen.types["best"] == {"NoneType"}
-    assert [dict(one.values) for one in seen.moments if one.line == 4] == [
+    assert [dict(one.values) for one in seen.snapshots if one.line == 4] == [
         {"xs": "[7]", "best": "None", "x": "7"}
     ]
 
@@ -300,7 +284,7 @@ async def test_probes_return_values_exceptions_and_timeouts() -> None:
         "f = None + 1\n",
     )
     tests = [Example(name="f", origin="user", call="f(5)", expected="2")]
-    async with screening(Task(), program(base), tests, open_sandbox()) as screener:
+    async with open_prechecker(Task(), program(base), tests, open_sandbox()) as screener:
         probed = await screener.probe(texts, ["f(0)", "f(2)"])
     assert probed.rows == (("1", "1"), ("!ZeroDivisionError", "5"), ("[0]", "~"), None, ("!", "!"))
     assert probed.steps[2][1] > probed.steps[2][0] and probed.steps[3] == ()
@@ -310,9 +294,9 @@ async def test_the_base_runs_all_tests_if_one_ends_the_process() -> None:
     base = "import os\ndef f(n):\n    if n == 0:\n        os._exit(3)\n    return n\n"
     codes = ("assert f(1) == 1", "assert f(0) == 0", "assert f(2) == 3")
     tests = [Script(name=code, origin="user", code=code) for code in codes]
-    async with screening(Task(), program(base), tests, open_sandbox()) as screener:
-        seen = (await screener.baseline()).screened
-    assert [one.ended for one in seen] == ["ok", "lost", "failed"]
+    async with open_prechecker(Task(), program(base), tests, open_sandbox()) as screener:
+        seen = (await screener.baseline()).results
+    assert [one.outcome for one in seen] == ["ok", "lost", "failed"]
     assert [one.passed for one in seen] == [(True,), (False,), (False,)]
 
 
@@ -327,28 +311,9 @@ async def test_an_init_file_has_the_name_of_its_package() -> None:
     solution = Solution(files=(File(path=entry, text=base),), entry=entry)
     task = Task(support=(File(path="tax/rates.py", text="RATE = 2\n"),))
 
-    async with screening(task, solution, [test], open_sandbox()) as screener:
-        found = [one.passed async for _, one in screener.screen([base, healed], mode="full")]
+    async with open_prechecker(task, solution, [test], open_sandbox()) as screener:
+        found = [one.passed async for _, one in screener.precheck([base, healed], mode="full")]
     seen = await trace(solution, [test], task, open_sandbox())
 
     assert found == [(False,), (True,)]
     assert 4 in seen.tests[0].covered
-
-
-async def test_the_trace_of_a_search_is_a_brief_job() -> None:
-    briefs: list[bool] = []
-    jail = open_sandbox()
-    batch = jail.batch
-
-    def noted(job: Job) -> AbstractAsyncContextManager[Batch]:
-        briefs.append(job.brief)
-        return batch(job)
-
-    jail.batch = noted  # type: ignore[method-assign]
-    solution = program(BASE)
-    async with screening(Task(), solution, TESTS, jail) as screener:
-        await screener.baseline()
-        await trace(solution, TESTS, Task(), jail)
-
-    assert briefs[-1] is True
-    assert not any(briefs[:-1])

@@ -77,16 +77,6 @@ def seen(python: str, folder: Path, base: str = PROGRAM) -> list[dict[str, objec
     return answer
 
 
-def test_a_trace_has_lines_types_and_values(tmp_path: Path) -> None:
-    first, second, third = seen(sys.executable, tmp_path)
-
-    assert (first["passed"], second["passed"], third["passed"]) == (False, True, False)
-    assert dict(first["hits"])[8] == 4  # type: ignore[call-overload]
-    assert third["line"] == 9
-    assert ["x", "9"] in third["values"]  # type: ignore[operator]
-    assert first["types"]["found"] == ["list"]  # type: ignore[index]
-
-
 def test_functions_of_a_long_module_are_traced(tmp_path: Path) -> None:
     long = PROGRAM + "\n".join(f"value{n} = {n}" for n in range(5_000)) + "\n"
     first, *_ = seen(sys.executable, tmp_path, long)
@@ -94,6 +84,7 @@ def test_functions_of_a_long_module_are_traced(tmp_path: Path) -> None:
     assert dict(first["hits"])[8] == 4  # type: ignore[call-overload]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("minor", [11, 12, 13])
 def test_every_interpreter_tells_the_same(minor: int, tmp_path: Path) -> None:
     python = shutil.which(f"python3.{minor}")
@@ -117,9 +108,7 @@ def left(name: str) -> Any:
     ("<module>", {"a": {"int"}}),
     ("f", {"a": {"int"}, "other": {"str"}}),
 ])
-def test_a_part_of_a_module_tells_only_of_the_names_it_touches(
-    name: str, types: dict[str, set[str]]
-) -> None:
+def test_a_part_of_a_module_has_its_own_names(name: str, types: dict[str, set[str]]) -> None:
     seen = Watcher("main.py")
 
     seen._returned(left(name), None)

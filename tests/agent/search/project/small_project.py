@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from agent.core.domain import REST, File, Project, Script, Solution, Task
+from agent.core.domain import OTHER_TESTS, File, Project, Script, Solution, Task
 from tests.agent.values import table
 
 ALONE = "--disable-plugin-autoload"
@@ -59,4 +59,4 @@ def base() -> Solution:
 def scripts(nodes: list[str]) -> tuple[Script, ...]:
     """Tests by their node ids, and the rest."""
     named = tuple(Script(name=one, origin="user", code="", node=one) for one in nodes)
-    return (*named, Script(name="the rest of the suite", origin="user", code="", node=REST))
+    return (*named, Script(name="the rest of the suite", origin="user", code="", node=OTHER_TESTS))

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from agent.core.domain import Project
 from agent.interfaces.project.discovery import named_in
 from agent.interfaces.terminal.cli import app
-from agent.search.project.command_suite import BEYOND, MAX_TRIED, CommandSuite
+from agent.search.project.command_suite import FURTHER_CANDIDATES, MAX_TRIED, CommandSuite
 from agent.target.repository.tree import is_test_code
 from agent.verify.project.command_run import CommandRun, SourcePlace, run_command
 from agent.verify.project.suite_run import COMMAND, run_suite, suite_job
@@ -83,9 +83,7 @@ async def test_the_exit_code_decides_and_what_is_printed_says_where_to_look() ->
     ("==== 2 passed, 1 skipped in 0.01s ====", 0, True),
     ("all is well", 0, True),
 ])
-async def test_a_command_that_runs_no_test_does_not_pass(
-    printed: str, code: int, passes: bool
-) -> None:
+async def test_a_command_without_tests_fails(printed: str, code: int, passes: bool) -> None:
     run = await ran(command=["-c", f"print({printed!r}); raise SystemExit({code})"])
     assert (run.passed, bool(run.message)) == (passes, not passes)
 
@@ -129,8 +127,8 @@ class Counted(CommandSuite):
 
 
 async def screened(suite: Counted, texts: Sequence[str]) -> list[bool | None]:
-    found = await suite.screen("till.py", texts, [0], 1, "full", 1.0)
-    return [one.ended == "ok" if one else None for one in found]
+    found = await suite.precheck("till.py", texts, [0], 1, "full", 1.0)
+    return [one.outcome == "ok" if one else None for one in found]
 
 
 async def test_the_number_of_candidates_is_bounded() -> None:
@@ -144,7 +142,7 @@ async def test_the_number_of_candidates_is_bounded() -> None:
     # Once one passes, others that may be better are still tried, but not all.
     suite = Counted({"3"})
     found = await screened(suite, texts)
-    assert found[3] and suite.runs <= 4 + BEYOND < MAX_TRIED
+    assert found[3] and suite.runs <= 4 + FURTHER_CANDIDATES < MAX_TRIED
     assert await screened(Counted(set(), until=0.0), texts) == [None] * len(texts)
 
 
@@ -158,9 +156,7 @@ async def test_the_code_of_tests_is_found_by_tracebacks() -> None:
 
 
 @pytest.mark.nightly
-def test_a_project_is_healed_by_its_test_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_test_command_heals_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_PROVIDER", "mock")
     monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path / "data"))
     root = tmp_path / "till"

@@ -24,7 +24,7 @@ def outside() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_a_table_is_read_and_what_opens_this_machine_is_told_apart(outside: Path) -> None:
+def test_grants_that_open_the_machine_are_separated(outside: Path) -> None:
     (outside / "data").mkdir()
     table = {"loopback": True, "timeout": 5, "environment": ["CI"], "read": ["data"]}
     found = grants_of(table, outside)

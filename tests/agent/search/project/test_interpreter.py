@@ -65,9 +65,7 @@ def test_the_projects_own_is_used_before_ours(tmp_path: Path) -> None:
     assert found.sites == (str(tmp_path / ".venv/lib" / _ours() / "site-packages"),)
 
 
-def test_the_active_environment_comes_before_the_projects_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_active_environment_is_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environment(tmp_path / "project/.venv", sys.executable)
     active = environment(tmp_path / "active", sys.executable)
     monkeypatch.setenv("VIRTUAL_ENV", str(active))
@@ -93,9 +91,7 @@ def test_no_program_of_the_repositorys_own_is_started(tmp_path: Path) -> None:
     assert not (tmp_path / "started").exists()
 
 
-def test_without_a_pytest_that_will_do_it_is_refused_with_where_it_was_looked_for(
-    tmp_path: Path
-) -> None:
+def test_a_missing_or_unusable_pytest_is_refused_with_its_place(tmp_path: Path) -> None:
     environment(tmp_path / ".venv", sys.executable)
     with pytest.raises(BadInput, match=r"/\.venv/bin/python.*--python PATH"):
         refuse_without_pytest(find_interpreter(tmp_path))
@@ -154,8 +150,8 @@ async def test_a_suite_is_judged_and_kept_on_another_python(tmp_path: Path) -> N
         trace = await suite.trace(MONEY, failing)
         assert all(one.covered for one in trace.tests)
         texts = [HEALED, HEALED.replace("[share] *", "[amount] *"), files[MONEY] + "x = (\n"]
-        found = await suite.screen(MONEY, texts, failing, len(failing), "full", 1.0)
-        assert [one and one.ended for one in found] == ["ok", "failed", "syntax"]
+        found = await suite.precheck(MONEY, texts, failing, len(failing), "full", 1.0)
+        assert [one and one.outcome for one in found] == ["ok", "failed", "syntax"]
 
 
 def _ours() -> str:

@@ -1,16 +1,18 @@
-"""Where a project's parts lie, and which of its files go along, may be edited, or never are."""
+"""Where the parts of a project lie, and which of its files may be edited or are tests."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from agent.interfaces.project.selection import is_of_project
 from agent.target.errors import BadInput
-from agent.target.repository.layout import find_layout
-from agent.target.repository.tree import ProjectTree, is_test_code, read_tree
+from agent.target.repository.layout import find_layout, layout_at
+from agent.target.repository.tree import ProjectTree, is_collected, is_test_code, read_tree
 
 
 def lay(root: Path, *paths: str, **texts: str) -> Path:
@@ -52,12 +54,6 @@ def test_the_project_is_found_from_anywhere_within_it(tmp_path: Path) -> None:
         assert find_layout(tmp_path / start).root == tmp_path
 
 
-def test_its_name_is_its_own_or_that_of_the_folder(tmp_path: Path) -> None:
-    assert find_layout(lay(tmp_path, "a.py", setup__py="")).name == tmp_path.name
-    lay(tmp_path, pyproject__toml='[project]\nname = "jam"\n')
-    assert find_layout(tmp_path).name == "jam"
-
-
 def test_what_cannot_be_read_is_said_with_its_path(tmp_path: Path) -> None:
     lay(tmp_path, pyproject__toml="[broken")
     with pytest.raises(BadInput, match=r"pyproject\.toml"):
@@ -71,7 +67,7 @@ def test_what_cannot_be_read_is_said_with_its_path(tmp_path: Path) -> None:
     ("a/conftest.py", True), ("a_test.py", True), ("setup.py", True), ("src/a/testing.py", False),
     ("a/contest.py", False), ("src/attest/core.py", False), ("tests.py", True),
 ])
-def test_code_of_tests_is_told_by_its_place_and_name(path: str, is_test: bool) -> None:
+def test_test_code_is_recognised(path: str, is_test: bool) -> None:
     assert is_test_code(path) is is_test
 
 
@@ -97,7 +93,7 @@ def test_what_git_ignores_is_left_out_but_for_modules(tmp_path: Path) -> None:
     assert not {"big.bin", ".venv/lib/x.py"} & files.keys()
 
 
-def test_links_that_lead_out_and_large_files_are_left_out_and_told(tmp_path: Path) -> None:
+def test_outside_links_and_large_files_are_left_out(tmp_path: Path) -> None:
     root = lay(tmp_path / "p", "a.py", pyproject__toml="")
     (tmp_path / "secret").write_text("key")
     (root / "out").symlink_to(tmp_path / "secret")
@@ -128,7 +124,7 @@ def test_bytes_that_are_no_text_come_through(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     lay(tmp_path, "a.py", "b.py")
     (tmp_path / "b.py").chmod(0)
     assert any("b.py" in notice for notice in tree_at(tmp_path).notices)
@@ -159,8 +155,77 @@ def test_reading_a_repository_starts_no_program_that_it_names(tmp_path: Path) ->
     assert not other_run.exists()
 
 
-def test_a_git_that_cannot_answer_is_told(tmp_path: Path) -> None:
+def test_a_broken_git_folder_is_reported(tmp_path: Path) -> None:
     lay(tmp_path, "a.py")
     (tmp_path / ".git").write_text("gitdir: /nowhere/to/be/found\n")
     tree = tree_at(tmp_path)
     assert "a.py" in tree.files and "git" in tree.notices[0]
+
+
+def tree_of(root: Path, files: Mapping[str, str]) -> ProjectTree:
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return read_tree(layout_at(root))
+
+
+PACKAGE = {"shop/__init__.py": "", "shop/till.py": "x = 1\n", "tests/test_a.py": "import helper\n"}
+
+
+@pytest.mark.parametrize(("more", "editable"), [
+    # Nothing but tests imports it, and a package is there to be shipped.
+    ({"helper.py": "import deeper\n", "deeper.py": ""}, set()),
+    # A module of the package needs it.
+    ({"helper.py": "", "shop/till.py": "import helper\n"}, {"helper.py"}),
+    # The project says that it ships it.
+    ({"helper.py": "", "pyproject.toml": '[tool.setuptools]\npy-modules = ["helper"]\n'},
+     {"helper.py"}),
+    # Nobody imports it: a script.
+    ({"run.py": "import shop\n"}, {"run.py"}),
+])
+def test_a_module_beside_the_package_that_tests_alone_import_is_test_code(
+    more: dict[str, str], editable: set[str], tmp_path: Path
+) -> None:
+    tree = tree_of(tmp_path, PACKAGE | more)
+    assert tree.editable == {"shop/__init__.py", "shop/till.py"} | editable
+
+
+def test_where_nothing_else_is_shipped_a_module_is_the_program(tmp_path: Path) -> None:
+    tree = tree_of(tmp_path, {"till.py": "", "test_till.py": "import till\n"})
+    assert tree.editable == {"till.py"}
+
+
+@pytest.mark.parametrize(("settings", "patterns"), [
+    ({"pytest.ini": "[pytest]\npython_files = check_*.py\n"}, ("check_*.py",)),
+    ({"setup.cfg": "[tool:pytest]\npython_files = check_*.py a.py\n"}, ("check_*.py", "a.py")),
+    ({"pyproject.toml": '[tool.pytest.ini_options]\npython_files = ["check_*.py"]\n'},
+     ("check_*.py",)),
+    ({"pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-q"\n'},
+     ("test_*.py", "*_test.py")),
+])
+def test_tests_are_the_files_that_its_pytest_collects(
+    settings: dict[str, str], patterns: tuple[str, ...], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tree = tree_of(tmp_path, settings | {"till.py": "", "checks/check_till.py": ""})
+    assert tree.layout.test_files == patterns
+    monkeypatch.chdir(tmp_path)
+    own = "check_*.py" in patterns
+    assert ("checks/check_till.py" in tree.editable, is_of_project("checks/check_till.py")) == (
+        not own, own
+    )
+
+
+def test_a_pattern_that_takes_in_every_file_tells_no_test_from_a_module(tmp_path: Path) -> None:
+    ini = "[pytest]\npython_files = *.py\n"
+    tree = tree_of(tmp_path, {"pytest.ini": ini, "till.py": "", "test_till.py": ""})
+    assert tree.editable == {"till.py"}
+    assert is_collected("a/b/check.py", ("b/*.py",)) and not is_collected("b.py", ("a/*.py",))
+
+
+def test_a_file_is_edited_under_its_own_path_and_not_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "also").symlink_to("real")
+    (tmp_path / "alias.py").symlink_to("till.py")
+    tree = tree_of(tmp_path, {"till.py": "x = 1\n", "test_till.py": "import alias\n"})
+    assert (tree.files["alias.py"], tree.editable) == ("x = 1\n", {"till.py"})

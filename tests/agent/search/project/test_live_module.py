@@ -125,9 +125,7 @@ def live(shop: types.ModuleType) -> LiveModule:
     return LiveModule(shop.__file__, PROGRAM, shop, str(Path(shop.__file__).parent))
 
 
-def test_other_objects_are_not_asked_for_their_class(
-    shop: types.ModuleType,
-) -> None:
+def test_classes_of_other_objects_are_not_read(shop: types.ModuleType) -> None:
     class Deprecated:
         def __getattribute__(self, name: str) -> object:
             raise FutureWarning(f"{name} is deprecated")
@@ -207,9 +205,7 @@ def test_a_text_that_fails_is_undone(shop: types.ModuleType, live: LiveModule) -
     assert (shop.PRICES, shop.double(2)) == ({"tea": 4, "milk": 2}, 4)
 
 
-def test_lines_in_tracebacks_stay_those_of_the_file(
-    shop: types.ModuleType, live: LiveModule
-) -> None:
+def test_traceback_lines_are_those_of_the_file(shop: types.ModuleType, live: LiveModule) -> None:
     live.switch_to(PROGRAM.replace("return sum(", "assert 0; return sum("))
     with pytest.raises(AssertionError) as raised:
         shop.Shelf([]).total()

@@ -1,14 +1,23 @@
-"""Recently changed functions are suspected first."""
+"""Suspicious functions of a project: recently changed ones, and those that tests covered."""
 
 from __future__ import annotations
 
+import ast
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from agent.search.project.recency import UNCHANGED, changed_first, changed_lines
-from agent.search.project.suspects import Suspect
+from agent.search.project.suite import Coverage
+from agent.search.project.suspects import (
+    CoveredTest,
+    Suspect,
+    co_set_fields,
+    named_statements,
+    names_read,
+    suspects,
+)
 from agent.target.errors import BadInput
 
 TEXT = "X = 1\n\n\ndef a():\n    return 1\n\n\ndef b():\n    return 2\n"
@@ -74,3 +83,44 @@ def test_functions_that_changed_come_before_others() -> None:
     # Lines at the top are nobody's, and the file's own suspicion keeps for them.
     (found,) = changed_first([first], files, {"m.py": (1,)})
     assert (found.suspicion, found.functions[8]) == (0.9, 0.5 * UNCHANGED)
+
+
+TABLES = "class Rate:\n    pass\n\n\nRATES = {}\nSIGNS = {}\n"
+READERS = "def rate(of):\n    return RATES[of]\n\n\ndef sign(of):\n    return SIGNS[of]\n"
+FILES = {"tables.py": TABLES, "readers.py": READERS, "idle.py": "def idle():\n    pass\n"}
+
+
+def seen(first_line: int, *asked: str) -> CoveredTest:
+    return CoveredTest(Coverage({"readers.py": {first_line: 1}}), frozenset(asked))
+
+
+def suspicions(failing: list[CoveredTest], passing: list[CoveredTest]) -> dict[str, float]:
+    found = suspects(FILES, FILES, failing, passing)
+    return {one.file: round(one.suspicion, 2) for one in found}
+
+
+def test_code_that_others_read_is_suspicious_with_its_readers() -> None:
+    assert suspicions([seen(1)], [seen(5)] * 3) == {"readers.py": 1.0, "tables.py": 0.9}
+    assert suspicions([seen(1)], [seen(1)] * 3) == {"readers.py": 0.5, "tables.py": 0.45}
+
+    named = suspicions([seen(1, "Rate")], [seen(1, "Rate")] * 8)
+    assert named == {"readers.py": 0.33, "tables.py": 0.3}
+    assert suspicions([seen(1, "Rate")], [seen(1)] * 8) == {"tables.py": 0.9, "readers.py": 0.33}
+
+
+def test_inherited_fields_are_among_those_of_a_class() -> None:
+    texts = (
+        "class Late(Wrong):\n    def __init__(self, sent):\n        self.sent = sent\n",
+        "class Wrong(Exception):\n    def __init__(self, said):\n        self.said = said\n",
+        "no code (",
+    )
+    assert {*co_set_fields(texts)["said"]} == {"said", "sent"}
+    assert "sent" not in co_set_fields(texts[1:])["said"]
+
+
+def test_a_test_is_found_by_its_node_id() -> None:
+    text = "class TestA:\n    def test_b(self):\n        go(RATES)\n\ndef test_c():\n    pass\n"
+    found = named_statements(text)
+    assert found.keys() == {"TestA", "TestA::test_b", "test_c"}
+    assert names_read(ast.walk(found["TestA::test_b"])) == {"go", "RATES"}
+    assert named_statements("no code (") == {}

@@ -100,9 +100,7 @@ async def test_only_tests_that_the_jail_refuses_something_are_excluded() -> None
     ("", "--deselect=anyio/asyncio/hypothesis/langsmith"),
 ])
 @pytest.mark.nightly
-async def test_slow_plugins_are_loaded_only_for_projects_that_name_them(
-    named: str, argument: str
-) -> None:
+async def test_slow_plugins_are_loaded_only_by_name(named: str, argument: str) -> None:
     files = {"test_loaded.py": (
         f"import sys\n\n\ndef test_loaded(pytestconfig):  # {named}\n"
         "    plugins = pytestconfig.pluginmanager\n"
@@ -122,9 +120,7 @@ async def test_slow_plugins_are_loaded_only_for_projects_that_name_them(
     assert row.passed is bool(named)
 
 
-async def test_a_plugin_whose_option_the_environment_gives_is_loaded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_plugin_named_by_the_environment_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", "--hypothesis-seed=1")
     files = {"test_a.py": "def test_a():\n    pass\n"}
     project = Project(
@@ -177,9 +173,7 @@ def test_a_case_may_have_another_id_in_each_run() -> None:
     assert missing_tests(before, [*before, "a.py::test_b[2]"]) == []
 
 
-def test_the_projects_own_pytest_is_used_if_it_has_one(
-    tmp_path: Path
-) -> None:
+def test_a_projects_own_pytest_is_used(tmp_path: Path) -> None:
     for name in ("pytest", "_pytest", "pluggy", "packaging", "iniconfig"):
         assert beside_pytest((str(tmp_path),)).sites == (str(tmp_path), pytest_site())
         (tmp_path / name).mkdir()
@@ -189,13 +183,7 @@ def test_the_projects_own_pytest_is_used_if_it_has_one(
 async def test_nothing_runs_after_the_deadline(suite: CollectedSuite) -> None:
     suite.until = 0.0
     assert await suite.baseline([0]) == {}
-    assert await suite.screen(MONEY, [HEALED], [0], 1, "full", 0.3) == [None]
-
-
-async def test_a_kept_suite_agrees_with_a_new_run(suite: CollectedSuite) -> None:
-    rows = await suite.baseline(range(len(suite.nodes)))
-    assert {row.node for row in rows.values() if not row.passed} == FAILING
-    assert suite.loaded >= {"src/till/__init__.py", MONEY}
+    assert await suite.precheck(MONEY, [HEALED], [0], 1, "full", 0.3) == [None]
 
 
 async def test_coverage_has_functions_and_lines(suite: CollectedSuite) -> None:
@@ -243,11 +231,12 @@ async def test_candidates_have_the_results_of_new_runs(suite: CollectedSuite) ->
         text.replace("'usd': 0.9", "'usd': 0.5"), text.replace("(people - 1)", "people()"),
         text.replace("share = amount", "while True: pass; share = amount"), HEALED,
     ]
-    found = await suite.screen(MONEY, texts, [*order, rate, files], len(order), "full", 0.3)
-    ends = [one.ended if one else None for one in found]
+    found = await suite.precheck(MONEY, texts, [*order, rate, files], len(order), "full", 0.3)
+    ends = [one.outcome if one else None for one in found]
     assert ends == ["failed", "ok", "failed", "syntax", "failed", "failed", "timeout", "ok"]
     assert found[4] is not None and found[4].passed == (False, False, False, False, True)
-    assert found[2] is not None and found[0] is not None and found[2].near < found[0].near
+    assert found[2] is not None and found[0] is not None
+    assert found[2].similarity < found[0].similarity
 
 
 async def test_state_that_one_candidate_leaves_is_not_seen_by_others(suite: CollectedSuite) -> None:
@@ -255,8 +244,8 @@ async def test_state_that_one_candidate_leaves_is_not_seen_by_others(suite: Coll
     spoils = text.replace("    return [share]", "    RATES.clear(); return [share]")
     order = [suite.nodes.index("tests/test_money.py::Cases::test_shares")]
     order.append(suite.nodes.index("tests/test_money.py::test_total"))
-    found = await suite.screen(MONEY, [spoils, HEALED, text], order, 1, "full", 0.3)
-    assert [one.ended if one else None for one in found] == ["failed", "ok", "failed"]
+    found = await suite.precheck(MONEY, [spoils, HEALED, text], order, 1, "full", 0.3)
+    assert [one.outcome if one else None for one in found] == ["failed", "ok", "failed"]
 
 
 async def test_a_doctest_runs_for_each_candidate() -> None:
@@ -278,8 +267,8 @@ async def test_a_doctest_runs_for_each_candidate() -> None:
     texts = [text, right, right.replace("max(", "min("), text, right]
     async with open_suite(files, project, (), open_sandbox()) as kept:
         number = kept.nodes.index("src/till/most.py::till.most.most")
-        found = await kept.screen("src/till/most.py", texts, [number], 1, "full", 0.3)
-    assert [one.ended if one else None for one in found] == [
+        found = await kept.precheck("src/till/most.py", texts, [number], 1, "full", 0.3)
+    assert [one.outcome if one else None for one in found] == [
         "failed", "ok", "failed", "failed", "ok",
     ]
 
@@ -287,7 +276,7 @@ async def test_a_doctest_runs_for_each_candidate() -> None:
 async def test_a_case_of_unittest_has_the_same_message_each_time(suite: CollectedSuite) -> None:
     shares = suite.nodes.index("tests/test_money.py::Cases::test_shares")
     worse = FILES[MONEY].replace("(people - 1)", "(people - 2)")
-    found = await suite.screen(MONEY, [worse, FILES[MONEY], worse], [shares], 1, "full", 0.3)
+    found = await suite.precheck(MONEY, [worse, FILES[MONEY], worse], [shares], 1, "full", 0.3)
     assert [one.message if one else "" for one in found] == ["3 != 9", "6 != 9", "3 != 9"]
 
 
@@ -309,9 +298,7 @@ async def test_a_module_that_is_hidden_by_an_installed_one_is_reported() -> None
     ]),
     ("-p no:cacheprovider -p no:warnings --import-mode=importlib", []),
 ])
-async def test_no_option_of_the_projects_changes_a_verdict(
-    options: str, left_out: list[str]
-) -> None:
+async def test_no_option_changes_a_verdict(options: str, left_out: list[str]) -> None:
     files = FILES | {"pyproject.toml": pyproject("till", options)}
     run = await run_suite(files, PROJECT, (), open_sandbox())
     assert ({*run.failing}, run.problems, run.exit_code) == (FAILING, [], 1)
@@ -320,6 +307,7 @@ async def test_no_option_of_the_projects_changes_a_verdict(
     async with open_suite(files, PROJECT, (), open_sandbox()) as kept:
         rows = await kept.baseline(range(len(kept.nodes)))
         assert {row.node for row in rows.values() if not row.passed} == FAILING
+        assert kept.loaded >= {"src/till/__init__.py", MONEY}
 
 
 async def test_a_slow_test_is_reported_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,7 +356,7 @@ def rows_of(said: Iterable[str], failing: int = 1) -> list[Any]:
     return told
 
 
-def test_a_message_that_always_differs_is_no_sign_of_left_state() -> None:
+def test_a_changing_message_is_no_evidence_of_left_state() -> None:
     assert False not in rows_of(map(str, count()))
     assert False not in rows_of(repeat("as ever"))
     assert rows_of(["before", "a", "b", "after", "after"])[-1] is False

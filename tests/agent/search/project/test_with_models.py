@@ -9,16 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from agent.core.domain import (
-    File,
-    Project,
-    Script,
-    Solution,
-    SuspectFile,
-    SuspectFunction,
-    Task,
-)
-from agent.core.events import Event, Looked
+from agent.core.domain import File, Project, Script, Solution, SuspectFile, SuspectFunction, Task
+from agent.core.events import Event, ToolCalled
 from agent.core.settings import Settings
 from agent.iteration.context import PROMPTS, Context
 from agent.loop.session import open_session
@@ -109,7 +101,7 @@ def task(**changes: Any) -> Task:
     )
     tests = [
         one.model_copy(update={"code": FILES[TESTS], "file": TESTS}) if one.name in EVERY
-        else one.model_copy(update={"without": tuple(FAILING)})
+        else one.model_copy(update={"excluded_nodes": tuple(FAILING)})
         for one in scripts(FAILING)
     ]
     files = tuple(File(path=path, text=FILES[path]) for path in editable)
@@ -165,8 +157,8 @@ async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -
     question, answer = asked(model, "debugger")
     assert f"FILE {TAGS}" in question
     assert "file_read" in answer and "def test_short():" in answer
-    (looked,) = [one for one in told if isinstance(one, Looked)]
-    assert looked.tool == "file_read" and "def test_short():" in looked.seen
+    (looked,) = [one for one in told if isinstance(one, ToolCalled)]
+    assert looked.tool == "file_read" and "def test_short():" in looked.result
     for name in ("file_read", "run_tests", "run_snippet", "trace_call"):
         assert f"\n{name}: " in question
     assert model.asked[-2:] == ["critic", "memory_summariser"]
@@ -185,6 +177,7 @@ async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -
     assert kept.startswith("# names\n") and "short(first).upper()" in kept
 
 
+@pytest.mark.nightly
 async def test_what_is_nearly_right_is_searched_around(tmp_path: Path) -> None:
     async with claude(generator=[NEARLY], debugger=found()) as model:
         result, _ = await healed(model.settings(tmp_path, max_candidates=200))
@@ -195,9 +188,7 @@ async def test_what_is_nearly_right_is_searched_around(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-async def test_no_model_is_asked_where_search_heals_and_none_beyond_the_budget(
-    tmp_path: Path,
-) -> None:
+async def test_models_are_asked_only_after_search_and_within_budget(tmp_path: Path) -> None:
     async with claude(generator=[RIGHT], debugger=found()) as model:
         easy = task()
         assert easy.solution is not None
@@ -232,7 +223,7 @@ class Surroundings:
     def emit(self, event: Event) -> None:
         raise AssertionError(event)
 
-    async def answerer(self, role: str, *, free: bool = False) -> Scripted:
+    async def answerer(self, role: str, *, rules_only: bool = False) -> Scripted:
         return self.model
 
 
@@ -255,7 +246,7 @@ async def answered(*said: str, finish: Finish = "stop") -> tuple[Solution, Scrip
     (edit(TAGS, ("    return last", "x")), TAGS),
     (RIGHT.split("\n", 1)[1], "'FILE path'"),
 ])
-async def test_a_refused_edit_is_told_once_and_changes_nothing(refused: str, fact: str) -> None:
+async def test_a_refused_edit_changes_nothing(refused: str, fact: str) -> None:
     made, model = await answered(refused, RIGHT)
     assert fact in model.asked[1].messages[-1].text
     submitted = task().solution

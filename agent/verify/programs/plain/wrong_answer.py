@@ -1,5 +1,5 @@
-"""The object that replaces answers in a spoilt program: it supports any operation and equals
-nothing."""
+"""The object that replaces the answers of a program: it supports any operation and equals nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 
-class SpoiltError(Exception):
-    """Replaces the exceptions of a spoilt program, and the effect of functions without answer."""
+class WrongAnswerError(Exception):
+    """Replaces the exceptions of a program, and the effect of functions without an answer."""
 
 
-class Spoilt:
+class WrongAnswer:
     """Supports calls, items, iteration, arithmetic and attributes, which return it again.
 
     No comparison with it holds but `!=`, where it is true. So a test fails by its asserts.
@@ -35,7 +35,7 @@ class Spoilt:
     def __contains__(self, item: object) -> bool:
         return False
 
-    def __iter__(self) -> Iterator[Spoilt]:
+    def __iter__(self) -> Iterator[WrongAnswer]:
         return iter((self,) * len(self))
 
     def __len__(self) -> int:
@@ -46,18 +46,18 @@ class Spoilt:
             raise AttributeError(name)
         return self
 
-    def __enter__(self) -> Spoilt:
+    def __enter__(self) -> WrongAnswer:
         return self
 
     def __exit__(self, *error: object) -> None:
         return None
 
 
-def _same(self: Spoilt, *args: object, **named: object) -> Spoilt:
+def _same(self: WrongAnswer, *args: object, **named: object) -> WrongAnswer:
     return self
 
 
-def _no(self: Spoilt, other: object) -> bool:
+def _no(self: WrongAnswer, other: object) -> bool:
     return False
 
 
@@ -66,6 +66,6 @@ for _name in (
     "call", "getitem", "abs", "neg", "pos", "invert", "round", "trunc", "floor", "ceil",
     *(prefix + name for prefix in ("", "r", "i") for name in _BINARY),
 ):
-    setattr(Spoilt, f"__{_name}__", _same)
+    setattr(WrongAnswer, f"__{_name}__", _same)
 for _name in ("lt", "le", "gt", "ge"):
-    setattr(Spoilt, f"__{_name}__", _no)
+    setattr(WrongAnswer, f"__{_name}__", _no)
