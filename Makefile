@@ -38,9 +38,9 @@ screenshots: .venv/.test
 docs: .venv/.test
 	$(BIN)/sphinx-build -q -W --keep-going docs docs/_build
 
-# Builds the wheel and tests it outside of the checkout.
+# Builds the wheel and tests it outside of the checkout; with WHEEL=quick, on one Python.
 wheel: .venv/.core
-	.ci/wheel
+	.ci/wheel $(WHEEL)
 
 .venv/bin/pip:
 	$(PYTHON) -m venv .venv
