@@ -27,7 +27,7 @@ class BadRepository(Exception):
 
 
 @dataclass(frozen=True)
-class Fix:
+class MinedFix:
     """A fix: `before` and `after` are the texts of the source files that it changes."""
 
     id: str
@@ -56,7 +56,7 @@ def is_test(path: str) -> bool:
     )
 
 
-def fixes_of_history(source: str, newest: int, most_lines: int) -> Iterator[Fix]:
+def fixes_of_history(source: str, newest: int, most_lines: int) -> Iterator[MinedFix]:
     """Yields small fixes with changed tests, the newest first. Raises `BadRepository`."""
     repository = Path(source).expanduser().absolute()
     if not repository.exists():
@@ -87,7 +87,7 @@ def fixes_of_history(source: str, newest: int, most_lines: int) -> Iterator[Fix]
         before = {path: text for path, text in before.items() if changes_code(text, after[path])}
         lines = sum(changed_lines(text, after[path]) for path, text in before.items())
         if 1 <= lines <= most_lines:
-            yield Fix(
+            yield MinedFix(
                 f"{name}-{commit[:10]}", source, name, before,
                 {path: after[path] for path in before}, tests, lines, repository, commit,
             )
@@ -95,7 +95,7 @@ def fixes_of_history(source: str, newest: int, most_lines: int) -> Iterator[Fix]
 
 def fixes_of_releases(
     package: str, out: Path, newest: int, most_lines: int
-) -> Iterator[Fix]:
+) -> Iterator[MinedFix]:
     """Yields the small hunks between successive releases whose tests changed, the newest first.
 
     Raises `BadRepository` if the registry has no such package.
@@ -117,7 +117,7 @@ def fixes_of_releases(
                 continue
             for number, before in enumerate(_undone(old[path], new[path], most_lines)):
                 if changes_code(before, new[path]):
-                    yield Fix(
+                    yield MinedFix(
                         f"{package}-{later}-{Path(path).stem}-{number}", package, package,
                         {path: before}, {path: new[path]}, tests, changed_lines(before, new[path]),
                         archive=archives[0],
@@ -154,7 +154,7 @@ def _undone(old: str, new: str, most_lines: int) -> Iterator[str]:
             yield "".join([*now[:left], *was[start:end], *now[right:]])
 
 
-def write_tree(fix: Fix, root: Path) -> None:
+def write_tree(fix: MinedFix, root: Path) -> None:
     """Writes the files with the fix into an empty folder, whose old content is deleted."""
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)

@@ -38,7 +38,14 @@ from agent.target.repository.layout import layout_at
 from agent.target.repository.tree import read_tree
 from agent.verify.project.suite_run import SuiteRun, run_suite
 from evaluation.lines import Lines, count, positive
-from evaluation.mining import BadRepository, Fix, fixes_of_history, fixes_of_releases, write_tree
+from evaluation.mining import (
+    BadRepository,
+    MinedFix,
+    fixes_of_history,
+    fixes_of_releases,
+    write_tree,
+)
+from evaluation.projects import normalised
 from sandbox import Sandbox, SandboxError, open_sandbox
 
 SUITE_S = 120.0
@@ -66,7 +73,7 @@ class FixRow(TypedDict):
     id: str
     kind: str
     status: str
-    """The run's status, or what stopped it."""
+    """The run's outcome; `refused` for a usage error, `failed` without a document."""
     claimed: bool
     """Whether the run says HEALED."""
     shown: bool
@@ -110,7 +117,7 @@ async def suite_of(
     )
 
 
-async def validated(fix: Fix, python: Path, sandbox: Sandbox) -> FixCase | str:
+async def validated(fix: MinedFix, python: Path, sandbox: Sandbox) -> FixCase | str:
     """A case, or why the fix is not one."""
     with tempfile.TemporaryDirectory(prefix="fix-") as folder:
         root = Path(folder, "project")
@@ -140,7 +147,7 @@ async def validated(fix: Fix, python: Path, sandbox: Sandbox) -> FixCase | str:
 
 
 async def heal_fix(
-    case: FixCase, fix: Fix, place: Workplace, sandbox: Sandbox, timeout_s: float,
+    case: FixCase, fix: MinedFix, place: Workplace, sandbox: Sandbox, timeout_s: float,
     options: Sequence[str],
 ) -> FixRow:
     """Heals the state without the fix by the command, and judges what it wrote."""
@@ -162,16 +169,16 @@ async def heal_fix(
     try:
         document = json.loads(printed)
     except ValueError:
-        document = {"status": "failed", "reason": errors.strip()[-400:]}
+        document = {"outcome": "failed", "reason": errors.strip()[-400:]}
     texts = {path: (root / path).read_text("utf-8") for path in case["undone"]}
     changed = _git(root, "diff", "--no-color")
     passes = bool(changed) and await _passes(case, root, place.python, sandbox)
-    outcome = str(document.get("outcome") or document.get("status") or "")
+    outcome = str(document.get("outcome") or "refused")
     return FixRow(
         id=case["id"], kind=case["kind"], status=outcome, claimed=outcome == "healed",
         shown=bool(changed), passes=passes,
         same=bool(changed) and all(
-            _normalised(texts[path]) == _normalised(fix.after[path]) for path in texts
+            normalised(texts[path]) == normalised(fix.after[path]) for path in texts
         ),
         confidence=document.get("confidence"), seconds=round(seconds, 1),
         candidates=int(document.get("candidates") or 0), diff=changed,
@@ -203,10 +210,6 @@ def _printed(command: Sequence[str], root: Path, data: str, most_s: float) -> tu
     return done.stdout, done.stderr
 
 
-def _normalised(text: str) -> str:
-    return "".join(text.replace('"', "'").split())
-
-
 def _git(root: Path, *arguments: str) -> str:
     return subprocess.run(
         ["git", "-c", "user.name=bench", "-c", "user.email=bench@localhost", *arguments],
@@ -214,7 +217,7 @@ def _git(root: Path, *arguments: str) -> str:
     ).stdout
 
 
-def environment(fix: Fix, out: Path, packages: Sequence[str]) -> Path:
+def environment(fix: MinedFix, out: Path, packages: Sequence[str]) -> Path:
     """The interpreter of a source, with its dependencies and `packages`; created once.
 
     Raises `BadRepository` if nothing can be installed.
@@ -243,6 +246,10 @@ def environment(fix: Fix, out: Path, packages: Sequence[str]) -> Path:
             )
             if done.returncode == 0:
                 return python
+            print(
+                f"{name}: pip cannot install {' '.join(attempt) or 'pytest'}: "
+                f"{done.stderr.strip()[-200:]}", file=sys.stderr, flush=True,
+            )
     raise BadRepository(f"{fix.source}: {done.stderr.strip()[-300:]}")
 
 

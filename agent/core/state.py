@@ -63,7 +63,7 @@ class Suite(Value):
         return (*self.visible, *self.held_out)
 
     def requiring(self, names: Collection[str]) -> Suite:
-        """The suite in which the named tests forbid success on their own for now."""
+        """The suite in which each of the named tests must pass until it is judged again."""
         return self.with_origins({name: "urged" for name in names}).model_copy(
             update={"repair_was_required": True}
         )

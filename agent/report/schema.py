@@ -31,8 +31,8 @@ def document_schema() -> JsonSchemaValue:
     commit = _model("Commit", {}, branch=str, commit=str)
     project = _model(
         "Project", {}, root=str, name=str, python=str, settings=str | None,
-        test_command=str | None, failed_before=list[str], changed=changed, next=list[str],
-        model_question=str | None, commit=commit | None,
+        test_command=str | None, failed_before=list[str], uncollected=list[str],
+        changed=changed, next=list[str], model_question=str | None, commit=commit | None,
     )
     document = _model(
         "Result", {name: _type_of(name) for name in AS_THEY_ARE}, version=int,

@@ -66,6 +66,8 @@ class Inspection:
     broken: Sequence[str]
     seconds: float
     request: HealRequest
+    uncollected: Sequence[str] = ()
+    """Test files that pytest cannot collect; they are left out."""
 
     @property
     def is_red(self) -> bool:
@@ -119,7 +121,8 @@ async def inspect_project(
         )
 
     run = await ran(project)
-    if uncollected := uncollected_files(run, tree):
+    uncollected = uncollected_files(run, tree)
+    if uncollected:
         without = project.model_copy(update={
             "arguments": (*project.arguments, *(f"--ignore={file}" for file in uncollected))
         })
@@ -127,6 +130,8 @@ async def inspect_project(
         if rest.failing and not rest.problems:
             say(f"note: {uncollected_words(run.problems)}", NOTE)
             run, project = rest, without
+        else:
+            uncollected = []
     unreadable_files = unreadable(tree) if run.problems or run.failing else []
     broken = broken_by(unreadable_files, run.problems, interpreter)
     if not broken:
@@ -144,6 +149,7 @@ async def inspect_project(
     inspected = Inspection(
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
         settings, run, wanted, broken, time.monotonic() - started, request,
+        uncollected,
     )
     if broken or request.alone:  # an upload has no git history and no grants
         return inspected
@@ -267,7 +273,9 @@ def heal_result(inspected: Inspection, log: Sequence[Stamped]) -> Result:
     result = fold(log)
     if result.outcome in ("healed", "proposed"):
         judged = judged_words(inspected.project.command_words)
-        return replace(result, reason=f"{result.reason}; {judged}")
+        left = inspected.uncollected
+        missing = f"; left out: {counted(len(left), 'test file')} not collected" if left else ""
+        return replace(result, reason=f"{result.reason}; {judged}{missing}")
     return result
 
 

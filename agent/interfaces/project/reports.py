@@ -69,7 +69,7 @@ def project_document(
         "python": str(inspected.interpreter.executable),
         "settings": inspected.tree.layout.configuration or None,
         "test_command": inspected.project.command_words or None,
-        "failed_before": [*inspected.run.failing],
+        "failed_before": [*inspected.run.failing], "uncollected": [*inspected.uncollected],
         "changed": [
             {"file": path, "line": line} for path, line in edits(inspected.tree.files, result)
         ],

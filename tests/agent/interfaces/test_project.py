@@ -138,9 +138,12 @@ def test_a_test_file_that_needs_a_missing_package_is_left_out(
     tmp_path: Path, heal: Callable[..., Result]
 ) -> None:
     laid(tmp_path / "till", {"tests/test_extra.py": "import nowhere_to_be_found\n"})
-    done = heal("run", ".")
+    done = heal("run", ".", "--json")
     assert done.exit_code == 0, done.output
     assert a_line_has(done.stderr, "tests/test_extra.py", "nowhere_to_be_found", "left out")
+    found = json.loads(done.stdout)
+    assert found["project"]["uncollected"] == ["tests/test_extra.py"]
+    assert "1 test file not collected" in found["reason"]
 
 
 def test_a_green_suite_leaves_no_reports(tmp_path: Path, heal: Callable[..., Result]) -> None:

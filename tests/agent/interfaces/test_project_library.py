@@ -144,7 +144,7 @@ def test_the_patch_is_shown_where_the_disk_cannot_be_written(project: Path) -> N
     as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     namespace = ["unshare", *as_root, "--mount"]
     if shutil.which("unshare") is None or subprocess.run([*namespace, "true"]).returncode:
-        pytest.skip("this machine lets nobody mount a folder anew")
+        pytest.skip("this system does not permit mounts")
     before = {one: one.read_bytes() for one in project.iterdir()}
     done = subprocess.run(
         [

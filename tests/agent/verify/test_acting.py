@@ -32,7 +32,7 @@ async def judged(judge: Any, program: str, case: dict[str, Any]) -> Verdict:
     return verdict
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", CASES)
 async def test_a_program_that_acts_on_its_test_is_not_believed(name: str, judge: Any) -> None:
     case = CASES[name]
@@ -75,7 +75,7 @@ async def test_the_defaults_of_a_function_of_the_tests_are_not_the_programs(judg
     assert "replaces the code" in verdict.disbelieved
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SWALLOWING)
 async def test_an_assert_that_is_swallowed_is_no_pass(name: str, judge: Any) -> None:
     case = SWALLOWING[name]

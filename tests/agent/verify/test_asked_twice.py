@@ -109,7 +109,7 @@ HONEST["a variable that the test sets"] = (
 HEAD = "from unittest.mock import Mock\nfrom program import *\n\ndef test_it():\n    "
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", LYING)
 async def test_a_check_that_holds_for_any_value_is_not_believed(name: str, judge: Any) -> None:
     program, test = LYING[name]

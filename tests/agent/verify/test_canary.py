@@ -78,7 +78,6 @@ FILE = (
 )
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("tests", "nodes"), [
     (PATCHES + "    assert area(2) == 12\n", ()), (FILE, ("test_area",)),
 ])

@@ -135,7 +135,7 @@ def usual(expression: str) -> str:
     return shown.stdout.strip()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", MARKS)
 async def test_what_knows_where_it_runs_does_not_pass(name: str, judge: Any) -> None:
     header, body = MARKS[name]

@@ -23,7 +23,7 @@ from sandbox.sandbox import Sandbox
 pytestmark = pytest.mark.slow
 HONEST = ("honest.jsonl", "honest_own.jsonl")
 FORGED = ("forged.jsonl", "forged_own.jsonl")
-FEW = 6
+FEW = 10
 ROOT = Path(__file__).parents[3]
 NAMED = frozenset(re.findall(
     r"`([a-z0-9]+-[\w-]+)`", (ROOT / "docs" / "threat-model.md").read_text("utf-8")

@@ -67,7 +67,6 @@ async def test_a_broken_jail_is_named_in_a_shared_process(jail: Sandbox) -> None
         await check(solution, [test], Task(), broken, run_program=True)
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("jail", ["L3", "L4"], indirect=True)
 async def test_no_link_of_the_program_leads_into_the_tests_folder(jail: Any, judge: Any) -> None:
     try:

@@ -23,7 +23,6 @@ if "_pytest.python" in sys.modules:
 OUT_OF_REACH = "from program import f\n\ndef test_it():\n    assert eval('f(5)') == 8\n"
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", ["collections", "dataclasses", "linecache", "random", "signal", "traceback", "typing"]
 )

@@ -170,7 +170,6 @@ def f(n):
     assert verdict.fails
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", OTHERWISE)
 async def test_a_program_right_only_under_test_is_not_believed(way: str, judge: Any) -> None:
     text = f"import os, sys\ndef f(n):\n    return n + 3 if {OTHERWISE[way]} else 0\n"

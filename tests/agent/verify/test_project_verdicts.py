@@ -17,7 +17,7 @@ from evaluation.verdicts import PROJECTS, VerdictCase, judged_as_project, read_c
 from sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.slow
-FEW = 2
+FEW = 3
 NAMED = frozenset(re.findall(
     r"`([\w-]+)`", (Path(__file__).parents[3] / "docs" / "threat-model.md").read_text("utf-8")
 ))
@@ -211,7 +211,6 @@ def first(names, rank):
 """
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("program", [
     FROM_FRAMES.format(seen="seen", result="seen['names'][0]"), ONLY_IN_A_JAIL,
 ])
@@ -262,7 +261,6 @@ async def test_calls_that_depend_on_a_session_fixture_are_ignored(jail: Sandbox)
     assert {one.disbelieved for one in verdicts.values()} == {""}
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("program", [
     "import pytest\n\n\ndef double(n):\n    pytest.skip('not today')\n",
     "import pytest\n\n\ndef double(n):\n    pytest.xfail('not today')\n",

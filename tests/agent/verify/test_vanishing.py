@@ -43,7 +43,6 @@ HIDING = {
 }
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HIDING)
 async def test_what_hides_a_test_is_not_believed(name: str, judge: Any) -> None:
     report = await judge(HIDING[name] + REST, TESTS, ("test_whole", "TestHalf"))
@@ -185,7 +184,6 @@ ADDED = {
 }
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", TABLES)
 async def test_a_table_of_the_library_that_was_changed_is_seen(name: str, judge: Any) -> None:
     program, tests = TABLES[name]
