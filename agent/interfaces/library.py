@@ -17,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.core.domain import CompetingPatches, Task
+from agent.core.domain import CompetingPatches, Report, Task
 from agent.core.dotenv_files import warn_of_dotenv
 from agent.core.events import Stamped, Waiting
 from agent.core.loops import blocking
@@ -369,7 +369,9 @@ class SelfHealingAgent:
         try:
             prepared = await prepare(request, settings, say)
             task = prepared.task
-            log = (await self.logged(settings, task))[0] if task is not None else ()
+            log: tuple[Stamped, ...] = ()
+            if task is not None:
+                log, _ = await self.logged(settings, task, judged=prepared.first_report(task))
         except NotFixable as error:
             return prepared, Result(outcome="not_fixable", reason=str(error))
         result = prepared.heal_result(log)
@@ -379,7 +381,7 @@ class SelfHealingAgent:
 
     async def logged(
         self, settings: Settings, task: Task, ask: Ask | None = None,
-        approve: Approve | None = None,
+        approve: Approve | None = None, judged: Report | None = None,
     ) -> tuple[tuple[Stamped, ...], str]:
         """Runs a task; returns its log, and why an answer of `ask` was unusable, else empty."""
         opened = await asyncio.to_thread(self.opener)
@@ -387,7 +389,8 @@ class SelfHealingAgent:
             plan = self._plan(session)
             reviews = approve is not None and settings.autonomy_level == "full_auto"
             run = await session.start(
-                task, title=_title(task), ask=ask is not None, plan=plan, budget_s=self.budget_s,
+                task, title=_title(task), judged=judged, ask=ask is not None, plan=plan,
+                budget_s=self.budget_s,
                 autonomy_level="review_repairs" if reviews else None,
             )
             return await _to_its_end(session, run, ask, approve)

@@ -53,6 +53,14 @@ class Prepared:
 
         return task_to_heal(self.inspected) if self.inspected.is_red else None
 
+    def first_report(self, task: Task) -> Report | None:
+        """The report on the unchanged project, whose suite has run already; else `None`."""
+        if self.inspected is None:
+            return None
+        from agent.interfaces.project.discovery import first_report
+
+        return first_report(self.inspected, task)
+
     def heal_result(self, log: Sequence[Stamped]) -> Result:
         """Returns the result of a run from its log; an empty log means nothing was to heal."""
         if self.inspected is None:

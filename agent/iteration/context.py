@@ -112,22 +112,25 @@ class Context:
         answer must be `free`."""
         return self.rules if rules_only else await self.router.at(role) or self.rules
 
-    async def judge_submitted(self, program: Solution) -> Report:
-        """Judges the submitted program with the user's tests."""
-        return await self.judge(program, self.task.tests)
+    async def judge_submitted(self, program: Solution, judged: Report | None = None) -> Report:
+        """Judges the submitted program with the user's tests; `judged` is its report if they have
+        run already."""
+        return await self.judge(program, self.task.tests, judged)
 
     async def judge(
-        self, solution: Solution, tests: Sequence[TestCase], known: Report | None = None
+        self, solution: Solution, tests: Sequence[TestCase], known: Report | None = None,
+        verify_passes: bool = True,
     ) -> Report:
         """Judges a program with these tests, outside of its process.
 
         Args:
             known: An earlier report; if it is of the same program, its tests are not run again.
+            verify_passes: Whether passes are verified beyond the plain run.
         """
         if known is None or known.solution != solution.id:
             report = await check(
                 solution, tests, self.task, self.sandbox, wall_s=self.test_s,
-                confirmed=self.confirmed,
+                confirmed=self.confirmed, verify_passes=verify_passes,
             )
             first = self.first_report
             report = doubt_tampering(self.task.solution, solution, tests, report)

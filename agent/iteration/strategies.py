@@ -33,8 +33,9 @@ from agent.search.project.suspects import Suspect
 from agent.search.syntax import compiles, repaired
 from agent.search.wording import edit_in_words
 
-RESERVED_SHARE, MAX_RESERVED_S = 0.25, 5.0
-"""Share of a run's remaining seconds that is left for judging and proving, and its limit."""
+RESERVED_SHARE, LEAST_RESERVED_S, RUNS_OF_A_JUDGEMENT = 0.25, 5.0, 4.0
+"""At most this share of a run's remaining seconds is left for judging and proving; within it, at
+least these seconds, and the time of so many runs of the tests."""
 MAX_SYNTAX_EDITS, MAX_REPAIRED = 4_000, 8
 """Limit of edits to a project's file that does not compile, and of repaired texts to judge."""
 MAX_FUNCTIONS, MAX_VALUES = 5, 8
@@ -44,9 +45,13 @@ MIN_EXAMPLES = 3
 """Trusted tests that specify a program enough if a model wrote it or the user submitted no test."""
 
 
-def reserved_s(seconds_left: float) -> float:
-    """The seconds at the end of a run that a search leaves for judging and proving."""
-    return min(MAX_RESERVED_S, RESERVED_SHARE * seconds_left)
+def reserved_s(seconds_left: float, report: Report) -> float:
+    """The seconds at the end of a run that a search leaves for judging and proving.
+
+    Both run the tests several times; `report` says how long they take.
+    """
+    tests_s = sum(one.wall_s for one in report.verdicts)
+    return min(max(LEAST_RESERVED_S, RUNS_OF_A_JUDGEMENT * tests_s), RESERVED_SHARE * seconds_left)
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,7 @@ async def search_near(
     """
     changed = candidate.changed_from(attempt.solution)
     if (
-        not report.failing or ctx.seconds_left <= reserved_s(ctx.seconds_left)
+        not report.failing or ctx.seconds_left <= reserved_s(ctx.seconds_left, report)
         or not all(compiles(one.after) for one in changed)
     ):
         return None, 0
@@ -180,11 +185,9 @@ async def _search(
 ) -> SearchResult:
     """Searches around a program with a share of the limits; in a project, it edits `only` these
     files if any are given."""
+    left_s = ctx.seconds_left - reserved_s(ctx.seconds_left, report)
     limits = SearchLimits(
-        share * ctx.settings.search_s,
-        share * min(
-            WALL_TIMES * ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)
-        ),
+        share * ctx.settings.search_s, share * min(WALL_TIMES * ctx.settings.search_s, left_s),
         max(1, int(share * ctx.settings.max_candidates)),
     )
     project = ctx.task.project
@@ -200,6 +203,8 @@ async def _search(
     return await search_repair(
         suite_runner(ctx.task, project, base, failing, ctx.sandbox, limits),
         base, limits, progress=ctx.emit, verify=verify,
+        # Competing patches are only shown, and a suite may take long.
+        verify_competing=lambda one: ctx.judge(one, attempt.tests, verify_passes=False),
     )
 
 

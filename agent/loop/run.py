@@ -123,10 +123,15 @@ class Options(Value):
         ).updated(settings, **requested)
 
     def updated(self, settings: Settings, **requested: Unpack[RunRequest]) -> Options:
-        """Applies a request; `budget_s` includes model calls and scales the time of a search."""
+        """Applies a request.
+
+        A requested `budget_s` includes model calls. Without a model the search may use all of it,
+        else its share as in the settings.
+        """
         update = {name: value for name, value in requested.items() if value is not None}
         if seconds := requested.get("budget_s"):
-            update["search_s"] = settings.search_s * seconds / max(settings.budget_s, 1.0)
+            share = settings.search_s / max(settings.budget_s, 1.0)
+            update["search_s"] = seconds * (share if self.plan.has_model else 1.0)
         return self.model_copy(update=update)
 
 
@@ -183,13 +188,14 @@ class Run:
     def seconds_left(self) -> float:
         return max(0.0, self.seconds - seconds_spent(self.log))
 
-    async def begin(self, notices: Sequence[str]) -> None:
+    async def begin(self, notices: Sequence[str], judged: Report | None = None) -> None:
         """Stores the run and opens its log, while the engine is loaded and the submitted program
-        is judged. Raises: ValueError: The run's id exists already."""
+        is judged, unless its report is given as `judged`. Raises: ValueError: The run's id exists
+        already."""
         shared, program = self._shared, self.task.solution
         shared.engine.begin()
         if program is not None and self.options.fork is None:
-            self._first = asyncio.create_task(self.context().judge_submitted(program))
+            self._first = asyncio.create_task(self.context().judge_submitted(program, judged))
         try:
             jail = await self._jail()
             address = self._store.put(self.task)

@@ -80,13 +80,14 @@ class Session:
     async def start(
         self,
         task: Task, *, title: str = "", run_id: str | None = None, plan: ModelPlan | None = None,
-        visitor: str = OWNER, **requested: Unpack[RunRequest],
+        visitor: str = OWNER, judged: Report | None = None, **requested: Unpack[RunRequest],
     ) -> str:
         """Starts a run in the background and returns its id. A run with `pauses` waits at a cap.
 
         Args:
             plan: The models for each role.
             visitor: The visitor whose API keys are used.
+            judged: The report on the submitted program, if its tests have run already.
 
         Raises:
             ValueError: `run_id` exists already.
@@ -94,7 +95,7 @@ class Session:
         """
         plan = plan or self.plan(visitor)
         options = Options.of(self.settings, plan, visitor, **requested)
-        return await self._begin(run_id, title, task, options)
+        return await self._begin(run_id, title, task, options, judged=judged)
 
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
         """Answers the question that a run waits with, as `read_answer` reads it. Returns False for
@@ -308,7 +309,8 @@ class Session:
         return self._driven.get(run) or Run.stored(self._store.run(run), self._shared)
 
     async def _begin(
-        self, run_id: str | None, title: str, task: Task, options: Options, *, of: str = ""
+        self, run_id: str | None, title: str, task: Task, options: Options, *, of: str = "",
+        judged: Report | None = None,
     ) -> str:
         """Begins a run that shares the stored values of run `of`. Raises: BadInput: The run of
         this id was deleted."""
@@ -320,7 +322,7 @@ class Session:
         own: tuple[str, ...] = ()
         if options.visitor == OWNER:  # the notices name the host's folders
             own, self.notices = self.notices, ()  # shown once, by the first run
-        await run.begin((*own, *options.plan.notes))
+        await run.begin((*own, *options.plan.notes), judged)
         self._drive(run)
         return run.id
 

@@ -101,11 +101,11 @@ class Localized:
     program: Program
     suspicion: Mapping[int, float]
     protected: tuple[tuple[int, int], ...]
-    closed: tuple[Function, ...]
-    """Functions that no failing test entered."""
+    closed: tuple[Function | ast.stmt, ...]
+    """Functions that no failing test entered, and statements that none executed."""
 
     def edits(self, state: SearchState, within: ast.AST | None = None) -> CachedIterable[Edit]:
-        """Single edits, cheapest first: those outside of closed functions, or `within` one."""
+        """Single edits, cheapest first: those outside of closed code, or `within` some of it."""
         found = drawn_edits(
             self.program, self.suspicion, self.protected, within=within,
             closed=frozenset() if within else frozenset(self.closed), over=state.budget.is_over,

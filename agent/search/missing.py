@@ -57,7 +57,8 @@ def repaired_names(
         further = [
             (-answer.score, one.cost, one.text, one, edit, answer)
             for (one, edit), answer in zip(guesses, answers, strict=True)
-            if answer is not None and _is_further(answer, one.text, crashed, current.text)
+            if answer is not None
+            and _is_further(state, answer, edit, one.text, crashed, current.text)
         ]
         if not further:
             break
@@ -94,18 +95,35 @@ def _guesses(base: Candidate, trace: Trace, crashed: Crash) -> list[tuple[Candid
     ]
 
 
-def _is_further(answer: PrecheckResult, text: str, crashed: Crash, before: str) -> bool:
-    """Whether a candidate failed at another place than the text before, or lacked another name."""
-    if answer.outcome not in ("ok", "failed"):
+def _is_further(
+    state: SearchState, answer: PrecheckResult, edit: Edit, text: str, crashed: Crash, before: str
+) -> bool:
+    """Whether a candidate failed at another place than the text before, or lacks another name.
+
+    It must not break a test that passes with the base, nor lack a name that the edit put there.
+    """
+    passed = dict(enumerate(answer.passed))
+    if answer.outcome not in ("ok", "failed") or any(
+        passed.get(index) is False for index in state.passing
+    ):
         return False
-    if answer.score or answer.exception in WRONG_ANSWERS:
+    if any(passed.get(index) for index in state.failing) or answer.exception in WRONG_ANSWERS:
         return True
+    missing = _missing(answer.message)
+    is_missing = answer.exception in MISSING and missing
+    if is_missing and re.search(rf"\b{missing}\b", edit.splice.text) and not re.search(
+        rf"\b{missing}\b", before
+    ):
+        return False
     if answer.line != crashed.line and _line(text, answer.line) != _line(before, crashed.line):
         return True
-    missing = re.findall(r"'(\w+)'", crashed.message)[-1:]
-    return crashed.exception in MISSING and answer.exception in MISSING and (
-        f"'{''.join(missing)}'" not in answer.message
-    )
+    other = missing != _missing(crashed.message)
+    return bool(crashed.exception in MISSING and is_missing and other)
+
+
+def _missing(message: str) -> str:
+    """The name that the message of an exception reports as missing."""
+    return "".join(re.findall(r"'(\w+)'", message)[-1:])
 
 
 def _line(text: str, line: int | None) -> str:

@@ -9,8 +9,9 @@ A generator: it yields questions, is sent their answers, and returns its finding
     all stages again         on the text with all missing names repaired, if there is one
     a beam                   partial fixes with a second edit, by cost among the other single edits
                              and pairs of two cheap ones; then the best of those with a third
-    the rest                 single edits in functions that no failing test entered; before the
-                             beam if a test timed out, since it may have entered them later
+    the rest                 single edits in functions that no failing test entered, and statements
+                             that none executed; before the beam if a test timed out, since it may
+                             have got there later
 
 What a stage finds is offered; if nothing of it is accepted, the search continues. Within its budget
 the result depends on its input only.
@@ -114,8 +115,8 @@ def _repair(state: SearchState, base: Candidate, is_intermediate: bool = False) 
     cheap = takewhile(lambda edit: edit.cost <= MAX_SINGLE_COST, edits)
     rest = (
         edited(program, base, edit)
-        for function in known.closed
-        for edit in known.edits(state, within=function)
+        for unreached in sorted(known.closed, key=lambda one: isinstance(one, Function))
+        for edit in known.edits(state, within=unreached)
     )
     yield from precheck(
         state, (edited(program, base, edit) for edit in cheap), state.budget.candidates

@@ -250,6 +250,17 @@ def task_to_heal(inspected: Inspection) -> Task:
     )
 
 
+def first_report(inspected: Inspection, task: Task) -> Report | None:
+    """Returns the report of a task's project before any edit, from the run of its suite; `None`
+    if a judgement would run other tests."""
+    assert task.solution is not None
+    assert task.project is not None
+    if inspected.broken or task.project.command:
+        return None
+    found = verdicts(inspected.run, task.tests, task.project)
+    return Report(solution=task.solution.id, verdicts=tuple(found))
+
+
 def rest_of_suite(excluded_nodes: Sequence[str] = ()) -> Script:
     """Returns all tests of the suite except these, as a single test."""
     return Script(

@@ -82,7 +82,7 @@ def run(opener: OpenSession, request: HealRequest, display: Display) -> int:
     async def drive() -> tuple[Stamped, ...]:
         async with opener(settings) as session:
             run = await session.start(
-                task, title=prepared.title, **request.asked(
+                task, title=prepared.title, judged=prepared.first_report(task), **request.asked(
                     pauses=attended(display), asks=attended(display) and prepared.inspected is None
                 ),
             )

@@ -164,15 +164,19 @@ class SearchResult:
 
 async def search_repair(
     open_runner: AbstractAsyncContextManager[Runner], base: Solution, limits: SearchLimits, *,
-    progress: Progress, verify: Verify,
+    progress: Progress, verify: Verify, verify_competing: Verify | None = None,
 ) -> SearchResult:
     """Searches until the judge confirms a candidate, a limit is reached, or none is left.
+
+    Competing patches are confirmed by `verify_competing`, if it is given.
 
     After a limit, only the best candidates found so far are still judged.
     """
     try:
         async with open_runner as runner:
-            return await _Search(runner, base, limits, progress, verify).run()
+            return await _Search(
+                runner, base, limits, progress, verify, verify_competing or verify
+            ).run()
     except NothingToSearch as error:
         return SearchResult(None, 0, problem=str(error))
     except TimeIsOver:
@@ -212,6 +216,7 @@ class _Search:
     limits: SearchLimits
     progress: Progress
     verify: Verify
+    verify_competing: Verify
     started: float = field(default_factory=time.monotonic)
     searches: list[_FileSearch] = field(default_factory=list)
     stopped: bool = False
@@ -402,7 +407,7 @@ class _Search:
                 for it in known[1:] if (one.suspect.file, it.best.text) not in self.judged
             ]
         every = await confirmed_alternatives(
-            Alternatives(calls=calls, behaviours=(own, *others)), self.verify,
+            Alternatives(calls=calls, behaviours=(own, *others)), self.verify_competing,
             lambda: time.monotonic() > until,
         )
         kept = tuple(it for it in every.behaviours if it.confirmed or calls)

@@ -19,6 +19,7 @@ from agent.search.edits import (
     constants,
     coroutines,
     crashes,
+    everyday,
     expressions,
     functions,
     moves,
@@ -176,6 +177,15 @@ EDITS: tuple[Operator, ...] = (
     Operator("base of an exception", (ast.ClassDef,), arguments.exception_base, 0, 8, 3.0),
     Operator("restarted", (ast.stmt,), steps.reset_field, 0, 2, 1.2),
     Operator("begun in each call", _FUNCTIONS, kept_state.created_per_call, 0, 2, 1.0),
+    Operator("emptiness", _VALUES, everyday.emptiness, 0, 4, 2.2),
+    Operator("lookup", (ast.Subscript, ast.Call), everyday.lookup, 0, 8, 2.6),
+    Operator("copy of a value", _VALUES, everyday.copy, 0, 8, 3.4),
+    Operator("helper", _VALUES, everyday.helper, 0, 60, 4.0),
+    Operator("converted parameter", _FUNCTIONS, everyday.converted, 0, 40, 4.2),
+    Operator("callee", (ast.Name, ast.Attribute), everyday.callee, 0, 12, 2.8),
+    Operator("class or exception", (ast.Call,), everyday.kind, 0, 20, 3.0),
+    Operator("grouping", (ast.BoolOp,), everyday.grouping, 0, 1, 2.4),
+    Operator("like its siblings", (ast.Dict,), everyday.like_siblings, 0, 1, 2.0),
     Operator("crash", (ast.Module,), crashes.crash, 14, 27, 0.0),
 )
 
@@ -187,7 +197,8 @@ higher weight ranked the development set's repairs later."""
 UNTRACED = 1.0
 """Suspicion of every line if no line has one."""
 PER_SUSPICION = 2.5
-RAISING_LINE = 0.7
+RAISING_LINE, FEEDING_LINE = 0.7, 0.5
+"""How much cheaper an edit is on the line that raised, and where a name that it reads was bound."""
 EVIDENCE = 1.0
 """How far runtime evidence may lower an edit's cost below the lowest cost of its operator."""
 LARGE = 4_000
@@ -217,7 +228,7 @@ def drawn_edits(
         protected: First and last lines of ranges that must not be edited.
         operators: The operators to apply; by default the whole table.
         within: Only edits inside this node.
-        closed: Functions whose bodies are skipped.
+        closed: Functions whose bodies are skipped, and statements that are skipped.
         over: If it returns true, no further edits are proposed; those found so far are yielded.
     """
     nodes = list(_walked(within or program.tree, closed))
@@ -274,6 +285,7 @@ class _Proposals:
         self._program, self._suspicion, self._operators = program, suspicion, operators
         self._closed, self._each, self._guarded = closed, each, guarded
         self._raising = program.crash.line if program.crash else None
+        self._feeding = _feeding_lines(program, self._raising)
         self._kinds: dict[type[ast.AST], list[tuple[float, Operator]]] = {}
 
     def listing(self, node: ast.AST) -> _Listing:
@@ -310,12 +322,17 @@ class _Proposals:
             return 0.0
         lines = range(first, (getattr(node, "end_lineno", None) or first) + 1)
         most = max(self._suspicion.get(line, 0.0) for line in lines)
-        return PER_SUSPICION * (1.0 - most) - RAISING_LINE * (self._raising in lines)
+        nearer = max(self._nearer(line) for line in lines)
+        return PER_SUSPICION * (1.0 - most) - nearer
 
     def _cost(self, operator: Operator, splice: Splice) -> float:
         suspicion = self._suspicion.get(splice.line, 0.0) if self._suspicion else UNTRACED
         cost = splice.cost + operator.price + PER_SUSPICION * (1.0 - suspicion)
-        return cost - RAISING_LINE * (splice.line == self._raising)
+        return cost - self._nearer(splice.line)
+
+    def _nearer(self, line: int) -> float:
+        """How much cheaper an edit of a line is because of the crash."""
+        return RAISING_LINE if line == self._raising else FEEDING_LINE * (line in self._feeding)
 
     def _is_idle(self, splice: Splice) -> bool:
         """Whether a splice changes nothing, or touches a protected range."""
@@ -326,35 +343,67 @@ class _Proposals:
         )
 
 
-def unreached(program: Program, suspicion: Mapping[int, float]) -> list[Function]:
-    """Functions whose bodies no failing test entered, in source order; empty if unknown.
+def _feeding_lines(program: Program, raising: int | None) -> frozenset[int]:
+    """The lines that bind names which the raising line reads, in the same function."""
+    names = [one for one in program.nodes if isinstance(one, ast.Name)]
+    there = [
+        one for one in names if one.lineno == raising and isinstance(one.ctx, ast.Load)
+    ]
+    read = {(program.scope(one), one.id) for one in there}
+    return frozenset(
+        line for one in names
+        if isinstance(one.ctx, ast.Store) and (program.scope(one), one.id) in read
+        for line in _lines_of_binding(program.statement(one), one)
+    )
 
-    No edit inside them can make a failing test pass.
+
+def _lines_of_binding(statement: ast.stmt, name: ast.Name) -> range:
+    """The lines of an assignment; of a compound statement only the one of the name."""
+    simple = isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign)
+    last = (statement.end_lineno or name.lineno) if simple else name.lineno
+    return range(statement.lineno if simple else name.lineno, last + 1)
+
+
+def unreached(program: Program, suspicion: Mapping[int, float]) -> list[Function | ast.stmt]:
+    """Functions that no failing test entered, and statements of others that none executed.
+
+    In source order; empty if unknown. No edit inside them can make a failing test pass, unless it
+    ended before it got there.
     """
     if not suspicion:
         return []
     called = program.crash.message if program.crash else ""
-    found: list[Function] = []
+    found: list[Function | ast.stmt] = []
     pending: list[ast.AST] = [program.tree]
     while pending:
         node = pending.pop()
-        if not isinstance(node, Function):
-            pending += reversed([*ast.iter_child_nodes(node)])
-            continue
-        lines = range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1)
-        # A call with wrong arguments fails before it enters the function that the message names.
-        if not any(suspicion.get(line) for line in lines) and f"{node.name}(" not in called:
+        if isinstance(node, Function):
+            lines = range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1)
+            # A call with wrong arguments fails before it enters the function that the message
+            # names.
+            if not any(suspicion.get(line) for line in lines) and f"{node.name}(" not in called:
+                found.append(node)
+                continue
+        elif isinstance(node, ast.stmt) and isinstance(program.scope(node), Function) and not any(
+            suspicion.get(line) for line in range(node.lineno, (node.end_lineno or 0) + 1)
+        ):
             found.append(node)
+            continue
+        pending += reversed([*ast.iter_child_nodes(node)])
     return found
 
 
 def _walked(root: ast.AST, closed: Collection[ast.AST]) -> Iterator[ast.AST]:
-    """`ast.walk` (breadth first) that skips the bodies of `closed` functions."""
+    """`ast.walk` (breadth first) without the bodies of `closed` functions, and `closed` statements.
+    """
     pending = deque([root])
     while pending:
         node = pending.popleft()
         body = set(node.body) if isinstance(node, Function) and node in closed else ()
-        pending.extend(child for child in ast.iter_child_nodes(node) if child not in body)
+        pending.extend(
+            child for child in ast.iter_child_nodes(node)
+            if child not in body and (child not in closed or isinstance(child, Function))
+        )
         yield node
 
 

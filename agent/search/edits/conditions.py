@@ -10,6 +10,7 @@ from heapq import nsmallest
 from operator import itemgetter
 
 from agent.search.edits.constants import NEUTRAL
+from agent.search.edits.everyday import conditions_elsewhere
 from agent.search.evidence import both, either, worth
 from agent.search.program import AND, NOT, NUMBERS, SEQUENCES, Function, Program, Splice, parameters
 from agent.search.program.blocks import (
@@ -116,6 +117,8 @@ def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, f
     for text in program.conditions(scope):
         if len(text) < 60:
             yield text, 0.0
+    for text in conditions_elsewhere(program, node):
+        yield text, 0.5
     for name in names:
         types = program.observed(name)
         if not program.reads.get(name) and program.may_be(name, _CONTAINERS):

@@ -33,6 +33,13 @@ TABLE = 100
 VAST = 1_000
 """Number of entries above which a whole display, with its keys, is not edited."""
 
+MAX_HELPERS = MAX_CLASSES = 8
+_QUESTIONS = frozenset({
+    "isinstance", "print", "super", "range", "len", "type", "iter", "next", "hasattr", "id", "vars",
+    "any", "all", "hash", "repr", "callable",
+})
+"""Functions that do not convert their argument."""
+
 
 class Program(Scopes):
     """A program under repair: its names, its positions, and its values in the traced runs.
@@ -149,6 +156,39 @@ class Program(Scopes):
             if isinstance(node, ast.Call):
                 found.setdefault(self.code(node.func), []).append(node)
         return found
+
+    @cached_property
+    def helpers(self) -> tuple[str, ...]:
+        """Functions that the module calls with one argument, those it calls most often first."""
+        uses = {
+            name: sum(
+                len(one.args) == 1 and not one.keywords and not isinstance(one.args[0], ast.Starred)
+                for one in calls
+            )
+            for name, calls in self.calls.items() if name.isidentifier() and name not in _QUESTIONS
+        }
+        used = [name for name, count in uses.items() if count]
+        return tuple(sorted(used, key=lambda name: (-uses[name], name))[:MAX_HELPERS])
+
+    @cached_property
+    def class_names(self) -> tuple[str, ...]:
+        """Classes that the module defines or imports, by the usual spelling."""
+        own = [one.name for one in self.nodes if isinstance(one, ast.ClassDef)]
+        names = dict.fromkeys((*own, *self.imported))
+        return tuple(one for one in names if one[:1].isupper() and not one.isupper())[:MAX_CLASSES]
+
+    @cached_property
+    def named_conditions(self) -> tuple[tuple[str, frozenset[str], ast.AST], ...]:
+        """The conditions of all functions, with the names that each reads and its function."""
+        found = []
+        for scope in self.defined:
+            nodes = dict(self.expressions(scope))
+            found += [
+                (text, frozenset(
+                    one.id for one in ast.walk(nodes[text]) if isinstance(one, ast.Name)
+                ), scope) for text in self.conditions(scope) if text in nodes
+            ]
+        return tuple(found)
 
     @cached_property
     def hidden(self) -> frozenset[ast.AST]:

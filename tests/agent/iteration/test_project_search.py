@@ -176,7 +176,7 @@ def driven(refused: str = "", files: Sequence[str] = ("a.py", "b.py")) -> tuple[
         chunk_size=60, suspects=[Suspect(path, 1.0, {}) for path in files],
     ))
     limits = SearchLimits(10.0, 600.0, 100)
-    return _Search(runner, base, limits, lambda event: None, verify), asked
+    return _Search(runner, base, limits, lambda event: None, verify, verify), asked
 
 
 def candidate(value: str, cost: float) -> Candidate:

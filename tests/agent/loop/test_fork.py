@@ -158,7 +158,7 @@ async def test_a_fork_asks_for_its_parents_proof_or_for_another(tmp_path: Path) 
         asked = [session._run(run).options for run in (same, more)]
     assert [one.require_proof for one in asked] == ["E2", "E3"]
     assert [one.require_confidence for one in asked] == [session.settings.require_confidence, 0.5]
-    assert asked[1].search_s == session.settings.search_s * 30.0 / session.settings.budget_s
+    assert asked[1].search_s == 30.0
 
 
 async def test_an_agent_forks_within_the_bounds_that_it_was_made_with(

@@ -9,7 +9,7 @@ import pytest
 
 from agent.search import edits
 from agent.search.edits import EDITS, EVIDENCE, Operator, drawn_edits, unreached
-from agent.search.program import Program, Splice, spliced
+from agent.search.program import Function, Program, Splice, spliced
 from agent.search.program.scopes import NEAR
 from agent.search.values import Crash
 from agent.search.wording import edit_in_words
@@ -199,11 +199,27 @@ def test_functions_that_no_failing_test_entered_or_called_are_unreached() -> Non
 
     def named(suspicion: dict[int, float], **known: object) -> list[str]:
         program = Program(source, **known)  # type: ignore[arg-type]
-        return [one.name for one in unreached(program, suspicion)]
+        return [one.name for one in unreached(program, suspicion) if isinstance(one, Function)]
 
     assert named({**loaded, 2: 1.0}) == ["f1", "f2"]
     assert named({**loaded, 2: 1.0}, crash=crash) == ["f2"]
     assert named({}) == []
+
+
+def test_statements_that_no_failing_test_executed_are_unreached() -> None:
+    program = Program(
+        "def f(a):\n    if a:\n        b = 1\n        return b\n    try:\n        return 2\n"
+        "    finally:\n        a = 3\n"
+    )
+
+    lines = [one.lineno for one in unreached(program, {2: 1.0, 5: 1.0, 6: 1.0, 8: 0.5})]
+    edited = {edit.splice.line for edit in single_edits(
+        program, {2: 1.0}, closed=unreached(program, {2: 1.0})
+    )}
+
+    assert lines == [3, 4]
+    assert 2 in edited
+    assert not edited & {3, 6, 8}
 
 
 def test_closed_functions_and_the_rest_have_all_edits() -> None:

@@ -43,7 +43,11 @@ def entry(program: Program, node: ast.Dict | ast.List | ast.Tuple | ast.Set) -> 
                 return
     texts = [one.value for one in keys if isinstance(one, ast.Constant)]
     known = [one for one in texts if isinstance(one, str)]
-    if len(known) < 2 or len(known) != len(keys) or isinstance(program.scope(node), Function):
+    if len(known) < 2 or len(known) != len(keys):
+        return
+    if isinstance(program.scope(node), Function) and not isinstance(
+        program.parents.get(node), ast.Compare
+    ):
         return
     last = values[-1] if values else keys[-1]
     assert last is not None and isinstance(keys[-1], ast.Constant)
@@ -149,6 +153,12 @@ def pattern(program: Program, node: ast.Constant) -> Iterator[Splice]:
         yield put(0, 0, head, 3.0)
     for tail in _TAILS:
         yield put(len(node_text), len(node_text), tail, 3.0)
+    if node_text.endswith("$"):
+        yield put(len(node_text) - 1, len(node_text), r"\Z", 2.8)
+    if re.search(r"\w.\Z", node_text, re.DOTALL):
+        yield put(len(node_text) - 1, len(node_text), "", 3.4)
+    for one in re.finditer(r" ", node_text):
+        yield put(one.start(), one.end(), r"\s", 3.2)
     for one in _QUANTIFIER.finditer(node_text):
         other = "*" if one[0] == "+" else "+"
         yield put(one.start(), one.end(), other, 3.0)
