@@ -6,6 +6,7 @@ import ast
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TypeVar
 
 from agent.core.common_ends import common_start
@@ -124,22 +125,25 @@ class CachedIterable(Iterable[T]):
     def __init__(self, source: Iterable[T]) -> None:
         self._source = iter(source)
         self._known: list[T] = []
+        self._yielded = 0
 
     def __iter__(self) -> Iterator[T]:
         place = 0
-        while True:
-            if place == len(self._known):
-                try:
-                    self._known.append(next(self._source))
-                except StopIteration:
-                    return
+        while place < len(self._known) or self.prepare(1):
+            self._yielded = max(self._yielded, place + 1)
             yield self._known[place]
             place += 1
 
+    def prepare(self, count: int) -> bool:
+        """Takes so many further items from the source; returns whether there was any."""
+        before = len(self._known)
+        self._known.extend(islice(self._source, count))
+        return len(self._known) > before
+
     @property
     def count(self) -> int:
-        """The number of items taken from the source so far."""
-        return len(self._known)
+        """The number of items that an iteration has yielded so far."""
+        return self._yielded
 
 
 def localized(state: SearchState, text: str, trace: Trace) -> Localized:

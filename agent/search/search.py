@@ -111,6 +111,7 @@ def _repair(state: SearchState, base: Candidate, is_intermediate: bool = False) 
     if state.accepted:
         return
     edits = known.edits(state)
+    state.prepare = edits.prepare
     yield from check_base(state, base)
     cheap = takewhile(lambda edit: edit.cost <= MAX_SINGLE_COST, edits)
     rest = (

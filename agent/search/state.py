@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -63,6 +63,8 @@ class SearchState:
     budget: Budget
     tried: int = 0
     accepted: bool = False
+    prepare: Callable[[int], object] = lambda count: None
+    """Generates so many further edits before they are needed."""
     tried_hashes: set[int] = field(default_factory=set)
     """Hashes of the texts that were tried; the texts would need much memory."""
     plausible: dict[str, Candidate] = field(default_factory=dict)

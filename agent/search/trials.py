@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, islice
 
 from agent.search.edits import Edit
@@ -70,7 +71,8 @@ def precheck(state: SearchState, candidates: Iterable[PlannedCandidate], limit: 
         mode: Mode = "fit" if stop_cost is None else "early"
         texts = tuple(one.text for one, _ in chunk)
         answers = yield PrecheckRequest(
-            texts, mode, state.progress(), limit_factor=state.limit_factor
+            texts, mode, state.progress(), limit_factor=state.limit_factor,
+            prepare=partial(state.prepare, state.budget.chunk_size),
         )
         assert isinstance(answers, tuple)
         for (candidate, edit), answer in zip(chunk, answers, strict=True):

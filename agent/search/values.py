@@ -213,6 +213,8 @@ class PrecheckRequest:
     findings: Findings
     limit_factor: float = 1.0
     """A factor of the step limit, for candidates that may only be slow."""
+    prepare: Callable[[], object] = never
+    """Generates the next edits; to be called in a thread while these candidates run."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from agent.core.domain import Alternative, Alternatives, Report, Solution
 from agent.core.events import Searched
@@ -62,6 +62,7 @@ LEAST_SUSPICION = 0.05
 TYPICAL_TRACE_S = 0.5
 """Typical seconds to trace the tests on one file."""
 
+T = TypeVar("T")
 VariableValues = tuple[tuple[str, str], ...]
 Verify = Callable[[Solution], Awaitable[Report]]
 Progress = Callable[[Searched], object]
@@ -333,7 +334,11 @@ class _Search:
                     return await self.runner.probe(file, texts, calls)
             case PrecheckRequest(candidates=texts):
                 self.first_candidate_s = self.first_candidate_s or time.monotonic() - self.started
-                answers = tuple(await self.runner.precheck(file, request, self.is_over))
+                running = asyncio.create_task(self.runner.precheck(file, request, self.is_over))
+                try:
+                    await asyncio.to_thread(_timed, request.prepare, self.limits.cpu_time)
+                finally:
+                    answers = tuple(await running)
                 self.tried += sum(
                     answer is not None and text != base
                     for text, answer in zip(texts, answers, strict=True)
@@ -472,15 +477,21 @@ def _advance(one: _FileSearch, cpu_time: ProcessorTime) -> SearchRequest | None:
 
     Runs in a thread, because generating thousands of edits would block the event loop.
     """
-    began = time.thread_time()
     one.has_reply = False
     try:
-        request = one.steps.send(one.reply)
+        request = _timed(lambda: one.steps.send(one.reply), cpu_time)
         one.findings = request.findings
         return request
     except StopIteration as stop:
         one.findings = stop.value
         return None
+
+
+def _timed(call: Callable[[], T], cpu_time: ProcessorTime) -> T:
+    """Adds the processor time of a call in this thread."""
+    began = time.thread_time()
+    try:
+        return call()
     finally:
         cpu_time.spent_s += time.thread_time() - began
 
