@@ -158,15 +158,14 @@ def _repeat(group: Group, key: str) -> Repeat | None:
 def _repeat_of(
     code: str, node: str, modules: frozenset[str], texts: tuple[str, ...] = ()
 ) -> Repeat | None:
-    try:
-        to_values = CallsToValues(imported(*texts))
-        tree: ast.Module = to_values.visit(parse(code))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    file = _read_file(code, modules, texts)
+    if file is None:
         return None
+    tree, to_values, is_quiet = file
     names = _FileNames(modules, to_values)
     if not node:
         return _PlainReader(names, sees_program=True).read(tree.body, ({},))
-    if not all(_is_quiet(one) for one in tree.body):
+    if not is_quiet:
         return None
     for one in tree.body:
         names.bind(one)
@@ -183,6 +182,20 @@ def _repeat_of(
         body = found.body
     rows = _rows(found) if isinstance(found, ast.FunctionDef) else None
     return None if rows is None else _PlainReader(names).read(body, rows)
+
+
+@lru_cache(maxsize=16)
+def _read_file(
+    code: str, modules: frozenset[str], texts: tuple[str, ...]
+) -> tuple[ast.Module, CallsToValues, bool] | None:
+    """A file's tree with calls of the library as values, what made it, and whether its statements
+    do nothing when they are imported; `None` if it does not parse."""
+    try:
+        to_values = CallsToValues(imported(*texts))
+        tree: ast.Module = to_values.visit(parse(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree, to_values, all(_is_quiet(one) for one in tree.body)
 
 
 def _is_quiet(node: ast.stmt) -> bool:
