@@ -193,7 +193,11 @@ def out_of_time(ctx: Context) -> State:
     `OverBudget` to ask for that."""
     words = f"the run's {ctx.settings.budget_s:g} seconds are over"
     if ctx.seconds_left > VERDICT_RESERVE_S:
-        words = "on a busy machine, the search reached its wall-clock limit before its work limit"
+        words = (
+            f"the search used its share of the run's {ctx.settings.budget_s:g} seconds; the rest "
+            "is for judging a patch" if ctx.settings.search_s >= ctx.settings.budget_s else
+            "on a busy machine, the search reached its wall-clock limit before its work limit"
+        )
     if not ctx.pauses:
         return {"outcome": "budget", "stopped": "time", "reason": words}
     for entry in reversed(ctx.log()):
