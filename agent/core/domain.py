@@ -299,6 +299,8 @@ class Project(Value):
     readable: tuple[str, ...] = ()
     test_s: float = 0.0
     """The wall time limit of one test; 0 for the default."""
+    only: tuple[str, ...] = ()
+    """The tests of a suite that takes too long for its time, which alone are run; else empty."""
     changed: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Recently changed files with their changed lines."""
     command: tuple[str, ...] = ()

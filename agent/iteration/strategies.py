@@ -38,6 +38,8 @@ RESERVED_SHARE, LEAST_RESERVED_S, RUNS_OF_A_JUDGEMENT = 0.25, 5.0, 4.0
 least these seconds, and the time of so many runs of the tests."""
 MAX_SYNTAX_EDITS, MAX_REPAIRED = 4_000, 8
 """Limit of edits to a project's file that does not compile, and of repaired texts to judge."""
+SLOW_TEST_S = 0.5
+"""A passing test that takes longer is not used by the search."""
 MAX_FUNCTIONS, MAX_VALUES = 5, 8
 NEARBY_SHARE = 0.25
 """Share of a search's seconds and candidates for a search around a model's repair."""
@@ -201,7 +203,10 @@ async def _search(
         project = project.model_copy(update={"editable": only})
     failing = failing_nodes(attempt.tests, report)
     return await search_repair(
-        suite_runner(ctx.task, project, base, failing, ctx.sandbox, limits),
+        suite_runner(
+            ctx.task, project, base, failing, ctx.sandbox, limits,
+            {one.name for one in report.verdicts if one.wall_s > SLOW_TEST_S},
+        ),
         base, limits, progress=ctx.emit, verify=verify,
         # Competing patches are only shown, and a suite may take long.
         verify_competing=lambda one: ctx.judge(one, attempt.tests, verify_passes=False),

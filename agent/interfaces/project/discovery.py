@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import Collection, Sequence
@@ -26,14 +27,22 @@ from agent.interfaces.project.display import changed_words, found_words, judged_
 from agent.interfaces.project.obstacles import (
     broken_by,
     left_out_words,
+    refuse_unless_failing,
     refuse_what_does_not_run,
     uncollected_files,
     uncollected_words,
     unreadable,
     unreadable_words,
+    untried,
     waiting_words,
 )
-from agent.interfaces.project.selection import UNITTEST, chosen, named_for_unittest, node_at
+from agent.interfaces.project.selection import (
+    UNITTEST,
+    chosen,
+    likely_files,
+    named_for_unittest,
+    node_at,
+)
 from agent.interfaces.request import HealRequest
 from agent.report.result import Result, fold
 from agent.search.project.recency import changed_lines
@@ -50,6 +59,8 @@ from sandbox import Sandbox, open_sandbox
 
 THE_REST = "the rest of the suite"
 MAX_NOTICES = 5
+FIRST_RUN_SHARE = 0.25
+"""The share of a given time that the first run of a suite may take."""
 BY_UNITTEST = "its test files have unittest names (test*.py), so pytest collects these"
 
 
@@ -112,12 +123,17 @@ async def inspect_project(
         say(f"note: {words} {requested.opening}", NOTE)
     sandbox = open_sandbox(settings.sandbox, settings.environment or None)
 
+    until, first = math.inf, list[str]()
+    if request.timeout and not command:
+        until = started + FIRST_RUN_SHARE * request.timeout
+        first = await asyncio.to_thread(likely_files, layout, tree.files)
+
     async def ran(project: Project) -> SuiteRun:
         return await run_suite(
             {**tree.files}, project, interpreter.sites, sandbox,
             watch=lambda what, seconds: say(
                 waiting_words(what, seconds, project.test_s or TEST_S), NOTE
-            ),
+            ), until=until, first=first,
         )
 
     run = await ran(project)
@@ -132,6 +148,9 @@ async def inspect_project(
             run, project = rest, without
         else:
             uncollected = []
+    if run.unfinished:
+        say(f"note: {refuse_unless_failing(run, time.monotonic() - started)}", NOTE)
+        project = project.model_copy(update={"only": tuple(run.rows)})
     unreadable_files = unreadable(tree) if run.problems or run.failing else []
     broken = broken_by(unreadable_files, run.problems, interpreter)
     if not broken:
@@ -286,6 +305,9 @@ def heal_result(inspected: Inspection, log: Sequence[Stamped]) -> Result:
         judged = judged_words(inspected.project.command_words)
         left = inspected.uncollected
         missing = f"; left out: {counted(len(left), 'test file')} not collected" if left else ""
+        if inspected.run.unfinished:
+            untested = counted(len(untried(inspected.run)), "test")
+            missing += f"; left out: {untested} for lack of time"
         return replace(result, reason=f"{result.reason}; {judged}{missing}")
     return result
 

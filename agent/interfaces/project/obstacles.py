@@ -51,6 +51,26 @@ def refuse_what_does_not_run(
         )
 
 
+def untried(run: SuiteRun) -> set[str]:
+    """Returns the tests that did not run before the deadline."""
+    return {*run.collected} - run.rows.keys()
+
+
+def refuse_unless_failing(run: SuiteRun, seconds: float) -> str:
+    """Returns the note on a suite that its share of the time ended. Raises: NotFixable: No test has
+    failed by then."""
+    ran = f"{len(run.rows):,} of {len(run.rows) + len(untried(run)):,} tests ran"
+    if not run.failing:
+        raise NotFixable(
+            "invalid_tests", f"in {seconds:.0f} seconds, its share of the given time, "
+            f"{ran}, and none failed. Name the failing test (FILE::TEST), or give more --timeout",
+        )
+    return (
+        f"{ran} in {seconds:.0f} seconds, the share of the given time for the first run; the "
+        "others do not judge the repair"
+    )
+
+
 def uncollected_files(run: SuiteRun, tree: ProjectTree) -> list[str]:
     """Returns the test files that pytest cannot collect, such as those of a package that is not
     installed; empty if the project's own code may be the cause."""

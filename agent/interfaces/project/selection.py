@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.search.project.recency import changed_lines
 from agent.target.errors import BadInput
 from agent.target.repository.layout import ROOT_MARKS, TEST_FILES, ProjectLayout, find_layout
 from agent.target.repository.tree import (
     ProjectTree,
     distinguishing_patterns,
     is_collected,
+    is_test_code,
     is_unittest,
 )
 
@@ -95,6 +98,21 @@ def named_for_unittest(tree: ProjectTree) -> bool:
 def is_below(node: str, name: str) -> bool:
     """Whether a test has this name, or is in the file, folder or class of this name."""
     return not name or node == name or node.startswith((f"{name}::", f"{name}[", f"{name}/"))
+
+
+def likely_files(layout: ProjectLayout, files: Mapping[str, str]) -> list[str]:
+    """Returns the test files that failed in pytest's last run, and those that differ from the last
+    commit or, if none does, from the one before."""
+    try:
+        failed = {node.partition("::")[0] for node in last_failed(layout)} & files.keys()
+    except BadInput:  # there is no cache
+        failed = set()
+    tests = [path for path, text in files.items() if is_test_code(path, text)]
+    changed = changed_lines(layout.root, files, tests)
+    if not changed:
+        with suppress(BadInput):  # there is one commit only
+            changed = changed_lines(layout.root, files, tests, "HEAD^")
+    return [*sorted(failed), *sorted(changed.keys() - failed)]
 
 
 def last_failed(layout: ProjectLayout) -> frozenset[str]:

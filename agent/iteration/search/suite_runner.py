@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -61,12 +61,13 @@ they take several times as long."""
 @asynccontextmanager
 async def suite_runner(
     task: Task, project: Project, base: Solution, failing: Sequence[str], sandbox: Sandbox,
-    limits: SearchLimits,
+    limits: SearchLimits, slow: Collection[str] = (),
 ) -> AsyncIterator[SuiteRunner]:
     """Opens a runner for the candidates of a project's files.
 
     Args:
         failing: Node ids of the tests to repair.
+        slow: Node ids of tests that took long; if they pass, they are not run.
 
     Raises:
         NothingToSearch: These tests do not fail in the jailed suite.
@@ -89,8 +90,11 @@ async def suite_runner(
             raise NothingToSearch(why)
         suite.until, suite.work = limits.end, limits.cpu_time
         rows = await suite.baseline(numbers)
-        waiting = _other_tests(suite.nodes, numbers)
-        while waiting and sum(row.cpu_s for row in rows.values() if row.passed) < BASELINE_S:
+        waiting = [
+            one for one in _other_tests(suite.nodes, numbers) if suite.nodes[one] not in slow
+            and (suite.nodes[one] in project.only or not project.only)
+        ]
+        while waiting and sum(row.cost_s for row in rows.values() if row.passed) < BASELINE_S:
             rows |= await suite.baseline(waiting[:BASELINE_TESTS])
             del waiting[:BASELINE_TESTS]
         passing = [number for number in numbers if number in rows and rows[number].passed]
@@ -170,10 +174,10 @@ class SuiteRunner:
         files = {self._file_of(number) for number in self.failing}
         passing = self._within_time(MAX_COVERED_S, sorted(
             (number for number, row in self.rows.items() if row.passed),
-            key=lambda one: (self._file_of(one) not in files, self.rows[one].cpu_s, one),
+            key=lambda one: (self._file_of(one) not in files, self.rows[one].cost_s, one),
         ))
         quick = self._within_time(MAX_FAILING_S, sorted(
-            self.failing, key=lambda one: (self.rows[one].cpu_s, one)
+            self.failing, key=lambda one: (self.rows[one].cost_s, one)
         ), MIN_FAILING)
         failing = self.prechecked_failing = [
             one for one in self.failing if one in quick
@@ -243,10 +247,10 @@ class SuiteRunner:
         found: list[int] = []
         spent_s = 0.0
         for number in numbers:
-            cpu_s = self.rows[number].cpu_s
-            if spent_s + cpu_s <= most_s or len(found) < least:
+            cost_s = self.rows[number].cost_s
+            if spent_s + cost_s <= most_s or len(found) < least:
                 found.append(number)
-                spent_s += cpu_s
+                spent_s += cost_s
         return found
 
     def _related_passing(

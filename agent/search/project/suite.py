@@ -25,6 +25,8 @@ SLICE_S = 0.4
 """Processor time after which the jail returns the results that it has."""
 TEST_S = 10.0
 """The limit of processor seconds for one test of the base."""
+WAITING_S = 0.2
+"""A test that takes so much longer than its processor time waits, and is not only delayed."""
 LEAST_S, FACTOR, MAX_S = 0.1, 8.0, 3.0
 """The limit for a candidate's test is a multiple of the base's time, within bounds."""
 
@@ -41,6 +43,12 @@ class TestRow:
     exception: str = ""
     message: str = ""
     late: bool = False
+    wall_s: float = 0.0
+
+    @property
+    def cost_s(self) -> float:
+        """The processor seconds; of a test that mostly waits, its wall seconds."""
+        return self.wall_s if self.wall_s > 2 * self.cpu_s + WAITING_S else self.cpu_s
 
 
 @dataclass(frozen=True)
@@ -91,9 +99,10 @@ class CollectedSuite:
             )
             for row in rows if isinstance(rows, list) else []:
                 match row:
-                    case [int(number), bool(passed), float(cpu_s), str(exc), str(said), bool(late)]:
+                    case [int(number), bool(passed), float(cpu_s), str(exc), str(said), bool(late),
+                          float(wall_s)]:
                         found[number] = TestRow(
-                            self.nodes[number], passed and not late, cpu_s, exc, said, late
+                            self.nodes[number], passed and not late, cpu_s, exc, said, late, wall_s
                         )
             # The first test without a row ended the process.
             waiting = [one for one in waiting if one not in found][1:]

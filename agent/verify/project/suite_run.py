@@ -7,8 +7,10 @@ are; tests of the task are matched by node id, and all others count as the rest 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import secrets
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
@@ -59,6 +61,8 @@ class SuiteRun:
     problems: list[str] = field(default_factory=list)
     """Why files could not be collected, or why the run ended early."""
     left_out: list[str] = field(default_factory=list)
+    unfinished: bool = False
+    """The deadline ended the run; tests without a row did not run."""
     exit_code: int | None = None
     jail: JailStatus | None = None
     reports: CheckReports = field(default_factory=CheckReports)
@@ -141,11 +145,15 @@ def _message(row: dict[str, Json]) -> str:
 async def run_suite(
     files: Mapping[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
     seed: int = 0, watch: Watch = lambda what, seconds: None, watching: WatchedFiles | None = None,
+    until: float = math.inf, first: Sequence[str] = (),
 ) -> SuiteRun:
     """Runs the project's pytest, or its test command, over these files, once.
 
-    `watch` is called for a long-running test, repeatedly with growing intervals. With `watching`,
-    tamper indicators of the program are reported.
+    Args:
+        watch: Called for a long-running test, repeatedly with growing intervals.
+        watching: With it, tamper indicators of the program are reported.
+        until: A deadline on the monotonic clock; the tests that have not ended then have no row.
+        first: The test files that run first.
     """
     if project.command:
         return await _by_command(dict(files), project, sites, sandbox, seed)
@@ -153,13 +161,14 @@ async def run_suite(
     watching = watching or WatchedFiles((), ())
     job = await suite_job("plain_suite", dict(files), project, sites, sandbox, {
         "key": key.hex(), "program": [*watching.program], "tests": [*watching.tests],
-        "expecting": {**watching.expecting}, "only": [*watching.only],
+        "expecting": {**watching.expecting}, "only": [*(watching.only or project.only)],
+        "first": [*first],
     })
     run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
     limits = replace(job.limits, wall_s=MAX_S)
     async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
         with closing(_SlowReporter(watch)) as slow:
-            await _listen(process, key, run, slow, project.test_s or TEST_S)
+            await _listen(process, key, run, slow, project.test_s or TEST_S, until)
         if run.failing:
             await _add_refusals(process, run)
     return run
@@ -219,13 +228,16 @@ class _SlowReporter:
 
 
 async def _listen(
-    process: Process, key: bytes, run: SuiteRun, slow: _SlowReporter, test_s: float
+    process: Process, key: bytes, run: SuiteRun, slow: _SlowReporter, test_s: float, until: float
 ) -> None:
     begun, collects, patience_s, count = "", "", START_S, 0
     running: set[str] = set()
     while True:
-        received = await process.receive(patience_s)
+        received = await process.receive(min(patience_s, max(0.0, until - time.monotonic())))
         if isinstance(received, Outcome):
+            run.unfinished = received.ended == "timeout" and time.monotonic() >= until
+            if run.unfinished:
+                return
             ending = _ending(received, patience_s)
             if begun:
                 status = "timeout" if received.ended == "timeout" else "error"

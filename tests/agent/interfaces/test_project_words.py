@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from io import StringIO
 from pathlib import Path
 from xml.etree import ElementTree
@@ -16,6 +17,7 @@ from agent.interfaces.project.selection import (
     chosen,
     is_below,
     is_of_project,
+    likely_files,
     node_at,
     project_around,
 )
@@ -186,3 +188,31 @@ def test_junit_names_what_has_no_file_and_counts_no_crash_that_was_there_before(
         ("f([1]) == 1", 0), ("f([])", "skipped"), ("f([0])", "error"),
     ]
     assert (suite.attrib["errors"], suite.attrib["skipped"]) == ("1", "1")
+
+
+def test_test_files_that_failed_or_changed_last_run_first(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=tmp_path, check=True,
+            capture_output=True,
+        )
+
+    def likely() -> list[str]:
+        files = {one.name: one.read_text() for one in tmp_path.glob("*.py")}
+        return likely_files(find_layout(tmp_path), files)
+
+    for name in ("pyproject.toml", "test_a.py", "test_b.py", "test_c.py", "work.py"):
+        (tmp_path / name).write_text("")
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    assert likely() == []
+    (tmp_path / "test_b.py").write_text("def test(): ...\n")
+    (tmp_path / "work.py").write_text("a = 1\n")
+    assert likely() == ["test_b.py"]
+    git("commit", "-qam", "second")
+    assert likely() == ["test_b.py"]
+    cache = tmp_path / ".pytest_cache/v/cache"
+    cache.mkdir(parents=True)
+    (cache / "lastfailed").write_text(json.dumps({"test_c.py::test": True, "gone.py": True}))
+    assert likely() == ["test_c.py", "test_b.py"]

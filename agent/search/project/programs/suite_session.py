@@ -123,8 +123,10 @@ class _Suite(SuiteSession):
     def _baseline(self, item: dict[str, Any], write: Callable[[Any], None]) -> None:
         clock = Clock()
         for number in item["tests"]:
+            began = time.monotonic()
             run, cpu_s, _ = self._timed(clock, number, item["limits"])
-            write([number, run.passed, cpu_s, run.exception, _message(run), clock.rang])
+            wall_s = time.monotonic() - began
+            write([number, run.passed, cpu_s, run.exception, _message(run), clock.rang, wall_s])
 
     def _timed(
         self, clock: Clock, number: int, limits: list[Any],

@@ -53,6 +53,7 @@ def main(jail: Any) -> None:
         if not any(map(_names_the_test, tests)):
             vars(runner)["_update_current_test_var"] = lambda item, when: None
     plugin = _Reporter(send, jail.folder, guard, expecting, frozenset(payload["only"]), files)
+    plugin.first = {file: place for place, file in enumerate(payload["first"])}
     jail.payload = None
     # Tracebacks of the double-checked run are irrelevant, and slow to format.
     brief = ["--tb=no", "--assert=rewrite"] if expecting is not None else []
@@ -110,6 +111,8 @@ class _Reporter(SuiteSession):
         self._expecting = expecting
         self._files = files
         self.test = ""
+        self.first: dict[str, int] = {}
+        """The places of test files that run first."""
         self._began = 0.0
 
     def begin(self) -> None:
@@ -121,6 +124,12 @@ class _Reporter(SuiteSession):
     def pytest_collectstart(self, collector: Any) -> None:
         if isinstance(collector, pytest.File):
             self._send({"collects": collector.nodeid})
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        super().pytest_collection_modifyitems(items)
+        last = len(self.first)
+        items.sort(key=lambda one: self.first.get(one.nodeid.partition("::")[0], last))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._send({"collected": [one.nodeid for one in session.items], "left_out": self.left_out})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import AsyncIterator, Iterable
 from itertools import count, repeat
 from pathlib import Path
@@ -12,10 +13,12 @@ from typing import Any
 import pytest
 
 from agent.core.domain import Project, Report
+from agent.interfaces.project.obstacles import refuse_unless_failing, untried
 from agent.search.precheck.changes import change
 from agent.search.project.programs.item_runs import ItemRun
 from agent.search.project.programs.suite_session import _SHARED_BYTES, _Rows, _Suite
-from agent.search.project.suite import CollectedSuite, open_suite
+from agent.search.project.suite import CollectedSuite, TestRow, open_suite
+from agent.target.errors import NotFixable
 from agent.target.failures.excluded import with_outside_failures
 from agent.verify.jail_modules import beside_pytest, pytest_site
 from agent.verify.judge import check
@@ -50,6 +53,33 @@ async def test_outcomes_are_those_of_pytest() -> None:
     assert statuses["test_later"] == statuses["test_odd"] == "xfailed"
     assert statuses["test_never"] == "skipped"
     assert statuses["test_rate"] == statuses["test_files"] == "passed"
+
+
+async def test_a_deadline_leaves_the_tests_without_a_row_that_did_not_end() -> None:
+    slow = "import time\n\ndef test_slow():\n    time.sleep(60)\n\ndef test_last():\n    pass\n"
+    files = {**FILES, "tests/test_a.py": slow}
+    run = await run_suite(
+        files, PROJECT, (), open_sandbox(), until=time.monotonic() + 8,
+        first=["tests/test_money.py"],
+    )
+    ended = {node.partition("::")[0] for node in run.rows}
+    assert run.unfinished
+    assert (ended, run.problems) == ({"tests/test_money.py"}, [])
+    assert {*run.failing} == FAILING
+    assert "6 seconds" in refuse_unless_failing(run, 6.0)
+    assert untried(run) == {one for one in run.collected if "test_money" not in one}
+    with pytest.raises(NotFixable, match="timeout"):
+        refuse_unless_failing(suite_run.SuiteRun(collected=["a"], unfinished=True), 6.0)
+
+    only = await run_suite(
+        files, PROJECT.model_copy(update={"only": tuple(FAILING)}), (), open_sandbox()
+    )
+    assert {*only.rows} == {*only.collected} == FAILING
+
+
+def test_a_test_that_waits_costs_its_wall_seconds() -> None:
+    assert TestRow("t", True, 0.01, wall_s=1.0).cost_s == 1.0
+    assert TestRow("t", True, 0.5, wall_s=1.1).cost_s == 0.5
 
 
 async def test_a_report_has_the_line_of_each_failure() -> None:
