@@ -236,7 +236,7 @@ async def prove(state: State, ctx: Context) -> State:
             proof, competing = with_evidence(proof, evidence, budget_s), found.competing
     elif proof.level == "E2" and state.get("alternatives_id"):
         proof = proof.limited("there was no time to judge the competing patches", at_most="E1")
-    chosen = bool(state.get("asked")) and not state.get("alternatives_id")
+    chosen = state.get("chosen_in") == state["iteration"] and not state.get("alternatives_id")
     if not chosen:
         proof = without_new_evidence(proof, suite)
     if state.get("caveat"):

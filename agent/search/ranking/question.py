@@ -160,6 +160,14 @@ def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
     )
 
 
+def is_given(patches: CompetingPatches, test: TestCase) -> bool:
+    """Whether one of the shown patches passes the test made of an answer."""
+    return any(
+        _fits({patches.call: f"!{one.raises}" if one.raises else one.gives}, test)
+        for one in patches.behaviours
+    )
+
+
 def behaviours_passing(alternatives: Alternatives, test: TestCase) -> Alternatives:
     """The alternatives whose known answers satisfy the test made of an answer."""
     left = tuple(

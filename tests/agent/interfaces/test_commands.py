@@ -573,7 +573,7 @@ def test_ambiguous_behaviours_are_reported_at_the_end(program: Path, healing: An
 
 
 @pytest.mark.parametrize(("typed", "answer"), [
-    ("Z\nnone\n[\nnone\n7\n", "7"), ("none\n\n", "skip"),
+    ("Z\nnone\n[\nnone\n7\n\n", "7"), ("none\n\n", "skip"), ("7\n1\n", "1"), ("b\n", "b"),
 ])
 def test_a_person_is_asked_until_the_answer_is_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, answer: str
