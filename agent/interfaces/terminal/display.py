@@ -383,7 +383,9 @@ def competing_words(result: Result) -> Iterator[str]:
     rivals = result.competing
     if rivals is None or result.outcome not in ("healed", "proposed"):
         return
-    if rivals.call:
+    if not rivals.call:
+        yield "Several repairs pass the suite. The patch is A. Add a test that decides:"
+    else:
         shown = len(rivals.behaviours)
         of_them = f" ({shown} are shown)" if shown < result.fitting_repairs else ""
         yield (
@@ -391,10 +393,8 @@ def competing_words(result: Result) -> Iterator[str]:
             f"{cut(in_words(rivals))}. The patch is A. Add a test that decides, or run again "
             "with --ask."
         )
-        return
-    yield "Several repairs pass the suite. The patch is A. Add a test that decides:"
     for one in rivals.behaviours:
-        yield f"  {one.label}: {one.note}"
+        yield f"  {one.label}: {cut(one.note) or 'another repair'}"
 
 
 def evidence_words(result: Result) -> Iterator[str]:

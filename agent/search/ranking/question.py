@@ -104,7 +104,7 @@ def in_words(patches: CompetingPatches) -> str:
     labelled = choices(patches)
     text = f"for `{patches.call}` {', '.join(choice_in_words(*one) for one in labelled)}"
     alike = " and not ".join(" and ".join(labels) for labels, _ in labelled if len(labels) > 1)
-    return f"{text}; it does not tell {alike} apart" if alike else text
+    return f"{text}; this call does not tell {alike} apart" if alike else text
 
 
 def choice_in_words(labels: Sequence[str], answer: Answer) -> str:

@@ -48,7 +48,7 @@ def test_the_question_tells_most_behaviours_apart() -> None:
     patches = competing(A, B, alike)
     assert choices(patches) == ((("A",), ("0", "")), (("B", "C"), ("None", "")))
     assert in_words(patches) == (
-        "for `f(3, [])` A gives 0, B and C give None; it does not tell B and C apart"
+        "for `f(3, [])` A gives 0, B and C give None; this call does not tell B and C apart"
     )
 
     more = [alternative(f"x{n}", str(n), "1", str(n)) for n in range(4, 8)]
