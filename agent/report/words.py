@@ -351,8 +351,8 @@ def _facts(result: Result) -> Iterator[str]:
 
 def confidence_words(result: Result) -> str:
     """The confidence as `62 % likely right`, rounded down, so that what is below a threshold looks
-    so, and between 1 and 99 %; empty where there is none."""
-    if result.confidence is None:
+    so, and between 1 and 99 %; empty where there is none, or no test that it could be about."""
+    if result.confidence is None or result.outcome == "crash_stopped":
         return ""
     return f"{max(1, min(99, int(100 * result.confidence + 1e-9)))} % likely right"
 

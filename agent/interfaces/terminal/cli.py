@@ -76,8 +76,8 @@ def start(
 
     project = project_around(Path.cwd())
     if project is None:
+        typer.echo(f"{NOWHERE.format(Path.cwd())}\n", err=True)
         typer.echo(context.get_help())
-        typer.echo(f"\n{NOWHERE.format(Path.cwd())}", err=True)
         raise typer.Exit(USAGE)
     do(run, context, {"path": str(project)})
 

@@ -35,7 +35,7 @@ ENOUGH_KILLED = 0.8
 CLOSING_S = 0.5
 """Seconds of a run that are reserved for its end."""
 PASSED_BEFORE = "the held-out test passed before the repair, and no competing patch fails it"
-REVEALED = "the held-out test was shown after an earlier repair failed it"
+REVEALED = "an earlier repair failed the held-out test, which is not hidden any more"
 CHANGED_FOR_DERIVED = "they passed before too: only tests derived from the task required a change"
 
 
