@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from agent.core.domain import unified
 from agent.core.settings import BadSettings
+from agent.interfaces import installed_version
 from agent.interfaces.exits import HEALED, INTERRUPTED
 from agent.interfaces.library import RunFault, SelfHealingAgent
 from agent.interfaces.preparation import OpenSession, Prepared, checked
@@ -309,6 +310,6 @@ def build_server(tools: FolderTools, calls: Calls) -> Server[dict[str, object]]:
         )
 
     return Server(
-        "heal", instructions=INSTRUCTIONS.format(root=tools.root), on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        "heal", version=installed_version(), instructions=INSTRUCTIONS.format(root=tools.root),
+        on_list_tools=list_tools, on_call_tool=call_tool,
     )

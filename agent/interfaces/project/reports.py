@@ -96,7 +96,7 @@ def _failed(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
 
 
 def _why(result: Result) -> Iterator[str]:
-    yield "## Why"
+    yield "## What the patch does" if result.diff else "## Why"
     if result.reason:
         yield result.reason
     if result.outcome not in KEPT:
