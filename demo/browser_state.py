@@ -25,6 +25,8 @@ class BrowserRun(TypedDict):
     asked: str
     """The run whose question this one answers, until this one starts."""
     answer: str
+    doubted: str
+    """The last typed answer that none of the shown patches gives."""
     code: str
     tests: str
     words: str
@@ -48,8 +50,8 @@ class Visit(TypedDict):
 
 
 NO_RUN: BrowserRun = {
-    "run": "", "before": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "",
-    "words": "",
+    "run": "", "before": "", "interrupt": "", "asked": "", "answer": "", "doubted": "", "code": "",
+    "tests": "", "words": "",
 }
 NEW_VISIT: Visit = {
     "visitor": "", "address": "", "page": "", "provider": "", "model": "", "roles": "",

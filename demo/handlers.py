@@ -28,7 +28,7 @@ from agent.core.domain import CompetingPatches
 from agent.core.events import Stamped
 from agent.report.result import Folding, Result, fold
 from agent.report.waiting import REVIEWED
-from agent.search.ranking.question import BadAnswer, answered_test, choices
+from agent.search.ranking.question import BadAnswer, answered_test, choices, is_given
 from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Typed, Update, Visit
 from demo.models.choice import offered
 from demo.models.panel import Panel
@@ -190,10 +190,17 @@ class Page:
         if patches is None:
             return closed_page(kept)
         try:
-            if answered_test(patches, written) is None and not kept["interrupt"]:
+            test = answered_test(patches, written)
+            if test is None and not kept["interrupt"]:
                 raise BadAnswer("This run has ended, so there is nothing to skip.")
         except BadAnswer as error:
             return {"kept": {**kept, "answer": ""}, "wrong": sentence(str(error))}
+        if test is not None and written != kept["doubted"] and not is_given(patches, test):
+            return {
+                "kept": {**kept, "answer": "", "doubted": written},
+                "wrong": sentence("None of the patches gives this value. Send it again to keep it "
+                                  "as a new test, or change it."),
+            }
         return await self._answered(kept, patches, written, visit, tests)
 
     async def _answered(
@@ -586,5 +593,7 @@ def _answering(kept: BrowserRun, answer: str) -> BrowserRun:
     """Returns the browser's state for an answer. A waiting run continues; an ended run starts again
     under a new id."""
     if kept["interrupt"]:
-        return {**kept, "asked": "", "answer": answer}
-    return {**kept, "asked": kept["run"], "answer": answer, "run": str(uuid4())}
+        return {**kept, "asked": "", "answer": answer, "doubted": ""}
+    return {
+        **kept, "asked": kept["run"], "answer": answer, "doubted": "", "run": str(uuid4()),
+    }

@@ -284,7 +284,7 @@ def open_provider(connection: Connection) -> Provider:
             raise  # a module of this package is missing, not one of the extra
         raise NoProvider(
             f"The provider {connection.provider} needs {error.name}, which is not installed: "
-            f'pip install -e ".[{row.extra}]"'
+            f"{install_words(row.extra)}"
         ) from error
 
 
@@ -295,7 +295,12 @@ def missing(provider: str) -> str:
     row = provider_row(provider)
     if not row.package or find_spec(row.package) is not None:
         return ""
-    return f'{row.package} is not installed: pip install -e ".[{row.extra}]"'
+    return f"{row.package} is not installed: {install_words(row.extra)}"
+
+
+def install_words(extra: str) -> str:
+    """How to install an extra of this package."""
+    return f'in the checkout, pip install ".[{extra}]" or pipx install --force ".[{extra}]"'
 
 
 class RulesProvider:

@@ -177,6 +177,21 @@ def test_a_suite_that_does_not_run_stands_in_the_summary(project: Path, tmp_path
 
 
 @pytest.mark.parametrize(("inputs", "fact"), [
+    ({"path": "tests/nope.py"}, "tests/nope.py does not exist"),
+    ({"args": "--olny tally.py"}, "--olny"),
+])
+def test_a_usage_error_stands_in_the_summary(
+    inputs: dict[str, str], fact: str, project: Path, tmp_path: Path
+) -> None:
+    runner = Runner(tmp_path / "runner", project, inputs)
+    assert runner.run() == 2, runner.said
+    assert runner.known["steps.heal.outputs.exit-code"] == "2"
+    assert fact in (tmp_path / "runner/summary.md").read_text()
+    assert fact in runner.said
+
+
+@pytest.mark.parametrize(("inputs", "fact"), [
+    ({"args": "--only 'tally.py"}, "::error::the input args"),
     ({"comment": "true"}, "token"), ({"python": "no-such-python; touch forged"}, "::error::"),
 ])
 def test_inputs_that_cannot_be_used_end_it_before_anything_runs(

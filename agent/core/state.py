@@ -187,6 +187,10 @@ class State(TypedDict, total=False):
     """The `Alternatives` of the current program; empty if no other is known to pass."""
     asked: int
     """The number of questions about them that a person was asked."""
+    chosen_in: int
+    """The iteration whose patch a person's answer chose."""
+    invented: bool
+    """An answer was a value that none of the shown patches gives."""
     asking: bool
     """An answer led to another question."""
     candidates: int

@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 
+def installed_version() -> str:
+    """The version of the installed package; empty in a checkout that is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("self-healing-code-agent")
+    except PackageNotFoundError:
+        return ""
+
+
 def main() -> None:
     """The console script."""
     import os

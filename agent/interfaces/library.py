@@ -32,6 +32,7 @@ from agent.propose.drafts import by_words, read_drafts
 from agent.report.iterations import JudgedIteration, RunComparison, compared, iterations
 from agent.report.result import Result, fold
 from agent.report.waiting import REVIEWED, BadReview, Review
+from agent.report.words import confidence_words
 from agent.search.ranking.question import SKIP, BadAnswer, answered_test
 from agent.target.errors import NotFixable
 from agent.target.interpreter import own_sites
@@ -118,7 +119,8 @@ class HealResult(Result):
 
     def __repr__(self) -> str:
         proof = f"proof {self.claim}, " if self.claim else ""
-        return f"<{type(self).__name__} {self.outcome}, {proof}run {self.run_id}>"
+        likely = f"{words}, " if (words := confidence_words(self)) else ""
+        return f"<{type(self).__name__} {self.outcome}, {likely}{proof}run {self.run_id}>"
 
 
 KEYS: dict[str, str] = {

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from agent.core.domain import unified
 from agent.core.settings import BadSettings
+from agent.interfaces import installed_version
 from agent.interfaces.exits import HEALED, INTERRUPTED
 from agent.interfaces.library import RunFault, SelfHealingAgent
 from agent.interfaces.preparation import OpenSession, Prepared, checked
@@ -35,7 +36,7 @@ MAX_REPORTS = 50
 HEAL_KEYS = (
     "run_id", "outcome", "confidence", "unsure", "proof", "integrity", "integrity_reason", "reason",
     "diff", "strategy", "candidates", "cost_usd", "seconds", "suspects", "not_a_fix", "best",
-    "project",
+    "competing", "project",
 )
 """Keys of a result document that `heal` returns; the report has the rest."""
 CHECK_KEYS = ("outcome", "proof", "integrity", "integrity_reason", "reason", "sandbox", "project")
@@ -82,8 +83,10 @@ class FolderTools:
         name one, within their budget. A call takes seconds to some minutes. Nothing is written:
         `diff` is the patch, `confidence` the estimated probability that it is right, and `proof`
         the evidence. `healed` means a confidence of at least 0.9 (a setting); `proposed` means
-        less: review the patch, or add tests. Other outcomes: healthy, unresolved (see `suspects`),
-        not_fixable (see `reason`), awaiting_review (the user continues with `heal resume RUN`).
+        less: review the patch, or add tests. `competing` lists other patches that pass, and the
+        call that tells them apart: its right value is a test that decides. Other outcomes:
+        healthy, unresolved (see `suspects`), not_fixable (see `reason`), awaiting_review (the user
+        continues with `heal resume RUN`).
 
         path: the project's folder, a test file, a pytest test id, or a file to repair
         tests: for a file to repair: assert statements, or the text of a pytest file
@@ -192,9 +195,14 @@ class FolderTools:
 
 def _checked(found: dict[str, object]) -> dict[str, object]:
     tests: list[dict[str, object]] = found["tests"]  # type: ignore[assignment] # its format
-    return {key: found.get(key) for key in CHECK_KEYS} | {"tests": [
+    kept = {key: found.get(key) for key in CHECK_KEYS} | {"tests": [
         one for one in tests if one["status"] != "passed" or one["disbelieved"] or one["vacuous"]
     ]}
+    if isinstance(project := kept["project"], dict):  # next steps and prompts are for a repair
+        kept["project"] = {
+            key: value for key, value in project.items() if key not in ("next", "model_question")
+        }
+    return kept
 
 
 @contextmanager
@@ -302,6 +310,6 @@ def build_server(tools: FolderTools, calls: Calls) -> Server[dict[str, object]]:
         )
 
     return Server(
-        "heal", instructions=INSTRUCTIONS.format(root=tools.root), on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        "heal", version=installed_version(), instructions=INSTRUCTIONS.format(root=tools.root),
+        on_list_tools=list_tools, on_call_tool=call_tool,
     )

@@ -123,7 +123,21 @@ def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:
     if result.outcome == "proposed" and step in ("apart", "several", "surer"):
         text = words["proposed"].replace("{step}", text)
     longer = "" if result.cut_after is None else ", or give it more seconds under “Options”"
-    return text.format(result=result, longer=longer, more=_more(result))
+    text = text.format(result=result, longer=longer, more=_more(result))
+    test = doubtful_test(result) if text else ""
+    return f"{text} If `{test}` expects a wrong value, correct the test." if test else text
+
+
+def doubtful_test(result: Result) -> str:
+    """Returns the only failing test if its value was not met and no patch is likely to be right, so
+    that the test may be wrong; else empty."""
+    unlikely = result.outcome == "proposed" and (result.confidence or 0.0) < DOUBTFUL
+    if result.drafted or not result.columns or not (unlikely or result.outcome == "unresolved"):
+        return ""
+    failing = result.columns[0].report.failing
+    if len(failing) != 1 or failing[0].status != "failed" or failing[0].disbelieved:
+        return ""
+    return failing[0].name
 
 
 def _more(result: Result) -> str:
@@ -134,6 +148,8 @@ def _more(result: Result) -> str:
 
 UNHEALED = ("unresolved", "budget")
 """Outcomes after which a project has several next steps."""
+DOUBTFUL = 0.6
+"""A less likely patch is a reason to check the test."""
 LONGER = 5
 """Factor for the suggested time limit of a search that ran out of time."""
 
@@ -156,7 +172,10 @@ def _options(result: Result, inspected: Inspection) -> Iterator[str]:
     failure = result.smallest_failure
     if result.cut_after is not None or result.stopped == "time":
         limit = result.start.limit_s if result.start is not None else inspected.settings.budget_s
-        yield f"allow more time, because the search reached its limit: --timeout {LONGER * limit:g}"
+        share = "" if result.cut_after is None else f"; the search used {result.cut_after:.3g} s"
+        yield f"allow more time: --timeout {LONGER * limit:g}; the limit was {limit:g} s{share}"
+    if test := doubtful_test(result):
+        yield f"correct the test, if it expects a wrong value: {test}"
     if others > 0:
         more = counted(others, "more test fails", "more tests fail")
         yield f"heal all failing tests ({more}): `{COMMAND} run {root}`"

@@ -12,6 +12,7 @@ from agent.core.settings import Autonomy, Settings
 from agent.interfaces.exits import Requirements
 from agent.target.errors import BadInput
 from agent.target.repository.layout import find_layout
+from agent.target.source import missing
 from agent.target.task import Inputs
 from llm.plan import parse_roles
 
@@ -152,6 +153,8 @@ class HealRequest(Inputs):
         if self.is_project:
             self._refuse(OF_FILES, f"{self.path} is judged by its project's own suite")
         else:
+            if self.path not in (None, "-") and not self.start.exists():
+                raise missing(self.start)
             self._refuse(OF_PROJECTS, "PATH is neither a project's folder nor one of its tests")
         if self.dry_run and self.writes:
             raise UsageError(

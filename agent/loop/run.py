@@ -54,7 +54,7 @@ from agent.loop.steps.finish import conclude
 from agent.report.result import fold
 from agent.report.waiting import ForStep, pending
 from agent.report.words import STEP_WORDS, step_words
-from agent.search.ranking.question import BadAnswer, answered_test
+from agent.search.ranking.question import BadAnswer, answered_test, is_given
 from agent.verify.jail_level import jail_status
 from llm import LlmError, ModelPlan, NoModel, Reply, Usage
 from llm.budget import Caps
@@ -287,7 +287,9 @@ class Run:
             # If doctests were the only tests they decided, and continue to.
             "doctests": self.task.doctests or all(one.origin == "doctest" for one in tests),
         })
-        names, fork = (*self.options.answered, test.name), self.options.fork
+        # A value that no patch gives is a test like any other: it chooses no patch.
+        names = (*self.options.answered, *([test.name] if is_given(patches, test) else []))
+        fork = self.options.fork
         fork = None if fork is None else fork.with_test(test, self._store)
         return task, self.options.model_copy(update={"answered": names, "fork": fork})
 

@@ -25,6 +25,7 @@ from agent.memory.exchange import (
     take_in,
 )
 from agent.memory.fixes import OWN, Memory
+from llm.provider import install_words
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -97,7 +98,7 @@ def _api(place: Dataset) -> HfApi:
         from huggingface_hub import HfApi
     except ImportError as error:
         raise HubFault(
-            'the package huggingface_hub is not installed: pip install -e ".[hub]"'
+            f"the package huggingface_hub is not installed: {install_words('hub')}"
         ) from error
     return HfApi(endpoint=place.endpoint or None, token=place.token)
 

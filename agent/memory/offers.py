@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from agent.core.domain import Estimate, Project, Solution
+from agent.core.domain import LEAST_CHANCE, Estimate, Project, Solution
 from agent.memory.edits import defines_no_names, is_local, reapply_edit
 from agent.memory.failures import FailureKey, project_key
 from agent.memory.file import MemoryFault
@@ -17,6 +17,8 @@ from agent.target.program import untouched
 
 MAX_OFFERS = 6
 ELSEWHERE = 0.9
+CHOSEN = 1 - LEAST_CHANCE
+"""The least confidence of a fix that a person chose or accepted."""
 MAX_PROJECT_OFFERS = 3
 
 
@@ -41,6 +43,11 @@ class RememberedEdit:
     def left_open(self) -> bool:
         """Whether competing patches passed too when it was learned for this program."""
         return self.same_program and self.stored.fix.competition == "open"
+
+    @property
+    def other_tests(self) -> bool:
+        """Whether the fix was learned for this program, which is no project, with other tests."""
+        return self.same_program and self.other_failure and not self.stored.fix.project
 
     @property
     def caveat(self) -> str:
@@ -73,19 +80,23 @@ class RememberedEdit:
 
     @property
     def estimate(self) -> Estimate:
-        """How likely it is correct: as when it was learned, less for another program."""
-        chance = self.stored.fix.confidence * (1.0 if self.same_program else ELSEWHERE)
-        return Estimate.of(
-            chance, "the fix was not certain when it was learned" if self.same_program
-            else "the edit comes from another program",
-        )
+        """How likely it is correct: as when it was learned, less for other tests or programs."""
+        why = "the edit comes from another program"
+        if self.same_program:
+            why = "the fix was learned with other tests" if self.other_tests else (
+                "the fix was not certain when it was learned"
+            )
+        is_elsewhere = self.other_tests or not self.same_program
+        return Estimate.of(self.stored.fix.confidence * (ELSEWHERE if is_elsewhere else 1.0), why)
 
     @property
     def note(self) -> str:
         """A description of its changes and its source."""
         source = "an edit that healed another program"
         if self.same_program:
-            source = f"it was healed before{', with other tests' if self.other_failure else ''}"
+            chosen = self.stored.origin == OWN and self.stored.fix.confidence >= CHOSEN
+            source = "you chose or accepted it before" if chosen else "it was healed before"
+            source += ", with other tests" if self.other_failure else ""
         source += ", one of several repairs that passed" if self.left_open else ""
         origin = "" if self.stored.origin == OWN else f", {self.stored.origin}"
         return f"from memory: {self.change_words} ({source}{origin})"

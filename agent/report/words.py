@@ -62,8 +62,8 @@ PROOF_MEANING: dict[ProofLevel, str] = {
     "E0": "nothing shown, or only the crash is gone",
     "E1": "your tests pass",
     "E2": "your tests pass, including a held-out test that the repair never saw",
-    "E3": "also, changed inputs raise no new errors, and no variant of the repair fits the tests",
-    "E4": "also, the tests detect mutants of the repaired lines, and re-runs agree",
+    "E3": "as E2; changed inputs raise no new errors, and no variant of the repair fits the tests",
+    "E4": "as E3; the tests detect mutants of the repaired lines, and re-runs agree",
 }
 INTEGRITY_MEANING: dict[Integrity, str] = {
     "isolated": "each result was compared outside the program's process",
@@ -163,7 +163,8 @@ def event_lines(event: events.Event, judged: Report | None = None) -> Iterator[R
         case events.TestsFrozen():
             origins = Counter(test.origin for test in event.tests)
             named = ", ".join(f"{count} {origin}" for origin, count in origins.items())
-            yield ReportLine(f"{counted(len(event.tests), 'test')}: {named}")
+            whose = " of these" if {*origins} == {"held-out"} else ""
+            yield ReportLine(f"{counted(len(event.tests), 'test')}{whose}: {named}")
         case events.CodeWritten():
             solution = event.solution
             yield ReportLine(
@@ -260,12 +261,10 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             if result.drafted:
                 is_unlikely = result.outcome == "healthy" and (result.confidence or 1.0) < 0.5
                 title = WRITTEN[RUNS] if is_unlikely else WRITTEN.get(title, title)
-            if result.outcome == "healed":
-                title = open_words(result.fitting_repairs) or title
             if result.outcome == "budget":
                 title = TIME_IS_UP if result.stopped == "time" else BUDGET_IS_SPENT
-            if result.unmet:
-                title += f", below {result.unmet}"
+            below = f"below {result.unmet}" if result.unmet else ""
+            title = ", ".join(filter(None, (title, open_words(result.fitting_repairs), below)))
             return title, tuple(_facts(result))
         case "failed":
             return "INTERNAL ERROR", (result.error,)
@@ -340,8 +339,7 @@ def _facts(result: Result) -> Iterator[str]:
     if result.iterations:
         tried = len({one.iteration for one in result.columns} - {0})
         bare = result.iterations - tried if result.columns else 0
-        empty = f"{bare} without a program" if tried else "none with a program"
-        without = f", {empty}" if bare > 0 else ""
+        without = f", {f'{bare} ' if tried else ''}without a patch" if bare > 0 else ""
         yield counted(result.iterations, "iteration") + without
     if result.outcome == "crash_stopped" and result.competing is not None:
         yield others_words(result.competing)
@@ -353,8 +351,8 @@ def _facts(result: Result) -> Iterator[str]:
 
 def confidence_words(result: Result) -> str:
     """The confidence as `62 % likely right`, rounded down, so that what is below a threshold looks
-    so, and between 1 and 99 %; empty where there is none."""
-    if result.confidence is None:
+    so, and between 1 and 99 %; empty where there is none, or no test that it could be about."""
+    if result.confidence is None or result.outcome == "crash_stopped":
         return ""
     return f"{max(1, min(99, int(100 * result.confidence + 1e-9)))} % likely right"
 

@@ -96,7 +96,7 @@ def read_source(path: Path | Literal["-"], *, allow_empty: bool = False) -> Sour
         with path.open("rb") as file:
             raw = file.read(LARGEST_BYTES + 1)
     except FileNotFoundError:
-        raise BadInput(f"{path} does not exist.{_hint(path)}") from None
+        raise missing(path) from None
     except PermissionError:
         raise BadInput(f"{path} may not be read. Change its permissions.") from None
     except (OSError, ValueError) as error:
@@ -151,6 +151,11 @@ def files_with(path: Path) -> Iterator[File]:
 
 def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+
+
+def missing(path: Path) -> BadInput:
+    """The error for a path that does not exist."""
+    return BadInput(f"{path} does not exist.{_hint(path)}")
 
 
 def _hint(path: Path) -> str:

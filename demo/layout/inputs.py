@@ -102,7 +102,7 @@ def add_inputs(
         with gr.Row(elem_classes="pair"):
             names = [(name, name) for name in providers_offered(public=public)]
             parts.add("provider", gr.Dropdown(
-                [("default, as shown at the top", ""), ("no model", MOCK), *names], value="",
+                [("default (see top)", ""), ("no model", MOCK), *names], value="",
                 label="Provider", min_width=120,
             ))
             parts.add("model", gr.Textbox(

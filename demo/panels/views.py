@@ -32,12 +32,11 @@ NOTHING_KNOWN = (
 
 def status_words(one: Listed) -> str:
     """Returns the status of a run, in the words of its verdict."""
-    if several := open_words(one.fitting_repairs):
-        return several
     for outcome in OUTCOME_WORDS:
         if outcome == one.status:
             words = outcome_words(outcome, one.proof)
-            return words.partition(",")[0].partition(":")[0].lower()
+            word = words.partition(",")[0].partition(":")[0].lower()
+            return ", ".join(filter(None, (word, open_words(one.fitting_repairs))))
     return one.status
 
 

@@ -260,7 +260,7 @@ def example(result: Result, lead: str, chip: int) -> str:
         f'<strong>EXAMPLE</strong>{spans}<button type="button" class="try" data-example="{chip}">'
         "Try this</button></p></header>",
         pane("patch", "Patch", diff(result.last_diff), small(note)), matrix(result),
-        pane("proof", "Proof", proof(result, whole=True)),
+        pane("proof", "Proof", proof(result)),
     )
     return (
         '<div class="bench is-empty" data-phase="empty">'

@@ -63,8 +63,8 @@ def smallest(result: Result) -> str:
     )
 
 
-def proof(result: Result, *, whole: bool = False) -> str:
-    """Renders the proof of a repair, level by level; `whole` always includes E0."""
+def proof(result: Result) -> str:
+    """Renders the proof of a repair, level by level; E0 only if no higher one is reached."""
     if result.proof is None:
         return ""
     reached = PROOF_ORDER.index(result.proof)
@@ -73,7 +73,7 @@ def proof(result: Result, *, whole: bool = False) -> str:
         f"<b>{step}</b><span>{meaning(step, result)}"
         f"{small(result.missing) if reached and index == reached + 1 else ''}</span></li>"
         for index, step in enumerate(PROOF_ORDER)
-        if index > 0 or reached == 0 or whole
+        if index > 0 or reached == 0
     )
     more = advice_words(result)
     advice = f'<p class="note">To prove more, {more[0].lower()}{more[1:]}</p>' if more else ""

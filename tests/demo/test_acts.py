@@ -189,10 +189,14 @@ async def test_an_answer_that_is_refused_leaves_the_page_at_its_question() -> No
 ])
 async def test_an_answer_joins_the_typed_tests_of_its_run(tests: str, grown: str | None) -> None:
     async with serving(strangers(), PUBLIC) as page:
-        kept = {**await ran(page, "rivals", MINE), "tests": "assert 1\n"}
+        kept = {
+            **await ran(page, "rivals", MINE), "tests": "assert 1\n", "doubted": "-1",
+        }
         told = await page.write_behaviour(kept, "-1", MINE, tests)
         assert (told.get("tests"), told["kept"]["tests"]) == (grown, grown or "assert 1\n")
-        again = await page.write_behaviour({**kept, **told["kept"]}, "-1", MINE, grown or tests)
+        again = await page.write_behaviour(
+            {**kept, **told["kept"], "doubted": "-1"}, "-1", MINE, grown or tests
+        )
         assert "tests" not in again
         assert "tests" not in await page.write_behaviour(kept, "-1", NEW_VISIT, "assert 1\n")
 

@@ -44,7 +44,10 @@ class Committed:
 
 def refuse_what_cannot_be_committed(root: Path) -> None:
     """Raises `NotWritten` if no commit is possible, before anything runs."""
-    _Repository(root).base()
+    repository = _Repository(root)
+    repository.base()
+    for identity in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
+        repository.git("var", identity)
 
 
 def commit_edits(root: Path, edits: Sequence[Edited], message: str) -> Committed:

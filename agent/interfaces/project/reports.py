@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
@@ -31,7 +29,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def markdown(
-    result: Result, name: str, inspected: Inspection | None = None, patch: Path | None = None
+    result: Result, name: str, inspected: Inspection | None = None
 ) -> str:
     """Returns a Markdown report for a pull request. For a project it includes the failures, next
     steps, and commands to reproduce the result."""
@@ -55,7 +53,7 @@ def markdown(
         command = inspected.project.command_words
         parts += ["## Next steps", "\n".join(steps)] if steps else []
         parts += ["## How to reproduce"]
-        parts += _again(result, inspected.wanted, command, str(patch or ""))
+        parts += _again(result, inspected.wanted, command)
         parts += ["## Prompt for a model", _fenced(prompt, "")] if prompt else []
     return "\n\n".join(parts) + "\n"
 
@@ -98,7 +96,7 @@ def _failed(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
 
 
 def _why(result: Result) -> Iterator[str]:
-    yield "## Why"
+    yield "## What the patch does" if result.diff else "## Why"
     if result.reason:
         yield result.reason
     if result.outcome not in KEPT:
@@ -131,12 +129,11 @@ def _shown(result: Result, judged: str) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _again(result: Result, wanted: Sequence[str], command: str, patch: str) -> Iterator[str]:
+def _again(result: Result, wanted: Sequence[str], command: str) -> Iterator[str]:
     named = " ".join(f"'{one}'" if re.search(r"[^\w./:-]", one) else one for one in wanted[:5])
     lines = [command or f"python -m pytest {named}".rstrip()]
     if result.outcome in ("healed", "proposed"):
-        saved = "" if patch else "    # save the patch above in this file first"
-        lines += [f"git apply {shlex.quote(patch or 'heal.patch')}{saved}",
+        lines += ["git apply heal.patch    # the patch above, saved in this file",
                   command or "python -m pytest"]
     yield _fenced("\n".join(lines) + "\n", "bash")
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from agent.interfaces import installed_version
 from agent.interfaces.exits import EXIT_CODES, USAGE
 from agent.interfaces.terminal.memory.cli import app as memory
 from agent.interfaces.terminal.options import Invocation, command, do
@@ -52,12 +53,8 @@ COLLECT_AFTER = 200_000
 def _print_version(asked: bool) -> None:
     if not asked:
         return
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        typer.echo(f"heal {version('self-healing-code-agent')}")
-    except PackageNotFoundError:
-        typer.echo("heal, run from a checkout that is not installed")
+    version = installed_version()
+    typer.echo(f"heal {version}" if version else "heal, run from a checkout that is not installed")
     raise typer.Exit
 
 
@@ -76,8 +73,8 @@ def start(
 
     project = project_around(Path.cwd())
     if project is None:
+        typer.echo(f"{NOWHERE.format(Path.cwd())}\n", err=True)
         typer.echo(context.get_help())
-        typer.echo(f"\n{NOWHERE.format(Path.cwd())}", err=True)
         raise typer.Exit(USAGE)
     do(run, context, {"path": str(project)})
 

@@ -323,23 +323,34 @@ def attended(display: Display) -> bool:
 
 
 def _chosen(question: str, patches: CompetingPatches, display: Display) -> str:
-    from agent.search.ranking.question import SKIP, BadAnswer, answered_test
+    from agent.search.ranking.question import SKIP, BadAnswer, answered_test, is_given
 
     display.terminal.question(patches)
     labels = ", ".join(one.label for one in patches.behaviours)
+    accepted = f"(a Python value, {labels} for the value of that patch, none or skip)"
+    doubted = ""
     while True:
-        answer: str = typer.prompt(f"{question} ({labels}, none or skip)", err=True)
+        answer: str = typer.prompt(
+            "Enter or a value" if doubted else f"{question} {accepted}",
+            default=doubted or None, show_default=False, err=True,
+        )
         if answer.strip() == "none":
             answer = typer.prompt(
                 f"What should {patches.call} return, as a Python value? (skip)",
                 default=SKIP, show_default=False, err=True,
             )
         try:
-            answered_test(patches, answer)
+            test = answered_test(patches, answer)
         except BadAnswer as error:
             display.terminal.say(str(error), "yellow")
-        else:
+            continue
+        if test is None or answer == doubted or is_given(patches, test):
             return answer
+        doubted = answer
+        display.terminal.say(
+            f"None of the patches gives {answer}. Press Enter to keep it as a new test, or type "
+            "another value.", "yellow",
+        )
 
 
 def show_result(

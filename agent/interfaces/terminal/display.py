@@ -105,6 +105,8 @@ class Terminal:
     def __init__(self, *, verbose: bool = False) -> None:
         make_writable(sys.stdout)
         self.verbose = verbose
+        self.more = " (--verbose lists them)"
+        """How to show what is left out; empty in a notebook."""
         # With NO_COLOR alone, rich would still print bold text.
         colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
         self.out = Console(highlight=False, soft_wrap=True, color_system=colours)
@@ -182,10 +184,10 @@ class Terminal:
             returned = sum(verdict.passed for verdict in quiet)
             console.print(
                 f"and {passing(returned, len(quiet), 'adversarial test')}; these do not affect "
-                "the result (--verbose lists them)"
+                f"the result{self.more}"
             )
         if (rest := len(report.verdicts) - len(rows) - len(quiet)) and rows:
-            console.print(f"  and {counted(rest, 'other test')} (--verbose lists them)")
+            console.print(f"  and {counted(rest, 'other test')}{self.more}")
         if not report.verdicts and report.ending is not None:
             words = cut(ending_words(report.ending))
             console.print(Text(printable(f"No tests. {sentence(words)}.")))
@@ -383,7 +385,9 @@ def competing_words(result: Result) -> Iterator[str]:
     rivals = result.competing
     if rivals is None or result.outcome not in ("healed", "proposed"):
         return
-    if rivals.call:
+    if not rivals.call:
+        yield "Several repairs pass the suite. The patch is A. Add a test that decides:"
+    else:
         shown = len(rivals.behaviours)
         of_them = f" ({shown} are shown)" if shown < result.fitting_repairs else ""
         yield (
@@ -391,10 +395,8 @@ def competing_words(result: Result) -> Iterator[str]:
             f"{cut(in_words(rivals))}. The patch is A. Add a test that decides, or run again "
             "with --ask."
         )
-        return
-    yield "Several repairs pass the suite. The patch is A. Add a test that decides:"
     for one in rivals.behaviours:
-        yield f"  {one.label}: {one.note}"
+        yield f"  {one.label}: {cut(one.note) or 'another repair'}"
 
 
 def evidence_words(result: Result) -> Iterator[str]:

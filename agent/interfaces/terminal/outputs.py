@@ -54,7 +54,7 @@ def write(
         measured = with_missed_requirement(result, request.least)
         writers += [
             _new(request.report, lambda: markdown(
-                measured, inspected.project.name, inspected, request.out
+                measured, inspected.project.name, inspected
             ).encode("utf-8", "surrogateescape"), request, "The report"),
             _new(request.junit, lambda: junit(result), request, "The JUnit report"),
         ]

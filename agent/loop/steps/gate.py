@@ -31,6 +31,7 @@ from agent.search.ranking.question import (
     answered_test,
     behaviours_passing,
     in_words,
+    is_given,
     question,
 )
 
@@ -204,9 +205,12 @@ async def ask(state: State, ctx: Context) -> State:
         behaviours_passing(alternatives, test), lambda one: ctx.judge(one, suite.visible),
         lambda: ctx.seconds_left <= 0,
     )
-    return _take_first(state, ctx, base, remaining) | {
+    update = _take_first(state, ctx, base, remaining) | {
         "suite_id": ctx.store.put(suite), "asked": asked + 1,
     }
+    if not is_given(patches, test):  # it may be a mistake, so it is a test and chooses nothing
+        return update | {"invented": True}
+    return update | {"chosen_in": state["iteration"]}
 
 
 def _test(patches: CompetingPatches, reply: object, ctx: Context) -> TestCase | None:

@@ -14,6 +14,7 @@ from llm.errors import NeedsKey, OverBudget
 
 LARGE = "only small edits are stored"
 FROM_WORDS = "the run began with a task text, so there is no failure to store the edit under"
+INVENTED = "an answer was a value that no patch gave, and runs without this answer may differ"
 SEVERAL_FILES = "edits of several files are stored only for projects"
 LONG = "the program is too long or cannot be encoded as a file"
 
@@ -94,6 +95,8 @@ def _store_fix(state: State, ctx: Context, note: str) -> str:
     project = ctx.task.project
     if "failure_id" not in state:
         return FROM_WORDS
+    if state.get("invented"):
+        return INVENTED
     if not changed or not all(is_local(one.before, one.after) for one in changed):
         return LARGE
     if project is None and len(base.files) != 1:

@@ -35,7 +35,7 @@ ENOUGH_KILLED = 0.8
 CLOSING_S = 0.5
 """Seconds of a run that are reserved for its end."""
 PASSED_BEFORE = "the held-out test passed before the repair, and no competing patch fails it"
-REVEALED = "the held-out test was shown after an earlier repair failed it"
+REVEALED = "an earlier repair failed the held-out test, which is not hidden any more"
 CHANGED_FOR_DERIVED = "they passed before too: only tests derived from the task required a change"
 
 
@@ -236,7 +236,7 @@ async def prove(state: State, ctx: Context) -> State:
             proof, competing = with_evidence(proof, evidence, budget_s), found.competing
     elif proof.level == "E2" and state.get("alternatives_id"):
         proof = proof.limited("there was no time to judge the competing patches", at_most="E1")
-    chosen = bool(state.get("asked")) and not state.get("alternatives_id")
+    chosen = state.get("chosen_in") == state["iteration"] and not state.get("alternatives_id")
     if not chosen:
         proof = without_new_evidence(proof, suite)
     if state.get("caveat"):

@@ -30,7 +30,14 @@ from agent.iteration.flakiness import (
 )
 from agent.iteration.remembered_fix import apply_recalled_fix, with_competing
 from agent.loop.steps.specify import announce
-from agent.memory import FailureKey, MemoryFault, StoredFix, applicable_fixes, failure_of
+from agent.memory import (
+    FailureKey,
+    MemoryFault,
+    RememberedEdit,
+    StoredFix,
+    applicable_fixes,
+    failure_of,
+)
 from agent.search.ranking.blindness import blindness
 from agent.target.failures.causes import undefined_in_tests
 from agent.target.failures.excluded import (
@@ -202,13 +209,7 @@ async def _replay_fixes(
         _credit(ctx, offer.stored, helped=report.passed, other_failure=offer.other_failure)
         if report.passed:
             found = await with_competing(ctx, base, tests, candidate, report, offer)
-            # More evidence is gathered only for single files.
-            if ctx.task.project is None and (
-                ctx.required_proof > "E1" or (ctx.may_ask_user and not offer.is_settled)
-            ):
-                why = f"its replay proves E1, and {ctx.required_proof} is required" if (
-                    ctx.required_proof > "E1"
-                ) else "other repairs may pass too, and the user can choose"
+            if why := _open_reason(ctx, offer):
                 ctx.emit(Recalled(hit=False, note=(
                     f"a stored fix passes, but the search continues: {why} ({candidate.note})"
                 )))
@@ -225,6 +226,18 @@ async def _replay_fixes(
             return {}
     ctx.emit(Recalled(hit=False, note="no stored fix heals this failure"))
     return {}
+
+
+def _open_reason(ctx: Context, offer: RememberedEdit) -> str:
+    """Why the search continues although a stored fix passes; empty if it does not."""
+    if ctx.task.project is not None:
+        return ""  # more evidence is gathered only for single files
+    if ctx.required_proof > "E1":
+        return f"its replay proves E1, and {ctx.required_proof} is required"
+    if ctx.may_ask_user and not offer.is_settled:
+        return "other repairs may pass too, and the user can choose"
+    likely = offer.estimate.probability >= ctx.settings.require_confidence
+    return "" if likely or not offer.other_tests else "it was learned with other tests"
 
 
 def _credit(ctx: Context, known: StoredFix, *, helped: bool, other_failure: bool = False) -> None:

@@ -104,7 +104,7 @@ def in_words(patches: CompetingPatches) -> str:
     labelled = choices(patches)
     text = f"for `{patches.call}` {', '.join(choice_in_words(*one) for one in labelled)}"
     alike = " and not ".join(" and ".join(labels) for labels, _ in labelled if len(labels) > 1)
-    return f"{text}; it does not tell {alike} apart" if alike else text
+    return f"{text}; this call does not tell {alike} apart" if alike else text
 
 
 def choice_in_words(labels: Sequence[str], answer: Answer) -> str:
@@ -157,6 +157,14 @@ def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
         return Script(name=condition, origin="user", code=f"assert {condition}")
     return Example(
         name=f"{patches.call} == {expected}", origin="user", call=patches.call, expected=expected
+    )
+
+
+def is_given(patches: CompetingPatches, test: TestCase) -> bool:
+    """Whether one of the shown patches passes the test made of an answer."""
+    return any(
+        _fits({patches.call: f"!{one.raises}" if one.raises else one.gives}, test)
+        for one in patches.behaviours
     )
 
 

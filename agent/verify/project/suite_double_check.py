@@ -21,7 +21,7 @@ from sandbox.types import Json
 
 MAX_ADDITIONAL, MAX_ADDITIONAL_S = 300, 5.0
 """Maximum number and total seconds of additional tests that run again."""
-DOUBLE_CHECKED = "tests and program share a process; the tests fail if they expect other values"
+DOUBLE_CHECKED = "tests and program share a process; with other expected values the tests fail"
 NOT_DOUBLE_CHECKED = "tests and program share a process; some checks have no value to change"
 NOT_RUN_AGAIN = "tests and program share a process; this one of many tests was not run again"
 UNREACHED = "tests and program share a process; none of its checks was reached"

@@ -12,6 +12,7 @@ import torch
 
 from llm.asking.schemas import Schema, in_words, inlined
 from llm.errors import BadPrompt, NoProvider
+from llm.provider import install_words
 
 _FORM = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 """The format of `json.dumps`: with free whitespace a model might never finish."""
@@ -24,7 +25,7 @@ class Grammars:
         if find_spec("llguidance") is None:
             raise NoProvider(
                 "JSON answers of a local model need llguidance, which is not installed: "
-                'pip install -e ".[local]"'
+                f"{install_words('local')}"
             )
         import llguidance
         import llguidance.hf

@@ -30,6 +30,7 @@ from transformers.utils import logging
 
 from llm.errors import LlmError, NoProvider, ProviderDown, UnknownModel, WrongKey
 from llm.keys import Secret
+from llm.provider import install_words
 from llm.providers.huggingface.decoding import LocalModel
 from llm.providers.machine import free_mib
 
@@ -193,7 +194,7 @@ def explained(name: str, key: Secret) -> Iterator[None]:
         ) from error
     except ImportError as error:
         raise NoProvider(
-            f'{name} cannot be loaded: {error}. Try: pip install -e ".[local]"'
+            f"{name} cannot be loaded: {error}. Try: {install_words('local')}"
         ) from error
     except RuntimeError as error:
         raise NoProvider(

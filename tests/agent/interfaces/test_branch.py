@@ -113,6 +113,15 @@ def test_what_was_read_must_be_what_head_has(root: Path, tmp_path: Path) -> None
         refuse_what_cannot_be_committed(outside)
 
 
+def test_a_missing_identity_is_reported_before_the_search(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_what_cannot_be_committed(root)
+    monkeypatch.setenv("GIT_AUTHOR_NAME", " ")
+    with pytest.raises(NotWritten):
+        refuse_what_cannot_be_committed(root)
+
+
 def test_a_commit_message_names_the_tests_the_edit_and_the_proof() -> None:
     result = Result(
         outcome="healed", proof="E1", edit="became `a; b` in line 2 (till.py)",

@@ -562,6 +562,7 @@ def test_ambiguous_behaviours_are_reported_at_the_end(program: Path, healing: An
     result = invoke(healing, "run", program, *TEST)
 
     assert a_line_has(result.stderr, 2, "add(0, 1)", 1, "KeyError")
+    assert a_line_has(result.stderr, "A:", "plus") and a_line_has(result.stderr, "B:", "other")
     assert result.stdout == healing.events[-1].diff
     document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)
     assert document["rivals"]["call"] == "add(0, 1)"
@@ -573,7 +574,7 @@ def test_ambiguous_behaviours_are_reported_at_the_end(program: Path, healing: An
 
 
 @pytest.mark.parametrize(("typed", "answer"), [
-    ("Z\nnone\n[\nnone\n7\n", "7"), ("none\n\n", "skip"),
+    ("Z\nnone\n[\nnone\n7\n\n", "7"), ("none\n\n", "skip"), ("7\n1\n", "1"), ("b\n", "b"),
 ])
 def test_a_person_is_asked_until_the_answer_is_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, answer: str

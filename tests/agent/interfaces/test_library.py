@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -218,3 +219,11 @@ def test_the_environment_wins_over_dotenv(tmp_path: Path, monkeypatch: pytest.Mo
 
     assert session.settings is not None
     assert (session.settings.test_wall_s, session.settings.search_s) == (7, 3)
+
+
+def test_the_reference_names_attributes_that_there_are() -> None:
+    reference = (Path(__file__).parents[3] / "docs/reference/python.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`.*?`) \| ", reference, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert len(named) > 15
+    assert not [name for name in named if not hasattr(HealResult(), name)]

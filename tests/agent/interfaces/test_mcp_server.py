@@ -16,10 +16,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agent.interfaces.mcp_server import Calls, FolderTools, build_server
+from agent.core.domain import Behaviour, CompetingPatches
+from agent.core.events import Ambiguous
+from agent.interfaces.mcp_server import Calls, FolderTools, _checked, build_server
 from agent.interfaces.terminal.cli import app
 from tests.agent.interfaces.conftest import BROKEN, REPAIRED, ReplayedSession, started
 from tests.agent.search.project.small_project import FAILING, laid
+from tests.agent.values import program
 
 ROOT = Path(__file__).parents[3]
 TEST = "assert add(2, 3) == 5"
@@ -225,6 +228,26 @@ def test_the_copy_is_separate_and_made_again(folder: Path, healing: ReplayedSess
     tools.registry.execute("fresh_copy")
     assert tools.registry.execute("copy_diff").output == ""
     assert tools.registry.execute("file_read", path="new.py").output == "x = 1\n"
+
+
+def test_competing_patches_are_returned(folder: Path, healing: ReplayedSession) -> None:
+    patches = CompetingPatches(call="add(0, 1)", behaviours=(
+        Behaviour(label="A", gives="1", solution=program(REPAIRED), note="plus"),
+        Behaviour(label="B", gives="0", solution=program(BROKEN), note="other"),
+    ))
+    healing.events = [
+        *healing.events[:2], Ambiguous(iteration=1, competing=patches), *healing.events[2:]
+    ]
+    tools = FolderTools(folder, healing.open)
+    found = tools.registry.execute("heal", path="sum.py", tests=TEST).output
+    assert isinstance(found, dict)
+    assert found["competing"]["call"] == "add(0, 1)"
+    assert [one["label"] for one in found["competing"]["behaviours"]] == ["A", "B"]
+
+
+def test_a_check_has_no_prompt_and_no_next_steps() -> None:
+    project = {"root": "/r", "next": ["Next"], "model_question": "long"}
+    assert _checked({"tests": [], "project": project})["project"] == {"root": "/r"}
 
 
 def test_a_kept_report_is_read_by_its_run(folder: Path, healing: ReplayedSession) -> None:

@@ -10,13 +10,14 @@ import pytest
 from agent.core.domain import Diagnosis, Report, SuspectFile, SuspectFunction
 from agent.core.events import PartialFound
 from agent.core.settings import Settings
-from agent.interfaces.next_step import next_steps
+from agent.interfaces.next_step import doubtful_test, next_steps
 from agent.interfaces.project.discovery import Inspection
 from agent.interfaces.project.obstacles import refuse_what_does_not_run
 from agent.interfaces.project.reports import markdown, project_document, question
 from agent.interfaces.request import HealRequest
 from agent.interfaces.terminal.display import message_lines
 from agent.report.result import Result
+from agent.report.timeline import Column
 from agent.target.errors import NotFixable
 from agent.target.interpreter import find_interpreter
 from agent.target.repository.layout import find_layout
@@ -75,6 +76,25 @@ def test_what_would_help_is_named_and_what_would_not_is_left_out(
     assert {one for one in known if one in words} == named
     if "--timeout" in named:
         assert "--timeout 600" in words
+
+
+@pytest.mark.parametrize(("changes", "doubted"), [
+    ({}, True), ({"outcome": "proposed", "confidence": 0.5}, True),
+    ({"outcome": "proposed", "confidence": 0.8}, False), ({"outcome": "healed"}, False),
+])
+def test_an_unmet_value_of_one_test_may_be_wrong(
+    changes: dict[str, object], doubted: bool, inspected: Inspection, unhealed: Result
+) -> None:
+    assert unhealed.report is not None
+    for status, count in (("failed", 1), ("failed", 2), ("error", 1)):
+        verdicts = [verdict(one, status, "assert 1") for one in (SPLIT, *OTHERS)[:count]]
+        first = Column("initial", 0, Report(solution="", verdicts=tuple(verdicts)))
+        result = replace(unhealed, columns=(first,), **changes)
+        expected = SPLIT if doubted and (status, count) == ("failed", 1) else ""
+        assert doubtful_test(result) == expected
+        if result.outcome == "unresolved":
+            words = "\n".join(next_steps(result, inspected))
+            assert ("correct the test" in words) == bool(expected)
 
 
 @pytest.mark.parametrize(("module", "meant"), [

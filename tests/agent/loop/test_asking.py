@@ -91,6 +91,34 @@ async def test_a_value_that_no_behaviour_gives_leaves_no_repair(session: Session
     assert [verdict.name for verdict in judged[-1].failing] == ["price(11) == 44"]
 
 
+MEDIAN = """def median(values):
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    if len(ordered) % 2 == 0:
+        return (ordered[middle] + ordered[middle + 1]) / 2
+    return ordered[middle]
+"""
+MEDIAN_TESTS = (
+    "assert median([3, 1, 2]) == 2\nassert median([1, 2, 3, 4]) == 2.5\nassert median([7]) == 7"
+)
+
+
+async def test_a_value_that_no_patch_gives_is_a_test_and_no_choice(session: Session) -> None:
+    median = from_page(MEDIAN, MEDIAN_TESTS, "").task
+    run = await session.start(median, ask=True, require_confidence=0.9)
+    result = await followed(session, run)
+    for answer in ("A", "2.5"):
+        assert result.waiting is not None
+        seen = session.log(run)[-1].seq
+        await session.answer(run, result.waiting.interrupt, {"answer": answer})
+        result = await followed(session, run, seen)
+    assert "median([0, 1, 2, 3, 4]) == 2.5" in [test.name for test in result.tests]
+    assert (result.outcome, result.strategy) == ("proposed", "search")
+    # A run without this test does not get the patch from memory.
+    again = await followed(session, await session.start(median))
+    assert (again.strategy, again.diff == result.diff) == ("search", False)
+
+
 @pytest.mark.proven
 async def test_with_the_question_answered_a_repair_is_proven_further(session: Session) -> None:
     result = await asked(session, "A", tests=FOUR_TESTS)

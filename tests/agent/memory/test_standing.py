@@ -103,6 +103,20 @@ async def test_tests_that_refute_the_others_leave_no_question(remembering: Sessi
         assert OTHERS_PASSED not in more.proof_why + more.reason
 
 
+async def test_a_fix_learned_with_other_tests_does_not_end_the_search(
+    remembering: Session,
+) -> None:
+    task = from_page(PRICE, "assert price(10) == 20", "").task
+    again = await followed(remembering, await remembering.start(task, require_confidence=0.9))
+    assert (again.outcome, again.strategy) == ("proposed", "search")
+
+
+async def test_an_answer_that_no_patch_gives_belongs_to_the_failure(remembering: Session) -> None:
+    left_open = await healed(remembering)
+    run = await remembering.rerun_with_answer(left_open.run_id, "44", run_id="again")
+    assert remembering._run(run).options.answered == ()
+
+
 async def test_a_fix_that_won_by_the_held_out_test_skips_the_search(session: Session) -> None:
     code = "def area(w, h):\n    return w + h\n"
     tests = "\n".join(f"assert area{a, b} == {a * b}" for a, b in ((2, 5), (1, 1), (3, 0), (7, 9)))

@@ -11,6 +11,7 @@ from agent.search.ranking.question import (
     behaviours_passing,
     choices,
     in_words,
+    is_given,
     question,
 )
 from tests.agent.values import program as solution
@@ -47,7 +48,7 @@ def test_the_question_tells_most_behaviours_apart() -> None:
     patches = competing(A, B, alike)
     assert choices(patches) == ((("A",), ("0", "")), (("B", "C"), ("None", "")))
     assert in_words(patches) == (
-        "for `f(3, [])` A gives 0, B and C give None; it does not tell B and C apart"
+        "for `f(3, [])` A gives 0, B and C give None; this call does not tell B and C apart"
     )
 
     more = [alternative(f"x{n}", str(n), "1", str(n)) for n in range(4, 8)]
@@ -144,3 +145,13 @@ def test_without_calls_repairs_are_described_by_their_edits() -> None:
     assert (patches.call, in_words(patches)) == ("", "A: a; B: d")
     assert "+d" in patches.behaviours[1].diff
     assert question(Alternatives(calls=(), behaviours=(alternative("a"),)), BASE) is None
+
+
+@pytest.mark.parametrize(("answer", "given"), [
+    ("0", True), ("B", True), ("None", True), ("raises KeyError", True), ("2.5", False),
+    ("raises ValueError", False), ("0.0", True), ("True", False),
+])
+def test_a_value_of_no_shown_patch_is_recognised(answer: str, given: bool) -> None:
+    patches = competing(A, B, alternative("c", "!KeyError", "1", "2"))
+    test = answered_test(patches, answer)
+    assert test is not None and is_given(patches, test) is given
