@@ -49,8 +49,13 @@ def emptiness(program: Program, node: ast.expr) -> Iterator[Splice]:
             text = f"{program.grouped(key, ATOM)} {word} {program.code(owner)}"
             yield program.replace(place, text, 2.2)
     if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
-        text = program.code(node)
-        yield program.replace(place, f"{text} is {'' if negated else 'not '}None", 2.6)
+        text = f"{program.code(node)} is {'' if negated else 'not '}None"
+        held = program.held(text, program.statement(node).lineno)
+        kinds = program.type_of(node)
+        # A condition that never changes only disables its branch.
+        is_constant = len(held) > 1 and {*held} in ({True}, {False})
+        if not is_constant and (not kinds or "NoneType" in kinds):
+            yield program.replace(place, text, 2.6 if kinds else 3.4)
 
 
 def lookup(program: Program, node: ast.expr) -> Iterator[Splice]:

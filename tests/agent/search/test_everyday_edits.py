@@ -62,6 +62,17 @@ def test_a_form_is_among_the_edits(before: str, after: str) -> None:
     assert wanted in edited(f"{head}{start}{before}\n", words=("POST",))
 
 
+def test_a_value_that_is_never_none_is_not_compared_with_it() -> None:
+    source = "def f(a):\n    if a:\n        return 1\n    return 2\n"
+    rows = tuple(one for one in EDITS if one.name == "emptiness")
+
+    def count(types: dict[str, frozenset[str]]) -> int:
+        return len([*drawn_edits(Program(source, types=types), {}, operators=rows)])
+
+    assert count({"a": frozenset({"int"})}) == 0
+    assert count({"a": frozenset({"int", "NoneType"})}) == count({}) == 1
+
+
 def test_an_own_method_is_a_helper_and_can_be_called_instead() -> None:
     source = (
         "class Box:\n    def plain(self, text):\n        return text\n\n"
