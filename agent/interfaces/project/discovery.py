@@ -126,7 +126,7 @@ async def inspect_project(
     until, first = math.inf, list[str]()
     if request.timeout and not command:
         until = started + FIRST_RUN_SHARE * request.timeout
-        first = await asyncio.to_thread(likely_files, layout, tree.files)
+        first = await asyncio.to_thread(likely_files, layout, tree.files, request.nodes)
 
     async def ran(project: Project) -> SuiteRun:
         return await run_suite(
@@ -271,7 +271,7 @@ def task_to_heal(inspected: Inspection) -> Task:
 
 def first_report(inspected: Inspection, task: Task) -> Report | None:
     """Returns the report of a task's project before any edit, from the run of its suite; `None`
-    if a judgement would run other tests."""
+    if a judgement would run other tests. Only a judgement looks for tamper indicators."""
     assert task.solution is not None
     assert task.project is not None
     if inspected.broken or task.project.command:
@@ -302,7 +302,7 @@ def heal_result(inspected: Inspection, log: Sequence[Stamped]) -> Result:
         return result_without_edit(inspected)
     result = fold(log)
     if result.outcome in ("healed", "proposed"):
-        judged = judged_words(inspected.project.command_words)
+        judged = judged_words(inspected.project)
         left = inspected.uncollected
         missing = f"; left out: {counted(len(left), 'test file')} not collected" if left else ""
         if inspected.run.unfinished:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agent.core.domain import Report, counted
+from agent.core.domain import Project, Report, counted
 from agent.interfaces.terminal.commands import Display
 from agent.interfaces.terminal.display import MAX_SHOWN, message_lines, printable
 from agent.report.result import Result
@@ -22,10 +22,13 @@ SUBJECT = 72
 MAX_CHANGED = 3
 
 
-def judged_words(command: str = "") -> str:
+def judged_words(project: Project) -> str:
     """Returns how a project was judged."""
-    if command:
-        return f"judged by the exit code of a new run of `{command}` in the jail"
+    if project.command_words:
+        return f"judged by the exit code of a new run of `{project.command_words}` in the jail"
+    if project.only:
+        ran = counted(len(project.only), "test")
+        return f"judged by a new run of {ran} of the project's pytest suite in the jail"
     return "judged by a new run of the project's whole pytest suite in the jail"
 
 
@@ -89,7 +92,7 @@ def show_failing(inspected: Inspection, display: Display) -> None:
 
 
 def commit_message(
-    result: Result, failed: Mapping[str, Mapping[str, object]], command: str = ""
+    result: Result, failed: Mapping[str, Mapping[str, object]], project: Project
 ) -> str:
     """Returns a commit message with the failures, the edit and the proof."""
     first = next(iter(failed), "a file that does not compile")
@@ -103,5 +106,5 @@ def commit_message(
     lines += ["", f"edit: {result.edit}", *filter(None, [open_words(result.fitting_repairs)])]
     lines += claim_lines(result)
     if result.report is not None:
-        lines.append(f"{judged_words(command)}: {report_words(result.report)}")
+        lines.append(f"{judged_words(project)}: {report_words(result.report)}")
     return printable("\n".join(lines)) + "\n"

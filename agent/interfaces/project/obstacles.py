@@ -62,7 +62,7 @@ def refuse_unless_failing(run: SuiteRun, seconds: float) -> str:
     ran = f"{len(run.rows):,} of {len(run.rows) + len(untried(run)):,} tests ran"
     if not run.failing:
         raise NotFixable(
-            "invalid_tests", f"in {seconds:.0f} seconds, its share of the given time, "
+            "environment", f"in {seconds:.0f} seconds, its share of the given time, "
             f"{ran}, and none failed. Name the failing test (FILE::TEST), or give more --timeout",
         )
     return (

@@ -12,6 +12,7 @@ from agent.core.settings import GENERATOR
 from agent.interfaces.next_step import UNHEALED, next_steps
 from agent.interfaces.project.discovery import Inspection, task_to_heal
 from agent.interfaces.project.display import judged_words
+from agent.interfaces.project.obstacles import untried
 from agent.interfaces.terminal.display import competing_words, edits, evidence_words, suspect_words
 from agent.iteration.context import PROMPTS
 from agent.propose.wording import diagnosis, repair_question, suspects_of
@@ -37,7 +38,7 @@ def markdown(
     judged = "test results, each from a jail"
     parts = [f"# {name}: {headline(result)[0]}"]
     if inspected is not None:
-        judged = judged_words(inspected.project.command_words)
+        judged = judged_words(inspected.project)
         parts += _failed(inspected.run, inspected.wanted)
     parts += _why(result)
     if result.diff:
@@ -68,6 +69,7 @@ def project_document(
         "settings": inspected.tree.layout.configuration or None,
         "test_command": inspected.project.command_words or None,
         "failed_before": [*inspected.run.failing], "uncollected": [*inspected.uncollected],
+        "untried": len(untried(inspected.run)) if inspected.run.unfinished else 0,
         "changed": [
             {"file": path, "line": line} for path, line in edits(inspected.tree.files, result)
         ],

@@ -100,19 +100,21 @@ def is_below(node: str, name: str) -> bool:
     return not name or node == name or node.startswith((f"{name}::", f"{name}[", f"{name}/"))
 
 
-def likely_files(layout: ProjectLayout, files: Mapping[str, str]) -> list[str]:
-    """Returns the test files that failed in pytest's last run, and those that differ from the last
-    commit or, if none does, from the one before."""
-    try:
-        failed = {node.partition("::")[0] for node in last_failed(layout)} & files.keys()
-    except BadInput:  # there is no cache
-        failed = set()
+def likely_files(
+    layout: ProjectLayout, files: Mapping[str, str], nodes: Sequence[str] = ()
+) -> list[str]:
+    """Returns the test files of `nodes` as typed, those that failed in pytest's last run, and those
+    that differ from the last commit or, if none does, from the one before."""
+    named = [node_at(one, layout).partition("::")[0] for one in nodes]
+    found = [path for path in files if any(is_below(path, one) for one in named if one)]
+    with suppress(BadInput):  # there is no cache
+        found += sorted({node.partition("::")[0] for node in last_failed(layout)} & files.keys())
     tests = [path for path, text in files.items() if is_test_code(path, text)]
     changed = changed_lines(layout.root, files, tests)
     if not changed:
         with suppress(BadInput):  # there is one commit only
             changed = changed_lines(layout.root, files, tests, "HEAD^")
-    return [*sorted(failed), *sorted(changed.keys() - failed)]
+    return [*dict.fromkeys((*found, *sorted(changed)))]
 
 
 def last_failed(layout: ProjectLayout) -> frozenset[str]:

@@ -141,7 +141,7 @@ def _committed(
     from agent.interfaces.project.display import commit_message
 
     failed = {node: inspected.run.rows[node] for node in inspected.wanted}
-    message = commit_message(result, failed, inspected.project.command_words)
+    message = commit_message(result, failed, inspected.project)
     root = inspected.tree.layout.root
     done.commits.append(commit_edits(root, edited(result, inspected), message))
     yield done.commits[-1].words

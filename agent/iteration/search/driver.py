@@ -334,11 +334,11 @@ class _Search:
                     return await self.runner.probe(file, texts, calls)
             case PrecheckRequest(candidates=texts):
                 self.first_candidate_s = self.first_candidate_s or time.monotonic() - self.started
-                running = asyncio.create_task(self.runner.precheck(file, request, self.is_over))
-                try:
-                    await asyncio.to_thread(_timed, request.prepare, self.limits.cpu_time)
-                finally:
-                    answers = tuple(await running)
+                found, _ = await asyncio.gather(
+                    self.runner.precheck(file, request, self.is_over),
+                    asyncio.to_thread(_timed, request.prepare, self.limits.cpu_time),
+                )
+                answers = tuple(found)
                 self.tried += sum(
                     answer is not None and text != base
                     for text, answer in zip(texts, answers, strict=True)

@@ -232,7 +232,8 @@ def like_siblings(program: Program, node: ast.Dict) -> Iterator[Splice]:
 def conditions_elsewhere(program: Program, node: ast.expr | ast.stmt) -> Iterator[str]:
     """Conditions of other functions of the module whose names are all known at a node."""
     scope = program.scope(node)
-    known = {*program.variables(node), *program.functions, *program.imported, *BUILTINS, "self"}
+    own = parameters(scope) if isinstance(scope, Function) else []
+    known = {*own, *program.variables(node), *program.functions, *program.imported, *BUILTINS}
     count = 0
     for text, names, other in program.named_conditions:
         if other is not scope and names <= known and count < MAX_CONDITIONS:

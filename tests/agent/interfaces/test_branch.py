@@ -13,6 +13,7 @@ from agent.interfaces.project.branch import Edited, commit_edits, refuse_what_ca
 from agent.interfaces.project.display import commit_message
 from agent.interfaces.writeback import NotWritten
 from agent.report.result import Result
+from tests.agent.search.project.small_project import PROJECT
 from tests.agent.values import verdict
 
 EDIT = Edited("till.py", b"x = 1\n", b"x = 2\n")
@@ -130,11 +131,12 @@ def test_a_commit_message_names_the_tests_the_edit_and_the_proof() -> None:
         )),
         evidence=Evidence(competing_patches=2),
     )
-    text = commit_message(result, {"t.py::a": {"message": "no\x1b[1m\n\nwhy"}, "t.py::b": {}})
+    failed = {"t.py::a": {"message": "no\x1b[1m\n\nwhy"}, "t.py::b": {}}
+    text = commit_message(result, failed, PROJECT)
     subject, blank, *_ = text.split("\n")
     assert "t.py::a" in subject and blank == ""
     assert "\x1b" not in text
     for fact in ("t.py::b", "why", "became `a; b` in line 2 (till.py)", "E1", "in-process"):
         assert fact in text
-    long = commit_message(result, {"t.py::" + "a" * 100: {}}).split("\n")[0]
+    long = commit_message(result, {"t.py::" + "a" * 100: {}}, PROJECT).split("\n")[0]
     assert len(long) == 72

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from agent.core.domain import Report, SuspectFile, SuspectFunction, Verdict
+from agent.interfaces.project.display import judged_words
 from agent.interfaces.project.reports import junit
 from agent.interfaces.project.selection import (
     chosen,
@@ -197,9 +198,9 @@ def test_test_files_that_failed_or_changed_last_run_first(tmp_path: Path) -> Non
             capture_output=True,
         )
 
-    def likely() -> list[str]:
+    def likely(*nodes: str) -> list[str]:
         files = {one.name: one.read_text() for one in tmp_path.glob("*.py")}
-        return likely_files(find_layout(tmp_path), files)
+        return likely_files(find_layout(tmp_path), files, nodes)
 
     for name in ("pyproject.toml", "test_a.py", "test_b.py", "test_c.py", "work.py"):
         (tmp_path / name).write_text("")
@@ -216,3 +217,11 @@ def test_test_files_that_failed_or_changed_last_run_first(tmp_path: Path) -> Non
     cache.mkdir(parents=True)
     (cache / "lastfailed").write_text(json.dumps({"test_c.py::test": True, "gone.py": True}))
     assert likely() == ["test_c.py", "test_b.py"]
+    assert likely(str(tmp_path / "test_a.py::test")) == ["test_a.py", "test_c.py", "test_b.py"]
+
+
+def test_a_part_of_a_suite_is_not_called_the_whole() -> None:
+    part = PROJECT.model_copy(update={"only": ("t.py::a", "t.py::b")})
+    assert "2 tests" in judged_words(part)
+    assert "whole" in judged_words(PROJECT)
+    assert "whole" not in judged_words(part)

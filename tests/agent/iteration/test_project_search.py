@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -23,7 +24,7 @@ from agent.iteration.search.suite_runner import SuiteRunner, _other_tests, suite
 from agent.search.project.suite import CollectedSuite, Coverage, TestRow
 from agent.search.project.suspects import Suspect
 from agent.search.search import search
-from agent.search.values import Budget, Candidate, Facts, Findings
+from agent.search.values import Budget, Candidate, Facts, Findings, PrecheckRequest
 from agent.verify.judge import check
 from sandbox.sandbox import Batch, open_sandbox
 from tests.agent.search.project.small_project import FAILING, PROJECT, base, scripts, task
@@ -292,3 +293,28 @@ def test_an_unlikely_file_is_searched_once_the_likely_one_has_used_its_share() -
     assert likely.turn_order < unlikely.turn_order
     likely.spent_s = 2.1
     assert unlikely.turn_order < likely.turn_order
+
+
+async def test_a_cancelled_search_cancels_the_candidates_that_run() -> None:
+    """They would otherwise run to the end of their chunk, whatever ended the search."""
+    begun, ended = asyncio.Event(), []
+
+    async def precheck(file: str, request: PrecheckRequest, is_over: object) -> list[None]:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append(file)
+            raise
+        return []
+
+    driver, _ = driven()
+    driver.runner.precheck = precheck  # type: ignore[method-assign, assignment]
+    one = SimpleNamespace(suspect=Suspect("a.py", 1.0, {}), is_close=False)
+    request = PrecheckRequest((TEXT,), "fit", Findings())
+    waiting = asyncio.create_task(driver._reply(cast(_FileSearch, one), request))
+    await begun.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert ended == ["a.py"]
