@@ -308,6 +308,11 @@ class Project(Value):
     command_words: str = ""
     """That command as typed, which names its only test."""
 
+    @property
+    def whole_suite(self) -> int:
+        """The number of tests of its suite; 0 if some of them are left out for lack of time."""
+        return 0 if self.only else len(self.tests)
+
 
 class Task(Value):
     """The user's input: a description, a program, tests, and the program's environment."""

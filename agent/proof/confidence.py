@@ -48,7 +48,8 @@ def confidence(
         chosen: A person chose its behaviour among several. An unnatural patch stays unlikely.
         agreed: A search and a model found the same program independently.
         drafted: `base` is the draft of a small model, or a draft that a search changed.
-        suite: The number of tests in a project's suite; 0 outside of projects.
+        suite: The number of tests in a project's suite; 0 outside of projects, and if only a part
+            of it ran.
     """
     if strategy == "person" or (chosen and natural(solution)):
         return CERTAIN

@@ -248,7 +248,7 @@ async def prove(state: State, ctx: Context) -> State:
             confidence, solution, base, suite.visible, proof, evidence, state["strategy"],
             chosen=chosen, agreed=_agreed(state, ctx, solution),
             drafted=base.origin == "model" and (state["strategy"] == "search" or is_small(ctx)),
-            suite=0 if ctx.task.project is None else len(ctx.task.project.tests),
+            suite=0 if ctx.task.project is None else ctx.task.project.whole_suite,
         )
     elif "written_id" in state:
         likely = ctx.store.get(state["written_id"], Estimate)

@@ -225,3 +225,6 @@ def test_a_part_of_a_suite_is_not_called_the_whole() -> None:
     assert "2 tests" in judged_words(part)
     assert "whole" in judged_words(PROJECT)
     assert "whole" not in judged_words(part)
+    tests = {"tests": ("t.py::a", "t.py::b", "t.py::c")}
+    assert part.model_copy(update=tests).whole_suite == 0
+    assert PROJECT.model_copy(update=tests).whole_suite == 3
