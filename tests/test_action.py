@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -34,8 +35,15 @@ else
 fi
 """
 GH = """#!/bin/bash
-printf '%s\\n' "$GH_TOKEN" "$@" >"$RUNNER_TEMP/gh.said"
-cat "${@: -1}" >"$RUNNER_TEMP/gh.body"
+case "$1 $2" in
+  "pr comment")
+    printf '%s\\n' "$GH_TOKEN" "$@" >"$RUNNER_TEMP/gh.said"
+    cat "${@: -1}" >"$RUNNER_TEMP/gh.body" ;;
+  "api --paginate")
+    printf '[[{"filename": "tally.py", "patch": "@@ -1 +1,2 @@\\\\n+def total(values):'
+    printf '\\\\n+    return sum(values) - 1"}]]' ;;
+  *) cat "${@: -1}" >"$RUNNER_TEMP/gh.review" ;;
+esac
 """
 
 
@@ -48,6 +56,7 @@ class Runner:
                       for name, one in ACTION["inputs"].items()}
         self.known |= {f"inputs.{name}": text for name, text in inputs.items()}
         self.known["github.event.pull_request.number"] = "17"
+        self.known["github.event.pull_request.head.sha"] = "abc123"
         for name, text in (("bin/python", PYTHON), ("bin/gh", GH)):
             place = folder / name
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -151,6 +160,13 @@ def test_a_red_run_is_healed_reported_and_stays_red(project: Path, tmp_path: Pat
         "a-token", "pr", "comment", "17"
     ]
     assert (tmp_path / "runner/gh.body").read_text() == report
+    # The changed line gets the repair as a suggestion, and annotations stand at both files.
+    review = json.loads((tmp_path / "runner/gh.review").read_text())
+    (comment,) = review["comments"]
+    assert (review["commit_id"], comment["path"], comment["line"]) == ("abc123", "tally.py", 2)
+    assert "```suggestion\n    return sum(values)\n```" in comment["body"]
+    assert "::error file=test_tally.py,line=6," in runner.said
+    assert "::notice file=tally.py,line=2," in runner.said
     # What a test prints reaches the runner, if at all, where it takes no commands.
     stop, _, rest = runner.said.partition("::stop-commands::")
     secret = rest.partition("\n")[0]

@@ -81,6 +81,7 @@ class HealRequest(Inputs):
     log: Path | None = None
     report: Path | None = None
     junit: Path | None = None
+    sarif: Path | None = None
     apply: bool = False
     commit: bool = False
     force: bool = False
@@ -171,7 +172,7 @@ class HealRequest(Inputs):
 
     def refuse_overwriting(self) -> None:
         """Raises `UsageError` for output files that exist."""
-        for option in ("out", "log", "report", "junit"):
+        for option in ("out", "log", "report", "junit", "sarif"):
             path: Path | None = getattr(self, option)
             if path is not None and path.exists() and not self.force:
                 raise UsageError(f"--{option}: {path} exists. Add --force to overwrite it.")

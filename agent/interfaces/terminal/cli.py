@@ -81,9 +81,10 @@ def start(
 
 @command(
     app, "path args task out tests tests_file deselect doctests with_files python stdin test_cmd "
-    "test_timeout timeout keyword last_failed only exclude since grant report junit apply commit "
-    "dry_run force as_json max_iterations require_proof require_integrity require_confidence "
-    "accept_proposed ask provider model role budget_usd log verbose", epilog=EPILOG,
+    "test_timeout timeout keyword last_failed only exclude since grant report junit sarif "
+    "apply commit dry_run force as_json output_format max_iterations require_proof "
+    "require_integrity require_confidence accept_proposed ask provider model role budget_usd "
+    "log verbose", epilog=EPILOG,
 )
 def run(call: Invocation) -> int:
     """Heal a project whose tests fail, one Python file, or a task in words.
@@ -97,8 +98,9 @@ def run(call: Invocation) -> int:
 
 
 @command(
-    app, "pytest_args python only exclude since grant test_timeout timeout out report junit apply "
-    "commit force as_json log require_confidence accept_proposed provider budget_usd verbose",
+    app, "pytest_args python only exclude since grant test_timeout timeout out report junit sarif "
+    "apply commit force as_json output_format log require_confidence accept_proposed "
+    "provider budget_usd verbose",
     epilog=EPILOG,
 )
 def pytest(call: Invocation) -> int:
@@ -111,7 +113,7 @@ def pytest(call: Invocation) -> int:
 
 @command(
     app, "path args tests tests_file deselect doctests with_files python test_cmd test_timeout "
-    "grant stdin as_json require_integrity verbose", epilog=EPILOG,
+    "grant stdin as_json output_format require_integrity verbose", epilog=EPILOG,
 )
 def check(call: Invocation) -> int:
     """Run the tests of a Python file or a project in the jail, without a repair."""
@@ -199,6 +201,14 @@ def mcp(call: Invocation) -> int:
     from agent.interfaces import mcp_server
 
     return mcp_server.serve(call.given["folder"], call.opener)
+
+
+@command(app, "verbose")
+def lsp(call: Invocation) -> int:
+    """Serve an editor over the Language Server Protocol (stdin and stdout)."""
+    from agent.interfaces import language_server
+
+    return language_server.serve(call.opener)
 
 
 def main() -> None:

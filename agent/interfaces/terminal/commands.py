@@ -54,6 +54,8 @@ class Display:
 
     terminal: Terminal
     json: bool = False
+    annotates: bool = False
+    """Whether standard output is workflow commands of GitHub."""
 
     def data(self, found: object) -> None:
         print(json.dumps(found, ensure_ascii=True, indent=2))
@@ -107,6 +109,7 @@ def ended(
         written = request.out is not None and code == HEALED and not done.refusals
         in_words = prepared.submitted is not None and request.path is None
         show_result(result, display, program=in_words and not written, inspected=prepared.inspected)
+        annotate(result, display, prepared)
         if prepared.inspected and result.diff and not request.writes and code == HEALED:
             done.messages.append(
                 "Nothing was written. To write the repair, add --apply, --commit or --out FILE."
@@ -132,6 +135,7 @@ def check(opener: OpenSession, request: HealRequest, display: Display) -> int:
         if result.outcome == "unresolved" and inspected is not None:
             root = inspected.project.root
             display.terminal.say(f"Next: run `{COMMAND} run {root}` to repair it.", "bold")
+        annotate(result, display, prepared)
     return exit_code(result, request.least)
 
 
@@ -361,6 +365,8 @@ def show_result(
         display.data(document(result))
         return
     display.terminal.result(result, inspected)
+    if display.annotates:
+        return
     if result.outcome in KEPT:
         if program:
             display.terminal.program(result.program)
@@ -368,3 +374,11 @@ def show_result(
             display.terminal.patch(result.diff)
     elif result.best is not None and result.drafted:
         display.terminal.program(in_one_text(result.best.files))
+
+
+def annotate(result: Result, display: Display, prepared: Prepared) -> None:
+    if display.annotates:
+        from agent.interfaces.project.github import workflow_commands
+        from agent.interfaces.sarif import sarif
+
+        sys.stdout.write(workflow_commands(sarif(result, prepared)))

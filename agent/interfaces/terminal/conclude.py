@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 
 def conclude(
-    work: Callable[[Display], int], *, as_json: bool = False, verbose: bool = False
+    work: Callable[[Display], int], *, as_json: bool = False, annotates: bool = False,
+    verbose: bool = False,
 ) -> None:
     """Runs a command and exits with its exit code. Exceptions become messages."""
     from agent.interfaces.terminal.commands import Display
     from agent.interfaces.terminal.display import Terminal
 
-    display = Display(Terminal(verbose=verbose), as_json)
+    display = Display(Terminal(verbose=verbose), as_json, annotates)
     with faults_logged(verbose=verbose) as faults:
         code = _exit_code(work, display)
     if faults.path is not None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # equal ones are cached, so the help would show either.
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Integrity = Literal["isolated", "in-process"]
+Format = Literal["text", "json", "github"]
 
 
 def _value(kind: Any, flag: str, metavar: str | None, help_: str, **more: Any) -> Any:
@@ -113,6 +114,10 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "junit": _value(
         Path, "--junit", "FILE", "In a project: write the final test results as JUnit XML."
     ),
+    "sarif": _value(
+        Path, "--sarif", "FILE", "Write what failed, and the repair as a fix, as SARIF 2.1.0 for "
+        "code scanning."
+    ),
     "apply": _switch(
         "--apply", "Write the repair to PATH. A backup is saved next to the file; for a project, "
         "in the data folder.",
@@ -122,8 +127,14 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         "and files do not change; no hook runs and nothing is pushed.",
     ),
     "dry_run": _switch("--dry-run", "Show the patch and write nothing (the default)."),
-    "force": _switch("--force", "Let --out, --log, --report and --junit overwrite existing files."),
+    "force": _switch(
+        "--force", "Let --out, --log, --report, --junit and --sarif overwrite existing files."
+    ),
     "as_json": _switch("--json", "Print one JSON document on standard output."),
+    "output_format": _value(
+        Format, "--format", None, "What to print on standard output: text, json (as --json), or "
+        "github: workflow commands that annotate failing tests and the repair."
+    ),
     "max_iterations": _value(
         int, "--max-iterations", None, "Maximum number of repair attempts (default 5).", min=1
     ),
@@ -248,7 +259,8 @@ def do(work: Callable[[Invocation], int], context: typer.Context, given: Mapping
     opener = context.obj or _open_session
     conclude(
         lambda display: work(Invocation(opener, display, given)),
-        as_json=given.get("as_json", False), verbose=given.get("verbose", False),
+        as_json=given.get("as_json", False) or given.get("output_format") == "json",
+        annotates=given.get("output_format") == "github", verbose=given.get("verbose", False),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,10 +49,17 @@ def write(
             _out(result, request, prepared), _applied(result, request, prepared),
             _committed(result, request, prepared, done),
         ]
+    measured = with_missed_requirement(result, request.least)
+    if request.sarif is not None:
+        from agent.interfaces.sarif import sarif
+
+        writers.append(_new(
+            request.sarif, lambda: json.dumps(sarif(measured, prepared), indent=1).encode(),
+            request, "The SARIF file",
+        ))
     if inspected is not None:
         from agent.interfaces.project.reports import junit, markdown
 
-        measured = with_missed_requirement(result, request.least)
         writers += [
             _new(request.report, lambda: markdown(
                 measured, inspected.project.name, inspected
