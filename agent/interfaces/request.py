@@ -33,6 +33,7 @@ OF_PROJECTS = {
     "junit": "--junit", "commit": "--commit", "grant": "--grant", "since": "--since",
 }
 """Options that can only be used for a project, by field."""
+OUTPUTS = ("out", "log", "report", "junit", "sarif")
 
 
 class UsageError(BadInput):
@@ -85,6 +86,7 @@ class HealRequest(Inputs):
     apply: bool = False
     commit: bool = False
     force: bool = False
+    watch: bool = False
     dry_run: bool = False
 
     @property
@@ -166,13 +168,21 @@ class HealRequest(Inputs):
                              "a task in words (--task).")
         if self.task is not None and not self.task.strip():
             raise UsageError("The task is empty. Describe in words what the program must do.")
+        if self.watch and self.path in (None, "-"):
+            raise UsageError("--watch needs a PATH.")
+        written = [name for name in OUTPUTS if getattr(self, name)]
+        if self.watch and (written or self.commit):
+            raise UsageError(
+                f"--watch cannot be combined with --{(*written, 'commit')[0]}, which writes once. "
+                "Use --apply, or run again without --watch."
+            )
         if self.apply and self.path in (None, "-"):
             raise UsageError("--apply needs a PATH that is a file. Use --out FILE instead.")
         self.refuse_overwriting()
 
     def refuse_overwriting(self) -> None:
         """Raises `UsageError` for output files that exist."""
-        for option in ("out", "log", "report", "junit", "sarif"):
+        for option in OUTPUTS:
             path: Path | None = getattr(self, option)
             if path is not None and path.exists() and not self.force:
                 raise UsageError(f"--{option}: {path} exists. Add --force to overwrite it.")

@@ -82,7 +82,7 @@ def start(
 @command(
     app, "path args task out tests tests_file deselect doctests with_files python stdin test_cmd "
     "test_timeout timeout keyword last_failed only exclude since grant report junit sarif "
-    "apply commit dry_run force as_json output_format max_iterations require_proof "
+    "apply commit dry_run force watch as_json output_format max_iterations require_proof "
     "require_integrity require_confidence accept_proposed ask provider model role budget_usd "
     "log verbose", epilog=EPILOG,
 )

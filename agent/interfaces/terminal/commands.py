@@ -16,7 +16,7 @@ import typer
 
 from agent.core.domain import CompetingPatches, RunOutcome
 from agent.core.events import Stamped, Waiting, from_jsonl
-from agent.core.settings import COMMAND
+from agent.core.settings import COMMAND, Settings
 from agent.interfaces.exits import (
     HEALED,
     INTERRUPTED,
@@ -69,7 +69,19 @@ def run(opener: OpenSession, request: HealRequest, display: Display) -> int:
 
         refuse_what_cannot_be_committed(find_layout(request.start).root)
     settings = request.settings(drafts=_drafts() if request.path is None else None)
-    prepared = asyncio.run(prepare(request, settings, display.terminal.say))
+    if request.watch:
+        from agent.interfaces.terminal.watching import heal_at_changes
+
+        return asyncio.run(
+            heal_at_changes(lambda: _heal(opener, request, settings, display), request, display)
+        )
+    return asyncio.run(_heal(opener, request, settings, display))
+
+
+async def _heal(
+    opener: OpenSession, request: HealRequest, settings: Settings, display: Display
+) -> int:
+    prepared = await prepare(request, settings, display.terminal.say)
     if prepared.inspected is not None:
         from agent.interfaces.project.display import show_failing
 
@@ -78,19 +90,15 @@ def run(opener: OpenSession, request: HealRequest, display: Display) -> int:
         display.terminal.say("Not interactive: no question is asked.", "yellow")
     task = prepared.task
     if task is None:
-        unchanged = asyncio.run(suite_result(prepared, request.require_integrity))
+        unchanged = await suite_result(prepared, request.require_integrity)
         return ended(unchanged, (), request, display, prepared)
-
-    async def drive() -> tuple[Stamped, ...]:
-        async with opener(settings) as session:
-            run = await session.start(
-                task, title=prepared.title, judged=prepared.first_report(task), **request.asked(
-                    pauses=attended(display), asks=attended(display) and prepared.inspected is None
-                ),
-            )
-            return await watched(session, run, display, calm=prepared.inspected is not None)
-
-    log = asyncio.run(drive())
+    async with opener(settings) as session:
+        run = await session.start(
+            task, title=prepared.title, judged=prepared.first_report(task), **request.asked(
+                pauses=attended(display), asks=attended(display) and prepared.inspected is None
+            ),
+        )
+        log = await watched(session, run, display, calm=prepared.inspected is not None)
     return ended(prepared.heal_result(log), log, request, display, prepared)
 
 
@@ -100,6 +108,8 @@ def ended(
 ) -> int:
     """Shows a run's result, writes the requested files, and returns the exit code."""
     code = exit_code(result, request.least)
+    if request.watch and result.outcome == "cancelled":
+        return code
     done = write(result, code, request, log, prepared)
     result = replace(result, error=" ".join([result.error, *done.refusals]).strip())
     result = with_missed_requirement(result, request.least)

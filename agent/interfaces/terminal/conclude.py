@@ -35,6 +35,22 @@ def conclude(
 
 def _exit_code(work: Callable[[Display], int], display: Display) -> int:
     from agent.core.dotenv_files import read_dotenv
+    from agent.interfaces.terminal.commands import refused
+
+    try:
+        if left_out := read_dotenv():
+            display.terminal.say(left_out)
+        return work(display)
+    except KeyboardInterrupt:
+        return refused(display, INTERRUPTED, "Interrupted. Nothing was written.")
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001  # the outermost handler of a bug
+        return report_error(error, display)
+
+
+def report_error(error: Exception, display: Display) -> int:
+    """Shows why a command failed, logs an internal error, and returns the exit code."""
     from agent.core.settings import BadSettings
     from agent.interfaces.terminal.commands import refused
     from agent.interfaces.writeback import NotWritten
@@ -42,23 +58,16 @@ def _exit_code(work: Callable[[Display], int], display: Display) -> int:
     from llm import LlmError
     from sandbox import SandboxError
 
-    try:
-        if left_out := read_dotenv():
-            display.terminal.say(left_out)
-        return work(display)
-    except (BadInput, BadSettings, LlmError, NotWritten) as error:
-        return refused(display, USAGE, str(error))
-    except NotFixable as error:
-        return refused(display, NOT_FIXABLE, str(error))
-    except SandboxError as error:
-        return refused(display, NOT_FIXABLE, f"The sandbox cannot run code here: {error}")
-    except KeyboardInterrupt:
-        return refused(display, INTERRUPTED, "Interrupted. Nothing was written.")
-    except BrokenPipeError:
-        raise
-    except Exception as error:  # the outermost handler of a bug
-        logging.getLogger("agent").error("internal error", exc_info=error)
-        return refused(display, INTERNAL, f"Internal error: {type(error).__name__}: {error}")
+    match error:
+        case BadInput() | BadSettings() | LlmError() | NotWritten():
+            return refused(display, USAGE, str(error))
+        case NotFixable():
+            return refused(display, NOT_FIXABLE, str(error))
+        case SandboxError():
+            return refused(display, NOT_FIXABLE, f"The sandbox cannot run code here: {error}")
+        case _:
+            logging.getLogger("agent").error("internal error", exc_info=error)
+            return refused(display, INTERNAL, f"Internal error: {type(error).__name__}: {error}")
 
 
 class FaultLog(logging.Handler):

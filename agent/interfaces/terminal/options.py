@@ -126,6 +126,7 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         "--commit", "In a project: commit the repair on a new branch heal/…. Your branch, index "
         "and files do not change; no hook runs and nothing is pushed.",
     ),
+    "watch": _switch("--watch", "Heal again whenever a file changes, until Ctrl-C."),
     "dry_run": _switch("--dry-run", "Show the patch and write nothing (the default)."),
     "force": _switch(
         "--force", "Let --out, --log, --report, --junit and --sarif overwrite existing files."

@@ -1,0 +1,61 @@
+"""Heals again whenever a file changes: `heal run --watch`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from watchfiles import DefaultFilter, awatch
+
+from agent.interfaces.exits import HEALED, INTERRUPTED
+from agent.interfaces.request import HealRequest
+from agent.interfaces.terminal.conclude import report_error
+from agent.target.repository.layout import find_layout
+
+if TYPE_CHECKING:
+    from agent.interfaces.terminal.commands import Display
+
+DEBOUNCE_MS = 200
+"""Changes within this time count as one."""
+
+
+async def heal_at_changes(
+    heal: Callable[[], Awaitable[int]], request: HealRequest, display: Display
+) -> int:
+    """Heals until it is interrupted. A change ends a run that is under way.
+
+    Args:
+        heal: Heals once, shows the result and returns the exit code.
+    """
+    async def once() -> None:
+        try:
+            if await heal() == INTERRUPTED:
+                return  # by a change
+        except Exception as error:  # noqa: BLE001  # the next run may succeed
+            report_error(error, display)
+        display.terminal.say(f"Watching {folder}. A change heals again; Ctrl-C ends.", "dim")
+
+    folder = find_layout(request.start).root if request.is_project else request.start.parent
+    changes = awatch(
+        folder, watch_filter=_Sources(), debounce=DEBOUNCE_MS, recursive=request.is_project
+    )
+    run = asyncio.ensure_future(once())
+    try:
+        async for changed in changes:
+            run.cancel()
+            await asyncio.wait([run])
+            names = sorted({Path(path).name for _, path in changed})
+            display.terminal.say(f"Changed: {', '.join(names[:3])}", "bold")
+            run = asyncio.ensure_future(once())
+    finally:
+        run.cancel()
+        await asyncio.wait([run])
+    return HEALED
+
+
+class _Sources(DefaultFilter):
+    """Leaves out what a run or an editor writes beside the sources."""
+
+    ignore_entity_patterns = (*DefaultFilter.ignore_entity_patterns, r"\.bak\d*$")
