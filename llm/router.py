@@ -133,7 +133,10 @@ class Router:
         """A provider that sends the requests of a role through this router; `None` if the plan has
         no model for it. Raises `NoProvider`, and `NeedsKey` without its key."""
         choice = self.plan.of(role)
-        return None if choice is None else _Routed(await self._provider(choice), self)
+        if choice is None:
+            return None
+        provider = await self._provider(choice)  # what it lists may change the plan
+        return None if self.plan.of(role) is None else _Routed(provider, self)
 
     async def _provider(self, choice: Choice) -> Provider:
         """The open provider of a choice. It is opened in a thread, since importing an SDK takes a
@@ -142,6 +145,7 @@ class Router:
             opened = await asyncio.to_thread(self.open, choice)
             if provider_row(choice.provider).lists_windows:
                 await _learn_window(opened)
+                self._classify(choice, getattr(opened, "parameters_b", None))
             if self._opened.setdefault(choice.model_key, opened) is not opened:
                 await opened.close()  # a concurrent call was faster
         return self._opened[choice.model_key]
@@ -225,15 +229,17 @@ class Router:
 
     def classify(self, choice: Choice, reply: Reply) -> None:
         """Updates the plan with the size and speed of a model that a reply shows."""
+        took_s = thinking_s(reply, loaded=choice.model_key in self._answered)
+        self._answered.add(choice.model_key)
+        self._classify(choice, reply.parameters_b, is_slow=took_s > MAX_THINKING_S)
+
+    def _classify(self, choice: Choice, size: float | None, *, is_slow: bool = False) -> None:
         known = next((one for one in self.plan.choices if one.model_key == choice.model_key), None)
         if known is None or known.measured_small or provider_row(choice.provider).needs_key:
             return  # a model that was slow once stays classified
-        size, shown = reply.parameters_b, ""
+        shown = f"{choice.words} is slow here" if is_slow else ""
         if size is not None and size < SMALL_B:
             shown = f"{choice.words} is a small model ({size:.1f}B)"
-        elif thinking_s(reply, loaded=choice.model_key in self._answered) > MAX_THINKING_S:
-            shown = f"{choice.words} is slow here"
-        self._answered.add(choice.model_key)
         if shown and not known.is_small:
             self.emit(Classified(shown))
         if shown or size is not None:

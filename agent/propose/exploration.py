@@ -38,10 +38,10 @@ MAX_CALL_S = 120.0
 async def allowed_calls(ctx: Context) -> tuple[int, int]:
     """Returns how many tool calls the debugger's model may make, and the maximum characters of one
     result. A small model or context window allows fewer calls or none."""
-    choice = ctx.plan.of(DEBUGGER.name)
+    window = (await ctx.answerer(DEBUGGER.name)).window
+    choice = ctx.plan.of(DEBUGGER.name)  # what its server lists may have changed the plan
     if choice is None:
         return 0, 0
-    window = (await ctx.answerer(DEBUGGER.name)).window
     if window is None:
         return FEW_CALLS if choice.is_small else MAX_CALLS, MAX_CHARS
     calls = FEW_CALLS if choice.is_small or window < WIDE_WINDOW else MAX_CALLS

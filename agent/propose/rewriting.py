@@ -15,6 +15,7 @@ from agent.iteration.iterations import fingerprint, is_small
 from agent.iteration.strategies import RepairInput, search_near, specified_by
 from agent.proof.confidence import of_a_draft
 from agent.propose.branching import ALTERNATIVES, branches
+from agent.propose.one_function import rewritten_functions
 from agent.propose.roles import (
     SMALL_GENERATOR,
     ask_for_code,
@@ -78,8 +79,12 @@ async def attempt_repair(
     Raises:
         OverBudget, NeedsKey: The run handles these; other model errors are in the result.
     """
-    if is_small(ctx) and is_one_file(ctx.task, attempt.solution):
-        return await _sample(attempt, ctx, fresh=approach == "fresh")
+    with suppress(LlmError):  # the question reports it
+        await ctx.answerer(GENERATOR)  # its server may list the size of the model
+    if is_small(ctx):
+        if is_one_file(ctx.task, attempt.solution):
+            return await _sample(attempt, ctx, fresh=approach == "fresh")
+        return await _rewrite_functions(attempt, ctx)
     try:
         candidate = await _ask_for_repair(attempt, ctx, approach, place, feedback)
     except (OverBudget, NeedsKey):
@@ -163,6 +168,34 @@ async def _sample(attempt: RepairInput, ctx: Context, *, fresh: bool) -> ModelRe
     return await _search_near(attempt, ctx, failing, last)
 
 
+async def _rewrite_functions(attempt: RepairInput, ctx: Context) -> ModelRepair:
+    """Asks a small model for one suspicious function of a project after the other, until the whole
+    suite passes."""
+    by = _model(ctx)
+    last = ModelRepair(fault="no answer changes a function so that the failing test passes", by=by)
+    number = 0
+    try:
+        async with aclosing(rewritten_functions(attempt, ctx)) as found:
+            async for answer, passes in found:
+                number += 1
+                if not passes:
+                    continue
+                candidate = answer.model_copy(update={"note": f"a repair by {_model(ctx)}"})
+                fault, report = await _judged(attempt, ctx, candidate)
+                tried = ModelRepair(
+                    solution=candidate, report=report, fault=fault, by=_model(ctx),
+                    candidates=number,
+                )
+                if report is not None and report.passed:
+                    return tried
+                last = tried
+    except (OverBudget, NeedsKey):
+        raise
+    except LlmError as error:
+        return ModelRepair(fault=str(error), by=_model(ctx), is_models_fault=True)
+    return last.model_copy(update={"candidates": number})
+
+
 def _note(attempt: RepairInput, text: str, by: str) -> str:
     """Describes a model's edit in a line; a long description is omitted."""
     edit = edit_in_words(attempt.solution.text, text)
@@ -237,6 +270,8 @@ async def _judged(
         if blindness(one.before, one.after, codes) == "refused":
             return "only gives, or also prints, what the tests expect", None
     report = await ctx.judge(candidate, attempt.tests)
+    if report.passed:
+        ctx.verified[candidate.id] = report
     return "" if report.passed else _failure(report), report
 
 

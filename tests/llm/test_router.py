@@ -457,6 +457,7 @@ class Listing(Scripted):
     """Knows its window once its models were listed, if they can be."""
 
     fault: Exception | None = None
+    parameters_b: float | None = None
 
     async def models(self) -> tuple[str, ...]:
         if self.fault is not None:
@@ -520,3 +521,26 @@ async def test_rules_answer_for_a_model_that_shows_to_be_small_or_slow(
     assert (of("critic") is not None) == kept
     assert [one.is_small for one in map(of, ("generator", "debugger")) if one] == [not kept] * 2
     assert sum(isinstance(one, Classified) for one in house.told) == (not kept)
+
+
+@pytest.mark.parametrize(("size", "small"), [(1.8, True), (32.0, False), (None, False)])
+async def test_a_listed_size_counts_before_the_first_question(
+    size: float | None, small: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = "listing"
+    monkeypatch.setitem(PROVIDERS, provider, ProviderRow("", lists_windows=True))
+    house = House()
+    listing = Listing()
+    listing.parameters_b = size
+    house.router.open = lambda choice: listing
+    house.router.plan = ModelPlan("p", "why", (
+        Choice("generator", provider, "m", "why"),
+        Choice("critic", provider, "m", "why", optional=True),
+    ))
+
+    asked = await house.router.at("critic")
+
+    assert (asked is None) == small
+    generator = house.router.plan.of("generator")
+    assert generator is not None and generator.is_small == small
+    assert sum(isinstance(one, Classified) for one in house.told) == small

@@ -66,6 +66,7 @@ class Surroundings:
     seconds_left = 60.0
     settings = Settings()
     told: list[Event] = field(default_factory=list)
+    verified: dict[str, Report] = field(default_factory=dict)
 
     def emit(self, event: Event) -> None:
         self.told.append(event)

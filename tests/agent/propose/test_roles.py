@@ -59,6 +59,7 @@ VALUES = {
     "failures": "f(1) == 2: f(1) gives 1 where 2 is expected",
     "files": "FILE shapes/one.py\ndef f(a):\n    return a\n",
     "lessons": "- Look at the borders.",
+    "place": "f, in shapes/one.py",
     "repair": "@@ -1,2 +1,2 @@\n def f(a):\n-    return a\n+    return a + 1\n",
     "note": "changed `a` to `a + 1` in line 2",
     "suspects": "line 2 (1.00): return a\n    a = 1",

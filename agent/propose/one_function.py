@@ -1,0 +1,158 @@
+"""Repairs of a project by a small model, which is asked for one function at a time.
+
+A small model loses its way in long files, but often sees what is wrong with one function if it is
+shown that, a failing test and the error.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+
+from agent.core.domain import Script, Solution, SuspectFile, TestCase
+from agent.core.trees import readable_nodes
+from agent.iteration.context import Context
+from agent.iteration.iterations import fingerprint
+from agent.iteration.strategies import RepairInput
+from agent.propose.branching import ALTERNATIVES, branches
+from agent.propose.roles import SMALL_GENERATOR, ask_generator
+from agent.propose.wording import failing_cases, in_a_line, suspects_of
+from llm import BadReply
+from llm.asking.answers import code_of
+
+MAX_FUNCTIONS = 8
+"""Functions that are asked about, the most suspicious first."""
+MAX_SECOND = 2
+"""The same for a second opinion."""
+MAX_CHARS = 4000
+"""A longer function is left out."""
+MAX_VARIANTS = 6
+"""The maximum number of one-line variants of an answer."""
+LEFT_TO_ASK = 0.25
+"""The share of a run's seconds below which no further function is asked about."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function of a file: lines `first` to `last`, from 1, and their text without indentation."""
+
+    path: str
+    name: str
+    first: int
+    last: int
+    text: str
+    indentation: str
+
+    def replaced(self, solution: Solution, text: str) -> Solution:
+        """The program with another text of the function."""
+        file = solution.with_entry(self.path).text
+        lines = file.split("\n")
+        lines[self.first - 1 : self.last] = textwrap.indent(text, self.indentation).split("\n")
+        return solution.with_texts({
+            one.path: "\n".join(lines) if one.path == self.path else one.text
+            for one in solution.files
+        }, origin="model")
+
+
+def parts(solution: Solution, suspected: Sequence[SuspectFile]) -> Iterator[Part]:
+    """Yields the suspicious functions that are short enough, the most suspicious first."""
+    rows = sorted(
+        ((file.suspicion * one.suspicion, file.file, one)
+         for file in suspected for one in file.functions),
+        key=lambda row: -row[0],
+    )
+    for _, path, one in rows:
+        text = solution.with_entry(path).text
+        for node in readable_nodes(text):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            if node.name == one.name.rpartition(".")[2] and first <= one.line <= node.lineno:
+                last = node.end_lineno or node.lineno
+                lines = text.split("\n")[first - 1 : last]
+                indentation = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+                shown = textwrap.dedent("\n".join(lines))
+                if len(shown) <= MAX_CHARS:
+                    yield Part(path, one.name, first, last, shown, indentation)
+                break
+
+
+def function_in(answer: str, name: str) -> str:
+    """The text of the function of this name in an answer. Raises: BadReply: There is none."""
+    code = code_of(answer)
+    try:
+        tree = ast.parse(code)
+    except SyntaxError as error:
+        raise BadReply(f"the function does not compile: {error.msg}") from error
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            return textwrap.dedent("\n".join(code.split("\n")[first - 1 : node.end_lineno]))
+    raise BadReply(f"there is no function {name} in the answer")
+
+
+def source_of(case: TestCase) -> str:
+    """The text of a test without the rest of its file."""
+    if not isinstance(case, Script) or not case.node:
+        return case.code
+    name = case.node.rpartition("::")[2].partition("[")[0]
+    for node in readable_nodes(case.code):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            lines = case.code.split("\n")[first - 1 : node.end_lineno]
+            return textwrap.dedent("\n".join(lines))
+    return case.code
+
+
+async def rewritten_functions(
+    attempt: RepairInput, ctx: Context
+) -> AsyncGenerator[tuple[Solution, bool], None]:
+    """Asks for each suspicious function, and yields the programs with the answers and whether their
+    failing tests pass. An answer's one-line variants are yielded only if they pass. Raises an
+    `LlmError`."""
+    failing = failing_cases(attempt.tests, attempt.report)
+    question = {
+        "tests": "\n\n".join(dict.fromkeys(map(source_of, failing[:1]))),
+        "failures": in_a_line(attempt.report),
+    }
+    known = {fingerprint(attempt.solution)}
+    chosen = [*parts(attempt.solution, suspects_of(ctx.log(), attempt.solution))]
+    for part in chosen[: MAX_SECOND if attempt.is_second_opinion else MAX_FUNCTIONS]:
+        if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_ASK:
+            return
+        name = part.name.rpartition(".")[2]
+
+        def read(text: str, name: str = name) -> str:
+            return function_in(text, name)
+
+        try:
+            text, request, reply = await ask_generator(
+                ctx, "function", question | {"code": part.text, "place": f"{part.name}, in "
+                f"{part.path}"}, read, prompt=SMALL_GENERATOR, alternatives=ALTERNATIVES,
+            )
+        except BadReply:
+            continue
+        stream = branches(ctx, request, reply, MAX_VARIANTS)
+        async with aclosing(_with(text, stream)) as texts:
+            async for number, one in texts:
+                with suppress(BadReply):
+                    candidate = part.replaced(attempt.solution, read(one) if number else one)
+                    if fingerprint(candidate) in known:
+                        continue
+                    known.add(fingerprint(candidate))
+                    report = await ctx.judge(candidate, failing, verify_passes=False)
+                    if report.passed or not number:
+                        yield candidate, report.passed
+
+
+async def _with(
+    first: str, others: AsyncGenerator[str, None]
+) -> AsyncGenerator[tuple[int, str], None]:
+    yield 0, first
+    number = 0
+    async for other in others:
+        number += 1
+        yield number, other
