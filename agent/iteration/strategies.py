@@ -206,6 +206,7 @@ async def _search(
         suite_runner(
             ctx.task, project, base, failing, ctx.sandbox, limits,
             {one.name for one in report.verdicts if one.wall_s > SLOW_TEST_S},
+            {one.name for one in report.verdicts if one.status == "timeout"},
         ),
         base, limits, progress=ctx.emit, verify=verify,
         # Competing patches are only shown, and a suite may take long.

@@ -7,12 +7,15 @@ shown that, a failing test and the error.
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
-from agent.core.domain import Script, Solution, SuspectFile, TestCase
+from agent.core.domain import Report, Script, Solution, SuspectFile, TestCase
+from agent.core.events import ModelCalled
+from agent.core.settings import GENERATOR
 from agent.core.trees import readable_nodes
 from agent.iteration.context import Context
 from agent.iteration.iterations import fingerprint
@@ -21,7 +24,6 @@ from agent.propose.branching import ALTERNATIVES, branches
 from agent.propose.roles import SMALL_GENERATOR, ask_generator
 from agent.propose.wording import failing_cases, in_a_line, suspects_of
 from llm import BadReply
-from llm.asking.answers import code_of
 
 MAX_FUNCTIONS = 8
 """Functions that are asked about, the most suspicious first."""
@@ -31,8 +33,13 @@ MAX_CHARS = 4000
 """A longer function is left out."""
 MAX_VARIANTS = 6
 """The maximum number of one-line variants of an answer."""
+WARM = 0.7
+"""The temperature of further answers about a function."""
 LEFT_TO_ASK = 0.25
 """The share of a run's seconds below which no further function is asked about."""
+
+
+_BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -81,17 +88,14 @@ def parts(solution: Solution, suspected: Sequence[SuspectFile]) -> Iterator[Part
 
 
 def function_in(answer: str, name: str) -> str:
-    """The text of the function of this name in an answer. Raises: BadReply: There is none."""
-    code = code_of(answer)
-    try:
-        tree = ast.parse(code)
-    except SyntaxError as error:
-        raise BadReply(f"the function does not compile: {error.msg}") from error
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            return textwrap.dedent("\n".join(code.split("\n")[first - 1 : node.end_lineno]))
-    raise BadReply(f"there is no function {name} in the answer")
+    """The text of the function of this name in the fenced blocks of an answer. Raises: BadReply:
+    There is none that compiles."""
+    for code in _BLOCK.findall(answer):
+        for node in readable_nodes(code):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+                first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+                return textwrap.dedent("\n".join(code.split("\n")[first - 1 : node.end_lineno]))
+    raise BadReply(f"expected a fenced block with the function {name}, got none that compiles")
 
 
 def source_of(case: TestCase) -> str:
@@ -109,9 +113,9 @@ def source_of(case: TestCase) -> str:
 
 async def rewritten_functions(
     attempt: RepairInput, ctx: Context
-) -> AsyncGenerator[tuple[Solution, bool], None]:
-    """Asks for each suspicious function, and yields the programs with the answers and whether their
-    failing tests pass. An answer's one-line variants are yielded only if they pass. Raises an
+) -> AsyncGenerator[tuple[Solution, Report], None]:
+    """Asks for each suspicious function, and yields the programs with the answers and a report on
+    the tests that failed. An answer's one-line variants are yielded only if they pass. Raises an
     `LlmError`."""
     failing = failing_cases(attempt.tests, attempt.report)
     question = {
@@ -119,8 +123,15 @@ async def rewritten_functions(
         "failures": in_a_line(attempt.report),
     }
     known = {fingerprint(attempt.solution)}
-    chosen = [*parts(attempt.solution, suspects_of(ctx.log(), attempt.solution))]
-    for part in chosen[: MAX_SECOND if attempt.is_second_opinion else MAX_FUNCTIONS]:
+    chosen = [*parts(attempt.solution, suspects_of(ctx.log(), attempt.solution))][:MAX_FUNCTIONS]
+    # A later iteration asks about the next functions, and then again for other answers.
+    before = sum(
+        isinstance(one.event, ModelCalled) and one.event.role == GENERATOR for one in ctx.log()
+    )
+    most = MAX_SECOND if attempt.is_second_opinion else len(chosen)
+    for number in range(before, before + most if chosen else 0):
+        again, place = divmod(number, len(chosen))
+        part = chosen[place]
         if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_ASK:
             return
         name = part.name.rpartition(".")[2]
@@ -131,28 +142,30 @@ async def rewritten_functions(
         try:
             text, request, reply = await ask_generator(
                 ctx, "function", question | {"code": part.text, "place": f"{part.name}, in "
-                f"{part.path}"}, read, prompt=SMALL_GENERATOR, alternatives=ALTERNATIVES,
+                f"{part.path}"}, read, WARM if again else None, prompt=SMALL_GENERATOR,
+                seed=number, alternatives=0 if again else ALTERNATIVES,
             )
         except BadReply:
             continue
         stream = branches(ctx, request, reply, MAX_VARIANTS)
         async with aclosing(_with(text, stream)) as texts:
-            async for number, one in texts:
+            async for variant, one in texts:
                 with suppress(BadReply):
-                    candidate = part.replaced(attempt.solution, read(one) if number else one)
+                    text = read(f"```python\n{one}\n```") if variant else one
+                    candidate = part.replaced(attempt.solution, text)
                     if fingerprint(candidate) in known:
                         continue
                     known.add(fingerprint(candidate))
                     report = await ctx.judge(candidate, failing, verify_passes=False)
-                    if report.passed or not number:
-                        yield candidate, report.passed
+                    if report.passed or not variant:
+                        yield candidate, report
 
 
 async def _with(
     first: str, others: AsyncGenerator[str, None]
 ) -> AsyncGenerator[tuple[int, str], None]:
-    yield 0, first
-    number = 0
+    variant = 0
+    yield variant, first
     async for other in others:
-        number += 1
-        yield number, other
+        variant += 1
+        yield variant, other

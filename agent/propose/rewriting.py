@@ -52,6 +52,8 @@ BRANCHES = 12
 """The maximum number of one-line variants of the first answer."""
 MAX_NOTE = 160
 """The maximum characters of an edit's description; a longer one is omitted."""
+MAX_NEAR = 2
+"""The answers about functions of a project that are searched around."""
 SECOND_SAMPLES, SECOND_DRAFTS = 1, 3
 """The number of samples that are compared with an existing repair: repairs of a program, or drafts
 of one written from a task text, for which an edit is rarely enough."""
@@ -172,13 +174,15 @@ async def _rewrite_functions(attempt: RepairInput, ctx: Context) -> ModelRepair:
     """Asks a small model for one suspicious function of a project after the other, until the whole
     suite passes."""
     by = _model(ctx)
-    last = ModelRepair(fault="no answer changes a function so that the failing test passes", by=by)
+    last = ModelRepair(fault="changes no function so that the failing tests pass", by=by)
     number = 0
+    failing: list[tuple[Solution, Report]] = []
     try:
         async with aclosing(rewritten_functions(attempt, ctx)) as found:
-            async for answer, passes in found:
+            async for answer, first in found:
                 number += 1
-                if not passes:
+                if not first.passed:
+                    failing.append((answer, first))
                     continue
                 candidate = answer.model_copy(update={"note": f"a repair by {_model(ctx)}"})
                 fault, report = await _judged(attempt, ctx, candidate)
@@ -193,7 +197,11 @@ async def _rewrite_functions(attempt: RepairInput, ctx: Context) -> ModelRepair:
         raise
     except LlmError as error:
         return ModelRepair(fault=str(error), by=_model(ctx), is_models_fault=True)
-    return last.model_copy(update={"candidates": number})
+    tried = last.model_copy(update={"candidates": number})
+    if attempt.is_second_opinion or last.solution is not None:
+        return tried
+    near = await _search_near(attempt, ctx, failing[:MAX_NEAR], tried)
+    return near if near.report is not None and near.report.passed else tried
 
 
 def _note(attempt: RepairInput, text: str, by: str) -> str:

@@ -124,8 +124,7 @@ def unreadable_words(path: str, interpreter: Interpreter) -> str:
 def waiting_words(what: str, seconds: float, most: float = TEST_S) -> str:
     """Returns the message about a test or file that does not end."""
     return (
-        f"{what} has been running for {seconds:g} s. The suite is stopped if a test takes more "
-        f"than {most:g} s"
+        f"{what} has been running for {seconds:g} s. A test that takes more than {most:g} s fails"
     )
 
 

@@ -61,13 +61,14 @@ they take several times as long."""
 @asynccontextmanager
 async def suite_runner(
     task: Task, project: Project, base: Solution, failing: Sequence[str], sandbox: Sandbox,
-    limits: SearchLimits, slow: Collection[str] = (),
+    limits: SearchLimits, slow: Collection[str] = (), endless: Collection[str] = (),
 ) -> AsyncIterator[SuiteRunner]:
     """Opens a runner for the candidates of a project's files.
 
     Args:
         failing: Node ids of the tests to repair.
         slow: Node ids of tests that took long; if they pass, they are not run.
+        endless: Node ids of tests that did not end.
 
     Raises:
         NothingToSearch: These tests do not fail in the jailed suite.
@@ -89,6 +90,7 @@ async def suite_runner(
             why = "; ".join(suite.problems) or "pytest collects none of the failing tests"
             raise NothingToSearch(why)
         suite.until, suite.work = limits.end, limits.cpu_time
+        suite.endless = [one for one in numbers if suite.nodes[one] in endless]
         rows = await suite.baseline(numbers)
         waiting = [
             one for one in _other_tests(suite.nodes, numbers) if suite.nodes[one] not in slow
@@ -232,7 +234,8 @@ class SuiteRunner:
     async def precheck(
         self, file: str, request: PrecheckRequest, is_over: Callable[[], bool]
     ) -> Sequence[PrecheckResult | None]:
-        slowest_s = max(self.rows[number].cpu_s for number in self.prechecked)
+        rows = [self.rows[number] for number in self.prechecked]
+        slowest_s = max((one.cpu_s for one in rows if not one.late), default=0.0)
         return await self.suite.precheck(
             file, request.candidates, self.prechecked, len(self.prechecked_failing), request.mode,
             min(MAX_S, max(LEAST_S, FACTOR * slowest_s)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -24,6 +24,8 @@ CHUNK = 60
 SLICE_S = 0.4
 """Processor time after which the jail returns the results that it has."""
 TEST_S = 10.0
+ENDLESS_S = 1.0
+"""The limit of a test that did not end before."""
 """The limit of processor seconds for one test of the base."""
 WAITING_S = 0.2
 """A test that takes so much longer than its processor time waits, and is not only delayed."""
@@ -70,6 +72,8 @@ class CollectedSuite:
         self.loaded: frozenset[str] = frozenset()
         """Files of the project that were imported while the suite was collected."""
         self.problems: tuple[str, ...] = ()
+        self.endless: Collection[int] = ()
+        """Numbers of tests that did not end in an earlier run."""
         self.work = ProcessorTime()
         self.until = math.inf
         """The deadline on the monotonic clock."""
@@ -92,9 +96,10 @@ class CollectedSuite:
         """
         found: dict[int, TestRow] = {}
         waiting = [*numbers]
+        limit_s = self._limit_s(numbers)
         while waiting and time.monotonic() < self.until:
             rows = await self._asked(
-                {"ask": "baseline", "tests": [*waiting], "limits": _limits(TEST_S),
+                {"ask": "baseline", "tests": [*waiting], "limits": _limits(limit_s),
                  "wall_s": TEST_S * 12}, TEST_S * 13,
             )
             for row in rows if isinstance(rows, list) else []:
@@ -114,7 +119,7 @@ class CollectedSuite:
         """The code of these files that each test runs."""
         rows = await self._asked(
             {"ask": "coverage", "tests": [*numbers], "files": [*files], "lines": lines,
-             "limits": _limits(TEST_S), "wall_s": TEST_S * 6}, TEST_S * 7,
+             "limits": _limits(self._limit_s(numbers)), "wall_s": TEST_S * 6}, TEST_S * 7,
         )
         found = {}
         for row in rows if isinstance(rows, list) else []:
@@ -133,7 +138,7 @@ class CollectedSuite:
         rows = await self._asked(
             {"ask": "watch", "file": file, "base": base,
              "change": None if text is None else [*change(base, text)], "tests": [*numbers],
-             "limits": _limits(TEST_S), "wall_s": TEST_S * 3}, TEST_S * 4,
+             "limits": _limits(self._limit_s(numbers)), "wall_s": TEST_S * 3}, TEST_S * 4,
         )
         traces = [cast(Json | LostItem, one) for one in rows] if isinstance(rows, list) else []
         return trace_of([*traces, *[LostItem("killed")] * (len(numbers) - len(traces))])
@@ -181,6 +186,9 @@ class CollectedSuite:
                 results[done + place] = None if lost else precheck_result(row, len(order))
             done += max(1, len(read))
         return results
+
+    def _limit_s(self, numbers: Sequence[int]) -> float:
+        return ENDLESS_S if {*numbers} & {*self.endless} else TEST_S
 
     async def _asked(self, item: dict[str, Json], wall_s: float) -> Json | LostItem:
         answer: Json | LostItem = None

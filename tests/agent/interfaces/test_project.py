@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from agent.interfaces.terminal.cli import app
 from tests.agent.interfaces.conftest import a_line_has
-from tests.agent.search.project.small_project import FAILING, FILES, laid
+from tests.agent.search.project.small_project import FAILING, FILES, laid, pyproject
 
 MONEY = "src/till/money.py"
 TESTS = "tests/test_money.py"
@@ -217,6 +217,28 @@ def test_a_test_that_hangs_is_named(
     done = heal(command, ".", "--test-timeout", "1")
     assert done.exit_code == 4
     assert "tests/test_money.py::test_a" in done.stderr and "--test-timeout" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_an_endless_loop_of_a_project_is_repaired(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    root = tmp_path / "steps"
+    (root / "tests").mkdir(parents=True)
+    (root / "pyproject.toml").write_text(pyproject("steps"))
+    (root / "steps.py").write_text(
+        "def steps(left):\n    count = 0\n    while left > 0:\n        left += 1\n"
+        "        count += 1\n    return count\n"
+    )
+    (root / "tests/test_steps.py").write_text(
+        "from steps import steps\n\n\ndef test_three():\n    assert steps(3) == 3\n\n\n"
+        "def test_five():\n    assert steps(5) == 5\n\n\n"
+        "def test_none():\n    assert steps(0) == 0\n"
+    )
+    done = heal("run", str(root), "--test-timeout", "1", "--accept-proposed")
+    assert done.exit_code == 0, done.stderr
+    assert "+        left -= 1" in done.stdout
 
 
 @pytest.mark.parametrize(("arguments", "fact"), [

@@ -100,6 +100,8 @@ def test_the_function_is_taken_out_of_an_answer() -> None:
         "        return 1\n```"
     )
     assert function_in(said, "area") == "@property\ndef area(self):\n    return 1"
+    two = f"Look:\n\n```python\nx = 1\n```\n{said}\nThat is all."
+    assert function_in(two, "area") == "@property\ndef area(self):\n    return 1"
     for bad in ("```python\ndef other():\n    pass\n```", "```python\ndef area(:\n```"):
         with pytest.raises(BadReply):
             function_in(bad, "area")

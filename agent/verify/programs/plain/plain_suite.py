@@ -7,6 +7,7 @@ In the double-checked run (`expecting`), the checks of tests are reported as wel
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 import unittest
@@ -29,6 +30,10 @@ from agent.verify.rewriting.messages import NO_PROGRAMS
 
 MOST = 2_000
 _EXCLUDING = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
+LEAST_LOOP_S, LOOP_FACTOR, LATER_SHARE = 30.0, 10.0, 0.1
+"""A test that computes for so many seconds, and so many times as long as the slowest test before
+it, counts as endless. Once one did, the limit of the others is this share of it."""
+_RUNNERS = ("_pytest", "pluggy", __name__)
 LASTING = ("changed-runner", "tolerance")
 """Rules about permanent changes, which are attributed to all tests."""
 
@@ -54,6 +59,7 @@ def main(jail: Any) -> None:
             vars(runner)["_update_current_test_var"] = lambda item, when: None
     plugin = _Reporter(send, jail.folder, guard, expecting, frozenset(payload["only"]), files)
     plugin.first = {file: place for place, file in enumerate(payload["first"])}
+    plugin.limit_s, plugin.is_limit_given = payload["limit_s"], payload["is_limit_given"]
     jail.payload = None
     # Tracebacks of the double-checked run are irrelevant, and slow to format.
     brief = ["--tb=no", "--assert=rewrite"] if expecting is not None else []
@@ -114,6 +120,36 @@ class _Reporter(SuiteSession):
         self.first: dict[str, int] = {}
         """The places of test files that run first."""
         self._began = 0.0
+        self.limit_s, self.is_limit_given = 0.0, False
+        """The longest processor time of a test, and whether the user has set it."""
+        self._slowest = self._allowed = 0.0
+        self._endless: dict[str, tuple[str, int]] = {}
+        """The file and line where each test that did not end was interrupted."""
+        signal.signal(signal.SIGPROF, self._interrupt)
+
+    def _interrupt(self, number: int, frame: Any) -> None:
+        module = frame.f_globals.get("__name__", "") if frame is not None else ""
+        if module.partition(".")[0] in _RUNNERS:
+            return  # an exception here would end the session; the timer rings again
+        while frame is not None and not frame.f_code.co_filename.startswith(self._folder):
+            frame = frame.f_back
+        place = (frame.f_code.co_filename, frame.f_lineno or 0) if frame is not None else ("", 0)
+        self._endless.setdefault(self.test, place)
+        # pytest cannot show a traceback from between two lines.
+        pytest.fail(f"did not end within {self._allowed:.0f} seconds", pytrace=False)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: Any) -> Iterator[None]:
+        """Interrupts a test that computes for too long. One that waits is ended by the host."""
+        least = self.limit_s if self.is_limit_given else LEAST_LOOP_S
+        self._allowed = min(self.limit_s, max(least, LOOP_FACTOR * self._slowest))
+        if self._endless:
+            self._allowed = max(1.0, LATER_SHARE * self._allowed)
+        signal.setitimer(signal.ITIMER_PROF, self._allowed, 1.0)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
 
     def begin(self) -> None:
         """Starts to watch the program, if its files are known."""
@@ -154,15 +190,20 @@ class _Reporter(SuiteSession):
         self._guard.compare_tolerances()
         self._guard.check_planted((self._folder, os.environ.get("TMPDIR", "/tmp")), self._files)
         status, report = outcome_of(self._reports)
+        wall_s = time.monotonic() - self._began
         longrepr = getattr(report, "longrepr", None)
         crash = getattr(longrepr, "reprcrash", None)
         message = str(getattr(crash, "message", "")) or str(longrepr or "")
         path, line = place_in(longrepr, lambda one: one.startswith(self._folder))
+        if nodeid in self._endless and status != "passed":
+            status, (path, line) = "timeout", self._endless[nodeid]
+        else:
+            self._slowest = max(self._slowest, wall_s)
         self._send({
             "ended": nodeid, "status": status,
             "message": message.replace(self._folder, "")[:MOST], "line": line,
             "file": path.removeprefix(self._folder),
-            "wall_s": time.monotonic() - self._began, "refused": (
+            "wall_s": wall_s, "refused": (
                 NO_PROGRAMS if self._guard.starts_another and status in ("failed", "error") else ""
             ),
         })

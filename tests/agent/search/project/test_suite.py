@@ -77,6 +77,40 @@ async def test_a_deadline_leaves_the_tests_without_a_row_that_did_not_end() -> N
     assert {*only.rows} == {*only.collected} == FAILING
 
 
+ENDLESS = """import unittest
+from till.money import forever
+
+def test_first():
+    forever()
+
+class Cases(unittest.TestCase):
+    def test_second(self):
+        with self.assertRaises(ValueError):
+            forever()
+
+def test_quick():
+    pass
+"""
+
+
+async def test_an_endless_test_ends_as_a_timeout_at_its_line_and_the_others_run() -> None:
+    files = FILES | {
+        MONEY: FILES[MONEY] + "\n\ndef forever():\n    while True:\n        pass\n",
+        "tests/test_endless.py": ENDLESS,
+    }
+    run = await run_suite(
+        files, PROJECT.model_copy(update={"test_s": 1.0}), (), open_sandbox()
+    )
+    rows = {node.rpartition("::")[2]: row for node, row in run.rows.items()}
+    loop = {len(files[MONEY].splitlines()), len(files[MONEY].splitlines()) - 1}
+    for name in ("test_first", "test_second"):
+        assert rows[name]["status"] == "timeout"
+        assert rows[name]["file"] == MONEY and rows[name]["line"] in loop
+        assert "did not end within 1 seconds" in str(rows[name]["message"])
+    assert rows["test_quick"]["status"] == rows["test_rate"]["status"] == "passed"
+    assert (run.problems, run.unfinished) == ([], False)
+
+
 def test_a_test_that_waits_costs_its_wall_seconds() -> None:
     assert TestRow("t", True, 0.01, wall_s=1.0).cost_s == 1.0
     assert TestRow("t", True, 0.5, wall_s=1.1).cost_s == 0.5
