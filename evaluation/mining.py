@@ -317,9 +317,7 @@ def _statements(text: str) -> list[str]:
 
 
 def _git(repository: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], cwd=repository, capture_output=True, check=False
-    )
+    done = subprocess.run(["git", *arguments], cwd=repository, capture_output=True, check=False)
     if done.returncode:
         raise BadRepository(f"{repository}: {done.stderr.decode('utf-8', 'replace').strip()}")
     return done.stdout.decode("utf-8", "replace" if arguments[0] == "log" else "strict")

@@ -128,7 +128,7 @@ def normalised(text: str) -> str:
 
 
 async def _passes(files: dict[str, str], project: Project, one: Planted, sandbox: Sandbox) -> bool:
-    run = await run_suite(files, project, one.right.sites, sandbox)
+    run = await run_suite(files, project, one.right.package_folders, sandbox)
     return bool(run.rows) and not run.failing and not run.problems
 
 
@@ -177,7 +177,7 @@ async def complaints(
         of_row = [bug for bug in bugs if bug.project == row.name]
         if of_row or not bench.bug:
             right = read_project(row, folder)
-            run = await run_suite({**right.files}, right.project, right.sites, sandbox)
+            run = await run_suite({**right.files}, right.project, right.package_folders, sandbox)
             plain = await asyncio.to_thread(plain_outcomes, row, folder)
             for text in [
                 *run.problems, *(f"fails without a bug: {node}" for node in run.failing),
@@ -204,14 +204,15 @@ def differences(run: SuiteRun, plain: Mapping[str, str]) -> Iterator[str]:
 async def _complaints_of(
     bug: Bug, right: CorrectProject, nodes: Sequence[str], sandbox: Sandbox
 ) -> AsyncIterator[str]:
-    run = await run_suite(with_bug(right.files, bug), right.project, right.sites, sandbox)
+    run = await run_suite(with_bug(right.files, bug), right.project, right.package_folders, sandbox)
     shown = {node for node in run.failing if not bug.is_hidden(node)}
     if not bug.failing:
         yield "no failing test is shown"
     if bug.unseen:
         alone = right.project.model_copy(update={"arguments": (UNSEEN,)})
         for correct, files in (True, right.files), (False, with_bug(right.files, bug)):
-            unseen = await run_suite({**files, UNSEEN: bug.unseen}, alone, right.sites, sandbox)
+            tested = {**files, UNSEEN: bug.unseen}
+            unseen = await run_suite(tested, alone, right.package_folders, sandbox)
             if bool(unseen.failing or unseen.problems or not unseen.rows) is correct:
                 yield f"the unseen tests {'fail without' if correct else 'pass with'} the bug"
     for node in sorted({*bug.failing} - shown):

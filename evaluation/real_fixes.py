@@ -113,7 +113,7 @@ async def suite_of(
         python=str(interpreter.executable), test_s=SUITE_S,
     )
     return await asyncio.wait_for(
-        run_suite(dict(tree.files), project, interpreter.sites, sandbox), 2 * SUITE_S
+        run_suite(dict(tree.files), project, interpreter.package_folders, sandbox), 2 * SUITE_S
     )
 
 

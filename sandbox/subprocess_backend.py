@@ -106,7 +106,7 @@ class SubprocessSandbox(Sandbox):
             "core": 0,
         }
         order["modules"] = loaded(job.modules, job.python)
-        order["sites"] = self._workspaces.sites(job.sites)
+        order["package_folders"] = self._workspaces.package_folders(job.package_folders)
         workspace = self._workspaces.make()
         try:
             order |= {

@@ -154,7 +154,7 @@ class Workspaces:
         self._folder = self._make_host_folder()
         self._free: deque[int] = deque()
         self._resting: deque[int] = deque()
-        self._sites: dict[str, str] = {}
+        self._package_folders: dict[str, str] = {}
         self._count = 0
         self._pid = os.getpid()
         self._guest = Path(self._folder, "guest.pyc")
@@ -211,7 +211,7 @@ class Workspaces:
         with suppress(OSError):  # files of a dying child are removed with this host's folder
             remove(workspace.folder)
 
-    def sites(self, folders: tuple[str, ...]) -> list[str]:
+    def package_folders(self, folders: tuple[str, ...]) -> list[str]:
         """The paths at which a job can read these folders."""
         return [self._site(folder) for folder in folders]
 
@@ -223,11 +223,11 @@ class Workspaces:
             return path
         with self._lock:
             key = f"{path}:{os.stat(path).st_mtime_ns}"
-            if key not in self._sites:
-                target = str(Path(self._folder, f"site-{len(self._sites)}"))
+            if key not in self._package_folders:
+                target = str(Path(self._folder, f"site-{len(self._package_folders)}"))
                 _link_tree(path, target)
-                self._sites[key] = target
-            return self._sites[key]
+                self._package_folders[key] = target
+            return self._package_folders[key]
 
     def _spare(self) -> int:
         """A user without processes. A user whose job left orphans is reused only after init has

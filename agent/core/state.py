@@ -98,7 +98,7 @@ class Suite(Value):
             if test.origin in deciding and test.name not in self.excluded
         )
 
-    def with_rulings(self, report: Report) -> Report:
+    def with_current_origins(self, report: Report) -> Report:
         """The report with the current origins and exclusions of derived tests."""
         origins = {test.name: test.origin for test in self.all}
         return report.model_copy(update={"verdicts": tuple(
@@ -161,7 +161,7 @@ class State(TypedDict, total=False):
     """The iteration in which that began."""
     iteration: int
     """Judged iterations so far: a search, a model's repair and a tournament are one each."""
-    paid: bool
+    models_allowed: bool
     """The plan's models are used from here on."""
     escalated: bool
     """The failure is diagnosed again before the next iteration."""

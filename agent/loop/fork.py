@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, cast
 
 from agent.core.domain import SPECIFYING_ORIGINS, Report, Solution, Task, TestCase, Value
-from agent.core.events import Judged, Parent, Stamped
+from agent.core.events import Judged, LogEntry, Parent
 from agent.core.state import State, Suite
 from agent.log.store import Store
 from agent.report.iterations import program_of
@@ -64,7 +64,7 @@ class Fork(Value):
 
 
 async def make_fork(
-    run: str, task: Task, log: Sequence[Stamped], iteration: int, edits: Edits, engine: Engine,
+    run: str, task: Task, log: Sequence[LogEntry], iteration: int, edits: Edits, engine: Engine,
     store: Store,
 ) -> tuple[Task, Fork]:
     """Returns a fork's task and initial state. Raises: UnknownIteration, BadFork, BadInput."""
@@ -105,7 +105,7 @@ def _read(texts: Sequence[TestText], program: Solution, task: Task) -> tuple[Tes
     if not texts:
         return ()
     read = make_task(program.text, entry=program.entry, tests=texts, support=task.support,
-                     sites=task.site_dirs).task.tests
+                     package_folders=task.site_dirs).task.tests
     return tuple(test for test in read if test.origin == "user")
 
 
@@ -166,13 +166,12 @@ def _status_at(
         for name in _PROGRAM_FIELDS if name in found
     }
     # A model reviews a program that a model wrote; for any other, a search is tried first.
-    paid = {"paid": True} if origin == "model" else {}
-    return {
-        "strategy": origin, "note": program.note, **described, **state, **paid, "around_id": key,
-    }
+    if origin == "model":
+        state["models_allowed"] = True
+    return {"strategy": origin, "note": program.note, **described, **state, "around_id": key}
 
 
-def _first_report(base: str, log: Sequence[Stamped], suite: Suite, store: Store) -> dict[str, str]:
+def _first_report(base: str, log: Sequence[LogEntry], suite: Suite, store: Store) -> dict[str, str]:
     """The address of the first program's report, limited to the remaining tests."""
     names = {test.name for test in suite.all}
     for entry in log:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.core.settings import BadSettings, Settings, data_folder
 from agent.iteration.context import PROMPTS
-from agent.iteration.models import OWNER, Models
+from agent.iteration.models import LOCAL_USER, Models
 from agent.log.bus import EventBus
 from agent.log.store import Store
 from agent.memory.visitors import Memories
@@ -116,7 +116,7 @@ class Resources:
 
     def sandbox_of(self, visitor: str, run: str) -> Sandbox:
         """Returns the sandbox for a run; visitors from one address share one queue place."""
-        place = run if visitor == OWNER else self.models.addresses.address_of(visitor)
+        place = run if visitor == LOCAL_USER else self.models.addresses.address_of(visitor)
         return OwnedSandbox(self.sandbox, place)
 
 
@@ -137,7 +137,7 @@ async def open_resources(
         models = Models(settings, provider)
         steps = uploads(
             settings.environment, content=settings.trace_content,
-            redactor=lambda: models.logs.redactor,
+            redactor=lambda: models.log_redaction.redactor,
         )
         files.callback(steps.close)
         store = Store(folder / "runs.db")

@@ -12,11 +12,11 @@ from agent.core.events import (
     Event,
     FellBack,
     Judged,
+    LogEntry,
     ModelAsked,
     ModelCalled,
     ModelFailed,
     Searched,
-    Stamped,
     Step,
     StepFinished,
     StepStarted,
@@ -92,12 +92,12 @@ class TestHistory:
         return any(earlier is not None and earlier.passed for earlier in self.cells[:index])
 
 
-def with_event(timeline: Timeline, stamped: Stamped) -> Timeline:
+def with_event(timeline: Timeline, entry: LogEntry) -> Timeline:
     """The timeline after one more event, added to its task's step, else to the last step."""
-    event = stamped.event
+    event = entry.event
     if isinstance(event, StepStarted):
-        return (*timeline, TimelineStep(event.step, event.iteration, stamped.task))
-    own = [n for n, one in enumerate(timeline) if one.task == stamped.task]
+        return (*timeline, TimelineStep(event.step, event.iteration, entry.task))
+    own = [n for n, one in enumerate(timeline) if one.task == entry.task]
     if isinstance(event, StepFinished):
         own = [n for n in own if timeline[n].step == event.step]
         return _with(timeline, own[-1], wall_ms=event.wall_ms) if own else timeline

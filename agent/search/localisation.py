@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from agent.core.common_ends import common_start
 from agent.core.domain import SuspiciousLine
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from agent.search.edits import Edit, drawn_edits, unreached
 from agent.search.program import Function, Program
 from agent.search.program.blocks import deliberate_ends
@@ -89,7 +89,7 @@ def _declarations(text: str) -> frozenset[int]:
     """First lines of definitions, imports and docstrings: importing the module runs them."""
     return frozenset(
         node.lineno
-        for node in readable_nodes(text)
+        for node in nodes_or_empty(text)
         if isinstance(node, _LOADED)
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     )

@@ -179,7 +179,8 @@ class _Bench:
             self.found[id(test)] = [belief.verdict(test, test.name, evidence)]
 
     async def _judge_file(self, code: str, tests: list[TestCase]) -> None:
-        ours = await jail_modules.bundle(self.subject.sandbox, self.subject.task.site_dirs, True)
+        subject = self.subject
+        ours = await jail_modules.bundle(subject.sandbox, subject.task.site_dirs, with_pytest=True)
         if not ours.opens_files:
             nothing = RunEvidence({"status": "error", "message": NO_FILES})
             for test in tests:

@@ -154,7 +154,7 @@ class Subject:
         ours = ours or jail_modules.Bundle(jail_modules.modules(), self.task.site_dirs)
         return Job(
             program=jail_modules.program(program), payload=payload, modules=ours.modules,
-            sites=ours.sites, seed=self.seeds.hash, preload=self.preload,
+            package_folders=ours.package_folders, seed=self.seeds.hash, preload=self.preload,
             limits=Limits(wall_s=wall_s, cpu_s=wall_s),
         )
 

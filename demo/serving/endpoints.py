@@ -17,7 +17,7 @@ from demo.browser_state import NEW_VISIT, Visit
 from demo.models.panel import Panel
 from demo.serving.host import SessionHost
 from demo.serving.throttle import throttled
-from demo.serving.visitors import LEAST_WORD, is_word
+from demo.serving.visitors import SHORTEST_TOKEN, is_token
 from demo.views.required import required
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Document = dict[str, Any]
 """A JSON object."""
 
 
-class Verbs:
+class Endpoints:
     """The page's named endpoints. On a public page, `visitor` is a secret token that identifies the
     caller; it may be a random text of their choice. `address` is the caller's network."""
 
@@ -176,19 +176,19 @@ class Verbs:
 
     def _visit(self, visitor: str) -> Visit:
         """Returns the visit of a caller. Raises: UnknownRun: A public page got no valid token."""
-        if self._host.access.public and not is_word(visitor):
+        if self._host.access.public and not is_token(visitor):
             shown = f", and {visitor[:60]!r} is too easy to guess" if visitor else ""
             raise UnknownRun(
                 f"A public page identifies your runs by a secret token{shown}. Send visitor= with "
-                f"at least {LEAST_WORD} random letters and digits, the same each time; "
+                f"at least {SHORTEST_TOKEN} random letters and digits, the same each time; "
                 "secrets.token_urlsafe() makes one."
             )
         return {**NEW_VISIT, "visitor": visitor}
 
 
-OFFERED: tuple[Callable[..., Any], ...] = (
-    Verbs.heal_code, Verbs.check_code, Verbs.get_run, Verbs.cancel_run, Verbs.runs,
-    Verbs.rename_run, Verbs.delete_run, Verbs.iterations, Verbs.fork, Verbs.compare,
-    Verbs.remembered, Verbs.forget,
+ENDPOINTS: tuple[Callable[..., Any], ...] = (
+    Endpoints.heal_code, Endpoints.check_code, Endpoints.get_run, Endpoints.cancel_run,
+    Endpoints.runs, Endpoints.rename_run, Endpoints.delete_run, Endpoints.iterations,
+    Endpoints.fork, Endpoints.compare, Endpoints.remembered, Endpoints.forget,
 )
 """All named endpoints."""

@@ -150,11 +150,12 @@ async def _bytes(sandbox: Sandbox) -> str:
     return _unless((outcome.ended, outcome.messages) == ("completed", ([*held],)), outcome)
 
 
-async def _sites(sandbox: Sandbox) -> str:
+async def _package_folders(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory() as site:  # only readable by this user
         _write(f"{site}/of_a_site.py", "VALUE = 4")
         outcome = await sandbox.run(
-            Job("import of_a_site\njail.send(of_a_site.VALUE)", sites=(site,), limits=ROOMY)
+            Job("import of_a_site\njail.send(of_a_site.VALUE)", package_folders=(site,),
+                limits=ROOMY)
         )
     return _unless((outcome.ended, outcome.messages) == ("completed", (4,)), outcome)
 
@@ -395,7 +396,9 @@ CHECKS: tuple[ContractCheck, ...] = (
     ContractCheck("an uncaught error is shown as Python shows it", _error),
     ContractCheck("files and modules given to a job can be imported", _imports),
     ContractCheck("a binary file keeps all its bytes", _bytes, WITH_FILES),
-    ContractCheck("packages of a folder in `sites` can be imported", _sites, WITH_FILES),
+    ContractCheck(
+        "packages of a folder in `package_folders` can be imported", _package_folders, WITH_FILES
+    ),
     ContractCheck("values come back as they were sent, including surrogates", _values),
     ContractCheck("after the last message every receive returns the outcome", _end_of_talk),
     ContractCheck("unreceived messages are in the outcome", _kept_messages),

@@ -49,7 +49,7 @@ def script(
     limits: Limits = ROOMY,
     arguments: tuple[str, ...] = (),
     files: Mapping[str, str] | None = None,
-    sites: tuple[str, ...] = (),
+    package_folders: tuple[str, ...] = (),
 ) -> Job:
     """A job that runs `text` as a script, with additional `files`."""
     return Job(
@@ -57,7 +57,7 @@ def script(
         payload=["main.py", [*arguments]],
         files={"main.py": text, **(files or {})},
         stdin=stdin,
-        sites=sites,
+        package_folders=package_folders,
         limits=limits,
     )
 
@@ -106,8 +106,8 @@ class ContractProgram:
         """The job that runs the script."""
         spec = importlib.util.find_spec(self.package) if self.package else None
         origin = None if spec is None else spec.origin
-        sites = () if origin is None else (str(Path(origin).parents[1]),)
-        job = script(self.text, self.stdin, self.limits, self.arguments, self.files, sites)
+        folders = () if origin is None else (str(Path(origin).parents[1]),)
+        job = script(self.text, self.stdin, self.limits, self.arguments, self.files, folders)
         return replace(job, processes=self.processes, loopback=self.loopback)
 
     def as_expected(self, outcome: Outcome) -> bool:

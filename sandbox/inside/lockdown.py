@@ -292,9 +292,7 @@ def _mount(source: str, target: str, kind: str | None, flags: int, options: str 
     def text(value: str | None) -> bytes | None:
         return None if value is None else value.encode()
 
-    _call(
-        "namespaces", "mount", source.encode(), target.encode(), text(kind), flags, text(options)
-    )
+    _call("namespaces", "mount", source.encode(), target.encode(), text(kind), flags, text(options))
 
 
 # Calls.

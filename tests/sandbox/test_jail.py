@@ -290,7 +290,7 @@ async def test_a_large_package_is_preloaded(jail: JailSandbox, preload: tuple[st
         "import numpy\njail.send(numpy.arange(4).sum().item())"
     )
 
-    outcome = await jail.run(Job(program, preload=preload, sites=SITES, limits=ROOMY))
+    outcome = await jail.run(Job(program, preload=preload, package_folders=SITES, limits=ROOMY))
 
     assert (outcome.messages, outcome.stderr) == ((bool(preload), 6), "")
 
@@ -298,7 +298,7 @@ async def test_a_large_package_is_preloaded(jail: JailSandbox, preload: tuple[st
 async def test_a_broken_package_fails_in_the_job(strongest: JailSandbox, tmp_path: Path) -> None:
     (tmp_path / "numpy").mkdir()
     (tmp_path / "numpy" / "__init__.py").write_text("raise ImportError('broken')")
-    job = Job("import numpy", preload=("numpy",), sites=(str(tmp_path),), limits=ROOMY)
+    job = Job("import numpy", preload=("numpy",), package_folders=(str(tmp_path),), limits=ROOMY)
 
     outcome = await strongest.run(job)
 

@@ -247,7 +247,7 @@ for attempt in (lambda: open(loose.__file__, "a"), lambda: open(loose.__file__ +
 """
 
     job = Job(script(text).program, ["main.py", []], files={"main.py": text},
-              sites=(str(module.parent),))
+              package_folders=(str(module.parent),))
     outcome = await sandbox.run(job)
 
     assert outcome.stdout == "refused 1\n" * 2

@@ -20,7 +20,7 @@ from agent.core.domain import (
     counted,
     tally,
 )
-from agent.core.events import Stamped
+from agent.core.events import LogEntry
 from agent.core.settings import Settings
 from agent.interfaces.preparation import NOTE, Say, silent
 from agent.interfaces.project.display import changed_words, found_words, judged_words, suite_words
@@ -130,7 +130,7 @@ async def inspect_project(
 
     async def ran(project: Project) -> SuiteRun:
         return await run_suite(
-            {**tree.files}, project, interpreter.sites, sandbox,
+            {**tree.files}, project, interpreter.package_folders, sandbox,
             watch=lambda what, seconds: say(
                 waiting_words(what, seconds, project.test_s or TEST_S), NOTE
             ), until=until, first=first,
@@ -238,7 +238,7 @@ async def _matching(
     picked = project.model_copy(update={
         "arguments": (*project.arguments, "--collect-only", "-k", keyword)
     })
-    run = await run_suite({**tree.files}, picked, interpreter.sites, sandbox)
+    run = await run_suite({**tree.files}, picked, interpreter.package_folders, sandbox)
     if not run.collected and run.problems:
         raise NotFixable("invalid_tests", f"-k {keyword!r}: {run.problems[0]}")
     return [node for node in wanted if node in {*run.collected}]
@@ -265,7 +265,7 @@ def task_to_heal(inspected: Inspection) -> Task:
     return Task(
         solution=Solution(files=program, entry=entry), tests=(*tests, rest_of_suite(wanted)),
         support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
-        site_dirs=inspected.interpreter.sites, project=_with_excluded(inspected),
+        site_dirs=inspected.interpreter.package_folders, project=_with_excluded(inspected),
     )
 
 
@@ -296,7 +296,7 @@ def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
     return min(tree.editable, key=lambda path: (path.endswith("__init__.py"), path))
 
 
-def heal_result(inspected: Inspection, log: Sequence[Stamped]) -> Result:
+def heal_result(inspected: Inspection, log: Sequence[LogEntry]) -> Result:
     """Returns the result of a run from its log; an empty log means nothing was to heal."""
     if not log:
         return result_without_edit(inspected)
@@ -317,7 +317,7 @@ async def believed_report(inspected: Inspection) -> Report:
     passes."""
     files = tuple(File(path=path, text=text) for path, text in inspected.tree.files.items())
     project = _with_excluded(inspected)
-    task = Task(support=files, site_dirs=inspected.interpreter.sites, project=project)
+    task = Task(support=files, site_dirs=inspected.interpreter.package_folders, project=project)
     sandbox = open_sandbox(inspected.settings.sandbox, inspected.settings.environment or None)
     nothing = Solution(files=(), entry="")
     return await check(nothing, [rest_of_suite()], task, sandbox)

@@ -15,7 +15,7 @@ import click
 import typer
 
 from agent.core.domain import CompetingPatches, RunOutcome
-from agent.core.events import Stamped, Waiting, from_jsonl
+from agent.core.events import LogEntry, Waiting, from_jsonl
 from agent.core.settings import COMMAND
 from agent.interfaces.exits import (
     HEALED,
@@ -79,7 +79,7 @@ def run(opener: OpenSession, request: HealRequest, display: Display) -> int:
         unchanged = asyncio.run(suite_result(prepared, request.require_integrity))
         return ended(unchanged, (), request, display, prepared)
 
-    async def drive() -> tuple[Stamped, ...]:
+    async def drive() -> tuple[LogEntry, ...]:
         async with opener(settings) as session:
             run = await session.start(
                 task, title=prepared.title, judged=prepared.first_report(task), **request.asked(
@@ -93,7 +93,7 @@ def run(opener: OpenSession, request: HealRequest, display: Display) -> int:
 
 
 def ended(
-    result: Result, log: tuple[Stamped, ...], request: HealRequest, display: Display,
+    result: Result, log: tuple[LogEntry, ...], request: HealRequest, display: Display,
     prepared: Prepared = NOTHING,
 ) -> int:
     """Shows a run's result, writes the requested files, and returns the exit code."""
@@ -138,13 +138,13 @@ def check(opener: OpenSession, request: HealRequest, display: Display) -> int:
 def replay(source: str, display: Display) -> int:
     log = read_log(source)
     with display.terminal.progress() as progress:
-        for stamped in log:
-            progress.show(stamped.event)
+        for entry in log:
+            progress.show(entry.event)
     show_result(fold(log), display)
     return HEALED
 
 
-def read_log(source: str) -> tuple[Stamped, ...]:
+def read_log(source: str) -> tuple[LogEntry, ...]:
     """Reads the log of a saved run from a file, or for `-` from standard input. Raises:
     UsageError."""
     try:
@@ -247,7 +247,7 @@ def _drafts() -> Mapping[str, str]:
 
 async def watched(
     session: Session, run: str, display: Display, *, calm: bool = False
-) -> tuple[Stamped, ...]:
+) -> tuple[LogEntry, ...]:
     """Shows a run until it ends and returns its log. Ctrl-C cancels the run."""
     last_seq = 0
     try:
@@ -255,8 +255,8 @@ async def watched(
             with display.terminal.progress(calm=calm) as progress:
                 async for batch in session.follow(run, last_seq):
                     last_seq = batch[-1].seq
-                    for stamped in batch:
-                        progress.show(stamped.event)
+                    for entry in batch:
+                        progress.show(entry.event)
             if not await _answered(session, run, display):
                 break
     except asyncio.CancelledError:
@@ -280,8 +280,8 @@ async def _answered(session: Session, run: str, display: Display) -> bool:
     try:
         if question.needs == "budget":
             display.terminal.say(question.question, "yellow")
-            more = question.more is not None and typer.confirm(
-                f"Add {raised_words(question.more)} and continue?", err=True
+            more = question.budget_extension is not None and typer.confirm(
+                f"Add {raised_words(question.budget_extension)} and continue?", err=True
             )
             value: dict[str, object] = {} if more else {"end": True}
         elif question.needs == "leave":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.core.events import Stamped, to_jsonl
+from agent.core.events import LogEntry, to_jsonl
 from agent.core.settings import data_folder
 from agent.interfaces.exits import HEALED, with_missed_requirement
 from agent.interfaces.preparation import Prepared
@@ -33,7 +33,7 @@ class Written:
 
 
 def write(
-    result: Result, code: int, request: HealRequest, log: Sequence[Stamped], prepared: Prepared
+    result: Result, code: int, request: HealRequest, log: Sequence[LogEntry], prepared: Prepared
 ) -> Written:
     """Writes the files that the request names. A repair is written only if `code` is `HEALED`."""
     done = Written()

@@ -76,9 +76,7 @@ class Coefficients:
     def estimate(self, features: Features, further: float = 0.0) -> Estimate:
         """The estimate from some features; `further` is added to its log-odds."""
         known = {name: features.get(name, 0.0) for name in self.weights}
-        lowers = {
-            name: one.weight * (known[name] - one.mean) for name, one in self.weights.items()
-        }
+        lowers = {name: one.weight * (known[name] - one.mean) for name, one in self.weights.items()}
         lowest = min(lowers, key=lambda name: lowers[name], default="")
         return Estimate(
             log_odds=further + self.intercept + sum(

@@ -20,7 +20,7 @@ from importlib.resources import files
 from marshal import loads
 from typing import NamedTuple
 
-from agent.core.trees import readable
+from agent.core.trees import parse_or_empty
 
 NUMBERS = frozenset({*range(-1, 11), 12, 16, 24, 30, 60, 100, 365, 1000, 1024, 3600})
 """Numbers with their own symbol; all others share one."""
@@ -87,7 +87,7 @@ def added(before: str, after: str) -> tuple[float, ...]:
     """
     model = published()
     old, new = (
-        {ast.dump(one): one for one in readable(text).body} for text in (before, after)
+        {ast.dump(one): one for one in parse_or_empty(text).body} for text in (before, after)
     )
     lost, gained = (
         Counter(

@@ -346,9 +346,7 @@ class _Proposals:
 def _feeding_lines(program: Program, raising: int | None) -> frozenset[int]:
     """The lines that bind names which the raising line reads, in the same function."""
     names = [one for one in program.nodes if isinstance(one, ast.Name)]
-    there = [
-        one for one in names if one.lineno == raising and isinstance(one.ctx, ast.Load)
-    ]
+    there = [one for one in names if one.lineno == raising and isinstance(one.ctx, ast.Load)]
     read = {(program.scope(one), one.id) for one in there}
     return frozenset(
         line for one in names

@@ -195,10 +195,10 @@ class CollectedSuite:
 
 @asynccontextmanager
 async def open_suite(
-    files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox
+    files: dict[str, str], project: Project, package_folders: tuple[str, ...], sandbox: Sandbox
 ) -> AsyncIterator[CollectedSuite]:
     """Collects the suite of a project with these files; its processes end with the context."""
-    job = await suite_job("suite_session", files, project, sites, sandbox)
+    job = await suite_job("suite_session", files, project, package_folders, sandbox)
     async with sandbox.batch(job) as batch:
         suite = CollectedSuite(batch, files)
         await suite.collect()

@@ -12,7 +12,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent.core.trees import readable, readable_nodes
+from agent.core.trees import nodes_or_empty, parse_or_empty
 from agent.search.project.suite import Coverage
 from agent.search.values import Trace
 
@@ -49,7 +49,7 @@ def suspects(
     """The `editable` files with a suspicion, the highest first; `files` has the text of each."""
     reads = {
         file: {
-            first_line(node): names_read(ast.walk(node)) for node in readable_nodes(files[file])
+            first_line(node): names_read(ast.walk(node)) for node in nodes_or_empty(files[file])
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         }
         for file in {file for one in (*failing, *passing) for file in one.coverage.functions}
@@ -62,7 +62,7 @@ def suspects(
                            [one.coverage.functions.get(file, {}) for one in passing])
             for first in {line for one in failing for line in one.coverage.functions.get(file, {})}
         }
-        bound = {name for node in readable(files[file]).body for name, _ in _bound(node)}
+        bound = {name for node in parse_or_empty(files[file]).body for name, _ in _bound(node)}
         at_the_top = AT_THE_TOP * max(
             (_ochiai(name, failed, passed) for name in bound), default=0.0
         )
@@ -101,7 +101,7 @@ def co_set_fields(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     own: dict[str, dict[str, None]] = {}
     bases: dict[str, list[str]] = {}
     for text in texts:
-        for owner in (one for one in readable_nodes(text) if isinstance(one, ast.ClassDef)):
+        for owner in (one for one in nodes_or_empty(text) if isinstance(one, ast.ClassDef)):
             bases.setdefault(owner.name, []).extend(sorted(names_read(owner.bases)))
             own.setdefault(owner.name, {}).update(dict.fromkeys(
                 one.attr for one in ast.walk(owner) if isinstance(one, ast.Attribute)
@@ -127,7 +127,7 @@ def named_statements(text: str) -> dict[str, ast.stmt]:
 
     Empty if the text does not parse.
     """
-    waiting = [("", one) for one in readable(text).body]
+    waiting = [("", one) for one in parse_or_empty(text).body]
     found: dict[str, ast.stmt] = {}
     while waiting:
         prefix, node = waiting.pop()
@@ -154,7 +154,7 @@ def strings_in_tests(codes: Sequence[str], cases: Sequence[str]) -> tuple[str, .
     """
     found: dict[str, None] = {}
     for code, case in zip(codes, cases, strict=True):
-        test = next(iter(readable(code).body), None)
+        test = next(iter(parse_or_empty(code).body), None)
         rows = _strings(*getattr(test, "decorator_list", []))
         # pytest escapes strings in ids.
         used = [one for one in rows if one.encode("unicode_escape").decode("ascii") in case]
@@ -198,11 +198,11 @@ def with_module_level(text: str, trace: Trace, reads: Sequence[Collection[str]])
     `reads` has the names that each test's own code reads.
     """
     bound: dict[str, set[int]] = {}
-    for statement in readable(text).body:
+    for statement in parse_or_empty(text).body:
         for name, lines in _bound(statement):
             bound.setdefault(name, set()).update(lines)
     names_at: dict[int, set[str]] = {}
-    for one in readable_nodes(text):
+    for one in nodes_or_empty(text):
         if isinstance(one, ast.Name | ast.Attribute):
             names_at.setdefault(one.lineno, set()).update(names_read([one]))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def begin(jail: Any) -> None:
     """Seeds `random` before any of the program runs."""
     if jail.payload["random_seed"] is not None:
-        with jail.undisturbed:
+        with jail.trusted_imports:
             import random
 
         random.seed(jail.payload["random_seed"])

@@ -143,7 +143,7 @@ def _message(row: dict[str, Json]) -> str:
 
 
 async def run_suite(
-    files: Mapping[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
+    files: Mapping[str, str], project: Project, package_folders: tuple[str, ...], sandbox: Sandbox,
     seed: int = 0, watch: Watch = lambda what, seconds: None, watching: WatchedFiles | None = None,
     until: float = math.inf, first: Sequence[str] = (),
 ) -> SuiteRun:
@@ -156,10 +156,10 @@ async def run_suite(
         first: The test files that run first.
     """
     if project.command:
-        return await _by_command(dict(files), project, sites, sandbox, seed)
+        return await _by_command(dict(files), project, package_folders, sandbox, seed)
     key = secrets.token_bytes(32)
     watching = watching or WatchedFiles((), ())
-    job = await suite_job("plain_suite", dict(files), project, sites, sandbox, {
+    job = await suite_job("plain_suite", dict(files), project, package_folders, sandbox, {
         "key": key.hex(), "program": [*watching.program], "tests": [*watching.tests],
         "expecting": {**watching.expecting}, "only": [*(watching.only or project.only)],
         "first": [*first],
@@ -186,9 +186,10 @@ async def _add_refusals(process: Process, run: SuiteRun) -> None:
 
 
 async def _by_command(
-    files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox, seed: int,
+    files: dict[str, str], project: Project, package_folders: tuple[str, ...], sandbox: Sandbox,
+    seed: int,
 ) -> SuiteRun:
-    job = await suite_job(COMMAND, files, project, sites, sandbox)
+    job = await suite_job(COMMAND, files, project, package_folders, sandbox)
     jail = jail_of(await sandbox.isolation(job), sandbox.name)
     if jail.level == "L2":
         raise SandboxError("a test command needs files, and this jail (L2) cannot open any")
@@ -311,12 +312,13 @@ def _start_problem(ended: Json | Outcome) -> str:
 
 
 async def suite_job(
-    program: str, files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
-    more: Mapping[str, Json] = {},
+    program: str, files: dict[str, str], project: Project, package_folders: tuple[str, ...],
+    sandbox: Sandbox, more: Mapping[str, Json] = {},
 ) -> Job:
     """A job that runs one of our programs over a project's files, with `more` in its payload."""
+    folders = (*package_folders, *project.readable)
     job = replace(
-        jail_modules.base_suite_job((*sites, *project.readable), project.python, project.loopback),
+        jail_modules.base_suite_job(folders, project.python, project.loopback),
         program=jail_modules.program(program),
         payload={
             "roots": [*project.import_roots], "args": [*project.arguments],
@@ -339,5 +341,5 @@ async def suite_job(
                 "this package with that interpreter"
             )
         texts = await asyncio.to_thread(jail_modules.pytest_in_memory)
-        job = replace(job, modules={**texts, **job.modules}, sites=(*sites, *project.readable))
+        job = replace(job, modules={**texts, **job.modules}, package_folders=folders)
     return job

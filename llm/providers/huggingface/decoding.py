@@ -137,9 +137,9 @@ class LocalModel:
         if isinstance(request.output, Json):
             processors.append(self.grammars().constraint(request.output.schema, len(question)))
         closing = ""
-        if request.frame is not None:
-            emit(request.frame.opening)
-            closing = request.frame.closing
+        if request.prefill is not None:
+            emit(request.prefill.text)
+            closing = request.prefill.stop
         listener = Listener(self._decode, self.ends, emit, closing)
         self.network.generate(
             asked,

@@ -23,5 +23,5 @@ CALL = {"role": "critic", "provider": "p", "model": "m", "tokens": 7, "wall_s": 
     )),
 ], ids=lambda event: event.kind)
 def test_an_event_of_a_model_goes_to_a_line_and_back(event: e.Event) -> None:
-    log = (e.Stamped(run="r", seq=1, task="t", attempt=0, ordinal=0, at=1.5, event=event),)
+    log = (e.LogEntry(run="r", seq=1, task="t", attempt=0, ordinal=0, at=1.5, event=event),)
     assert e.from_jsonl(e.to_jsonl(log)) == log

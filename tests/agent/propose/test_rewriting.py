@@ -19,7 +19,7 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.core.events import Event, Stamped
+from agent.core.events import Event, LogEntry
 from agent.core.settings import Settings
 from agent.core.state import ModelRepair
 from agent.iteration.context import PROMPTS, Context
@@ -70,7 +70,7 @@ class Surroundings:
     def emit(self, event: Event) -> None:
         self.told.append(event)
 
-    def log(self) -> tuple[Stamped, ...]:
+    def log(self) -> tuple[LogEntry, ...]:
         return ()
 
     async def answerer(self, role: str, *, rules_only: bool = False) -> Scripted:
@@ -184,7 +184,7 @@ async def test_a_small_model_is_asked_plainly_then_for_samples_until_one_passes(
     assert [(one.temperature, one.seed) for one in asked] == [(0.0, 0), (0.7, 1), (0.7, 2)]
     questions = [one.messages[-1].text for one in asked]
     assert questions[0] == questions[1] != questions[2], "the last is put in another form"
-    assert [one.frame is None for one in asked] == [False, False, True]
+    assert [one.prefill is None for one in asked] == [False, False, True]
 
 
 async def test_equal_samples_count_once() -> None:

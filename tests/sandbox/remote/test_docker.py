@@ -39,7 +39,7 @@ CLAIMED = [
 ]
 ELSEWHERE = {
     # What a remote sandbox does otherwise, by design or because it is not this machine.
-    "packages of a folder in `sites` can be imported": "packages are those of the image",
+    "packages of a folder in `package_folders` can be imported": "packages are those of the image",
 }
 
 ROOT = Path(__file__).parents[3]

@@ -99,9 +99,7 @@ def shadowed(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     if any(one in program.hidden for one in places):
         return
     other = f"{name}_"
-    edits = [
-        (program.start(one), program.start(one) + len(name.encode()), other) for one in places
-    ]
+    edits = [(program.start(one), program.start(one) + len(name.encode()), other) for one in places]
     yield combined(program, edits, 0.0, node.lineno)
 
 
@@ -151,9 +149,7 @@ def concatenation(program: Program, node: ast.AST, known: Known) -> Iterator[Spl
             program.type_of(one) and isinstance(one, ast.Name)
         )
     ]
-    edits = {
-        (program.start(one), program.end(one), f"str({program.code(one)})") for one in others
-    }
+    edits = {(program.start(one), program.end(one), f"str({program.code(one)})") for one in others}
     if same:
         yield combined(program, [*edits], 0.0, node.lineno)
 

@@ -122,9 +122,7 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
         return ["ok", "".join(passed), "", "", None, sorted(types), near, ""]
     ended = "endless" if first.endless else "timeout" if first.timeout else "failed"
     behaviour = "" if first.timeout else short_hash("\n".join(failures))
-    return [
-        ended, "".join(passed), first.exception, first.message, first.line, [], near, behaviour
-    ]
+    return [ended, "".join(passed), first.exception, first.message, first.line, [], near, behaviour]
 
 
 def _base_runs(harness: Any, item: dict[str, Any], limits: Any) -> list[TestRun]:

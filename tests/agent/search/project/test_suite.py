@@ -205,9 +205,9 @@ def test_a_case_may_have_another_id_in_each_run() -> None:
 
 def test_a_projects_own_pytest_is_used(tmp_path: Path) -> None:
     for name in ("pytest", "_pytest", "pluggy", "packaging", "iniconfig"):
-        assert beside_pytest((str(tmp_path),)).sites == (str(tmp_path), pytest_site())
+        assert beside_pytest((str(tmp_path),)).package_folders == (str(tmp_path), pytest_site())
         (tmp_path / name).mkdir()
-    assert beside_pytest((str(tmp_path),)).sites == (str(tmp_path),)
+    assert beside_pytest((str(tmp_path),)).package_folders == (str(tmp_path),)
 
 
 async def test_nothing_runs_after_the_deadline(suite: CollectedSuite) -> None:
