@@ -219,7 +219,7 @@ async def judged_as_project(case: VerdictCase, sandbox: Sandbox) -> Comparison:
     project = Project(root="/none", name=root or "mod", editable=tuple(editable))
     package_folders = own_sites()
     run = await run_suite(case.files, project, package_folders, sandbox)
-    outcomes = {node: str(row["status"]) for node, row in run.rows.items()}
+    outcomes = {node: str(row["status"]) for node, row in run.outcomes.items()}
     project = project.model_copy(update={"tests": tuple(outcomes)})
     task, _ = task_of({**case.files, case.entry: case.before or ""}, project, package_folders)
     _, solution = task_of(case.files, project, entry=case.entry)

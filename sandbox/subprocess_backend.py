@@ -270,7 +270,7 @@ class _Running(Conversation):
         self._close_channel()
 
     def _finish(self, trouble: BaseException | None) -> None:
-        self._workspaces.take_back(self._workspace, self._has_orphans)
+        self._workspaces.release_user(self._workspace, self._has_orphans)
         if trouble is not None:
             self._settle(SandboxError(f"a job's folder cannot be removed; remove it: {trouble}"))
         else:

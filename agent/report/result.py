@@ -37,7 +37,7 @@ from agent.report.metrics import Degraded, NodeMetrics, degraded, node_metrics
 from agent.report.timeline import (
     SUBMITTED,
     Column,
-    Talk,
+    ModelCalls,
     TestHistory,
     TimelineStep,
     rows,
@@ -130,7 +130,7 @@ class Result:
     columns: tuple[Column, ...] = ()
     recalled: events.Recalled | None = None
     patch: events.PatchProposed | None = None
-    talk: Talk = ()
+    model_calls: ModelCalls = ()
     repairs_not_chosen: tuple[events.NotChosen, ...] = ()
     programs: Mapping[str, Solution] = field(default_factory=dict)
     """Every program of the run by address; the submitted one is under `SUBMITTED`."""
@@ -481,13 +481,13 @@ def _after(result: Result, stamped: events.LogEntry) -> Result:
             return replace(result, learned=(*result.learned, event))
         case events.ModelCalled() | events.ModelFailed():
             return replace(
-                result, talk=with_call(result.talk, event),
+                result, model_calls=with_call(result.model_calls, event),
                 calls=result.calls + 1, tokens=result.tokens + event.tokens,
                 cost_usd=_sum(result.cost_usd, event.cost_usd),
                 unanswered=event.why if isinstance(event, events.ModelFailed) else "",
             )
         case events.FellBack() | events.ModelAsked():
-            return replace(result, talk=with_call(result.talk, event))
+            return replace(result, model_calls=with_call(result.model_calls, event))
         case events.Notice():
             return replace(
                 result, notices=(*result.notices, event),

@@ -150,7 +150,7 @@ def localized(state: SearchState, text: str, trace: Trace) -> Localized:
     """Localises faults in a text; raises what `ast.parse` raises."""
     program = Program(
         text, types=trace.types, crash=crash_of(trace), moments=trace.snapshots,
-        words=state.facts.test_strings, beside=state.facts.co_set_fields,
+        words=state.facts.test_strings, beside=state.facts.sibling_fields,
         together=trace.order_dependent,
     )
     protected = _shifted(state.facts.protected, state.source, text)

@@ -170,11 +170,11 @@ class WorkspaceTools:
         run = await run_suite(
             dict(self.workspace.files), project, self.workspace.package_folders, self._sandbox
         )
-        counts = Counter(str(row["status"]) for row in run.rows.values())
+        counts = Counter(str(row["status"]) for row in run.outcomes.values())
         failing: list[Json] = [
-            {"test": node, "status": run.rows[node]["status"],
-             "message": run.rows[node].get("message", ""), "file": run.rows[node].get("file", ""),
-             "line": run.rows[node].get("line", 0)}
+            {"test": node, "status": (row := run.outcomes[node])["status"],
+             "message": row.get("message", ""), "file": row.get("file", ""),
+             "line": row.get("line", 0)}
             for node in run.failing
         ]
         return {

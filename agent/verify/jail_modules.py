@@ -78,16 +78,16 @@ def _shipped(programs: Iterable[str]) -> Mapping[str, str]:
     Under the name `agent` they would hide a user's module of that name.
     """
     sources = {"_judge": "", "_judge.programs": ""}
-    waiting = [name.removeprefix("agent.") for name in programs]
-    while waiting:
-        name = waiting.pop()
+    pending = [name.removeprefix("agent.") for name in programs]
+    while pending:
+        name = pending.pop()
         if _jail_name(name) not in sources:
             *packages, last = name.split(".")
             text = files(_AGENT).joinpath(*packages, f"{last}.py").read_text("utf-8")
             sources[_jail_name(name)] = _OURS.sub(
                 lambda match: f"from {_jail_name(match[1])} import", text
             )
-            waiting += _IMPORTED.findall(text)
+            pending += _IMPORTED.findall(text)
     return sources
 
 

@@ -180,9 +180,9 @@ class Subject:
 def _imported(texts: list[str], modules: Mapping[str, str]) -> set[str]:
     """Paths of the modules (path to text) that the texts import, directly or indirectly."""
     imported: set[str] = set()
-    waiting = list(texts)
-    while waiting:
-        wanted = {name.removeprefix(".") for name in jail_modules.imports(waiting.pop())}
+    pending = list(texts)
+    while pending:
+        wanted = {name.removeprefix(".") for name in jail_modules.imports(pending.pop())}
         for path, text in modules.items():
             # Also by the last part of the name, for relative imports.
             name = module_name(path)
@@ -191,7 +191,7 @@ def _imported(texts: list[str], modules: Mapping[str, str]) -> set[str]:
                 or any(one.startswith(f"{name}.") for one in wanted)
             ):
                 imported.add(path)
-                waiting.append(text)
+                pending.append(text)
     return imported
 
 

@@ -37,7 +37,7 @@ except BaseException as error:
 """
 """Runs a file of the job like `python FILE`; the payload is its name and arguments."""
 
-ROOMY = Limits(wall_s=30, cpu_s=30)
+GENEROUS_LIMITS = Limits(wall_s=30, cpu_s=30)
 KEY_NAME = "SANDBOX_CANARY_KEY"
 
 _CASES = Path(__file__).with_name("cases")
@@ -46,7 +46,7 @@ _CASES = Path(__file__).with_name("cases")
 def script(
     text: str,
     stdin: str = "",
-    limits: Limits = ROOMY,
+    limits: Limits = GENEROUS_LIMITS,
     arguments: tuple[str, ...] = (),
     files: Mapping[str, str] | None = None,
     package_folders: tuple[str, ...] = (),
@@ -77,7 +77,7 @@ class ContractProgram:
     arguments: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     """Additional files of the job."""
-    limits: Limits = ROOMY
+    limits: Limits = GENEROUS_LIMITS
     levels: tuple[Level, ...] | None = None
     """The levels at which it is claimed; `None` derives them from the other fields."""
     needs_files: bool = False
@@ -138,7 +138,7 @@ def _program(claim: str, row: dict[str, Any], folder: Path) -> ContractProgram:
     }
     # With Python's escapes: TOML has none for a lone surrogate.
     stdin = row.pop("stdin", "").encode("ascii").decode("unicode_escape")
-    limits = replace(ROOMY, **row.pop("limits", {}))
+    limits = replace(GENEROUS_LIMITS, **row.pop("limits", {}))
     for key in {"arguments", "ends", "levels"} & row.keys():
         row[key] = tuple(row[key])
     seen = {

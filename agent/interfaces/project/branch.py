@@ -35,14 +35,14 @@ class Committed:
     commit: str
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         return (
             f"Committed as {self.commit[:10]} on the branch {self.branch}. Your branch, index and "
             "files did not change; no hook ran and nothing was pushed."
         )
 
 
-def refuse_what_cannot_be_committed(root: Path) -> None:
+def check_committable(root: Path) -> None:
     """Raises `NotWritten` if no commit is possible, before anything runs."""
     repository = _Repository(root)
     repository.base()

@@ -66,7 +66,7 @@ def suite_words(run: SuiteRun, wanted: Sequence[str], command: str = "") -> str:
     if command:
         fails = "fails; it runs once for each candidate patch"
         return f"its test command {fails if failing else 'passes'}"
-    total = f"its suite: {counted(len(run.rows), 'test')}, "
+    total = f"its suite: {counted(len(run.outcomes), 'test')}, "
     if not failing:
         return f"{total}none fails"
     others = failing - len(wanted)

@@ -63,9 +63,9 @@ def run(opener: OpenSession, request: HealRequest, display: Display) -> int:
     """Heals the requested program or project, shows the result, and writes the output files."""
     request.refuse_contradictions()
     if request.commit:
-        from agent.interfaces.project.branch import refuse_what_cannot_be_committed
+        from agent.interfaces.project.branch import check_committable
 
-        refuse_what_cannot_be_committed(find_layout(request.start).root)
+        check_committable(find_layout(request.start).root)
     settings = request.settings(drafts=_drafts() if request.path is None else None)
     prepared = asyncio.run(prepare(request, settings, display.terminal.say))
     if prepared.inspected is not None:
@@ -229,8 +229,8 @@ def run_example(
     return run(opener, replace(request, task=words), display)
 
 
-def refused(display: Display, code: int, words: str) -> int:
-    """Shows why a command ended without a result, and returns its exit code."""
+def print_error(display: Display, code: int, words: str) -> int:
+    """Prints why a command ended without a result, and returns its exit code."""
     outcome: RunOutcome | None = REFUSALS.get(code)
     if display.json:
         display.data(document(Result(outcome=outcome, reason=words, error=words)))

@@ -35,29 +35,29 @@ def conclude(
 def _exit_code(work: Callable[[Display], int], display: Display) -> int:
     from agent.core.dotenv_files import read_dotenv
     from agent.core.settings import BadSettings
-    from agent.interfaces.terminal.commands import refused
+    from agent.interfaces.terminal.commands import print_error
     from agent.interfaces.writeback import NotWritten
     from agent.target.errors import BadInput, NotFixable
     from llm import LlmError
     from sandbox import SandboxError
 
     try:
-        if left_out := read_dotenv():
-            display.terminal.say(left_out)
+        if warning := read_dotenv():
+            display.terminal.say(warning)
         return work(display)
     except (BadInput, BadSettings, LlmError, NotWritten) as error:
-        return refused(display, USAGE, str(error))
+        return print_error(display, USAGE, str(error))
     except NotFixable as error:
-        return refused(display, NOT_FIXABLE, str(error))
+        return print_error(display, NOT_FIXABLE, str(error))
     except SandboxError as error:
-        return refused(display, NOT_FIXABLE, f"The sandbox cannot run code here: {error}")
+        return print_error(display, NOT_FIXABLE, f"The sandbox cannot run code here: {error}")
     except KeyboardInterrupt:
-        return refused(display, INTERRUPTED, "Interrupted. Nothing was written.")
+        return print_error(display, INTERRUPTED, "Interrupted. Nothing was written.")
     except BrokenPipeError:
         raise
     except Exception as error:  # the outermost handler of a bug
         logging.getLogger("agent").error("internal error", exc_info=error)
-        return refused(display, INTERNAL, f"Internal error: {type(error).__name__}: {error}")
+        return print_error(display, INTERNAL, f"Internal error: {type(error).__name__}: {error}")
 
 
 class FaultLog(logging.Handler):

@@ -140,8 +140,8 @@ def _committed(
     from agent.interfaces.project.branch import commit_edits
     from agent.interfaces.project.display import commit_message
 
-    failed = {node: inspected.run.rows[node] for node in inspected.wanted}
+    failed = {node: inspected.run.outcomes[node] for node in inspected.wanted}
     message = commit_message(result, failed, inspected.project)
     root = inspected.tree.layout.root
     done.commits.append(commit_edits(root, edited(result, inspected), message))
-    yield done.commits[-1].words
+    yield done.commits[-1].message

@@ -31,9 +31,9 @@ from agent.search.project.suite import (
 from agent.search.project.suspects import (
     CoveredTest,
     Suspect,
-    co_set_fields,
     named_statements,
     names_read,
+    sibling_fields,
     strings_in_tests,
     suspects,
     with_module_level,
@@ -210,7 +210,7 @@ class SuiteRunner:
                 [self._code(self.suite.nodes[number]) for number in failing],
                 [self.suite.nodes[number].partition("[")[2] for number in failing],
             ),
-            co_set_fields=co_set_fields(self.suite.files[one.file] for one in self.suspects),
+            sibling_fields=sibling_fields(self.suite.files[one.file] for one in self.suspects),
         )
         return self
 

@@ -100,9 +100,9 @@ def added(before: str, after: str) -> tuple[float, ...]:
 
 def productions(tree: ast.AST, names: Collection[str]) -> Iterator[Production]:
     """All productions of a tree; `$` ends a list."""
-    waiting = [tree]
-    while waiting:
-        parent = waiting.pop()
+    pending = [tree]
+    while pending:
+        parent = pending.pop()
         own, before = symbol(parent, names), "^"
         for field, value in ast.iter_fields(parent):
             ended = False
@@ -114,7 +114,7 @@ def productions(tree: ast.AST, names: Collection[str]) -> Iterator[Production]:
                 found = symbol(child, names)
                 yield Production(own, field, before, found)
                 before, ended = found, True
-                waiting.append(child)
+                pending.append(child)
             if isinstance(value, list) and (ended or field in _LISTS):
                 yield Production(own, field, before if ended else "^", "$")
 

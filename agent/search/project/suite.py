@@ -91,10 +91,10 @@ class CollectedSuite:
         """Runs tests on the base; tests that end their process, or miss the deadline, are missing.
         """
         found: dict[int, TestRow] = {}
-        waiting = [*numbers]
-        while waiting and time.monotonic() < self.until:
+        pending = [*numbers]
+        while pending and time.monotonic() < self.until:
             rows = await self._asked(
-                {"ask": "baseline", "tests": [*waiting], "limits": _limits(TEST_S),
+                {"ask": "baseline", "tests": [*pending], "limits": _limits(TEST_S),
                  "wall_s": TEST_S * 12}, TEST_S * 13,
             )
             for row in rows if isinstance(rows, list) else []:
@@ -105,7 +105,7 @@ class CollectedSuite:
                             self.nodes[number], passed and not late, cpu_s, exc, said, late, wall_s
                         )
             # The first test without a row ended the process.
-            waiting = [one for one in waiting if one not in found][1:]
+            pending = [one for one in pending if one not in found][1:]
         return found
 
     async def coverage(

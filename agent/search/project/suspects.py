@@ -16,7 +16,7 @@ from agent.core.trees import nodes_or_empty, parse_or_empty
 from agent.search.project.suite import Coverage
 from agent.search.values import Trace
 
-AT_THE_TOP = 0.9
+MODULE_LEVEL_FACTOR = 0.9
 """A factor of the suspicion of module-level code."""
 
 MAX_STRINGS, LONGEST_STRING = 60, 80
@@ -63,7 +63,7 @@ def suspects(
             for first in {line for one in failing for line in one.coverage.functions.get(file, {})}
         }
         bound = {name for node in parse_or_empty(files[file]).body for name, _ in _bound(node)}
-        at_the_top = AT_THE_TOP * max(
+        at_the_top = MODULE_LEVEL_FACTOR * max(
             (_ochiai(name, failed, passed) for name in bound), default=0.0
         )
         suspicion = max([at_the_top, *functions.values()])
@@ -95,7 +95,7 @@ def first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> int
     return min([node.lineno, *(one.lineno for one in decorators)])
 
 
-def co_set_fields(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def sibling_fields(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The name of each field to all fields of the classes that have it, including inherited ones.
     """
     own: dict[str, dict[str, None]] = {}
@@ -110,13 +110,13 @@ def co_set_fields(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
             ))
     found: dict[str, dict[str, None]] = {}
     for name in own:
-        waiting, fields, visited = [name], dict[str, None](), set[str]()
-        while waiting:
-            owner_name = waiting.pop()
+        pending, fields, visited = [name], dict[str, None](), set[str]()
+        while pending:
+            owner_name = pending.pop()
             if owner_name not in visited:
                 visited.add(owner_name)
                 fields |= own.get(owner_name, {})
-                waiting += bases.get(owner_name, [])
+                pending += bases.get(owner_name, [])
         for one in fields if len(fields) <= MAX_FIELDS else ():
             found.setdefault(one, {}).update(fields)
     return {name: tuple(fields) for name, fields in found.items()}
@@ -127,14 +127,14 @@ def named_statements(text: str) -> dict[str, ast.stmt]:
 
     Empty if the text does not parse.
     """
-    waiting = [("", one) for one in parse_or_empty(text).body]
+    pending = [("", one) for one in parse_or_empty(text).body]
     found: dict[str, ast.stmt] = {}
-    while waiting:
-        prefix, node = waiting.pop()
+    while pending:
+        prefix, node = pending.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found[f"{prefix}{node.name}"] = node
             if isinstance(node, ast.ClassDef):
-                waiting += [(f"{prefix}{node.name}::", one) for one in node.body]
+                pending += [(f"{prefix}{node.name}::", one) for one in node.body]
     return found
 
 
@@ -209,13 +209,13 @@ def with_module_level(text: str, trace: Trace, reads: Sequence[Collection[str]])
     def extended(covered: frozenset[int], own: Collection[str]) -> frozenset[int]:
         reached: set[int] = set()
         names = {*own, *(name for line in covered for name in names_at.get(line, ()))}
-        waiting = [*names]
-        while waiting:
-            lines = bound.get(waiting.pop(), set()) - reached
+        pending = [*names]
+        while pending:
+            lines = bound.get(pending.pop(), set()) - reached
             reached |= lines
             more = {name for line in lines for name in names_at.get(line, ())} - names
             names |= more
-            waiting += more
+            pending += more
         return covered | reached
 
     return replace(trace, tests=tuple(

@@ -60,14 +60,14 @@ def _statement_calls(node: ast.AST) -> int:
 
 def prints(text: str, reached: Collection[int] = ()) -> bool:
     """Whether a program always prints on a line that is not among those `reached`."""
-    waiting: list[ast.AST] = [*parse_or_empty(text).body]
-    while waiting:
-        match waiting.pop():
+    pending: list[ast.AST] = [*parse_or_empty(text).body]
+    while pending:
+        match pending.pop():
             case ast.Expr(value=ast.Call(func=ast.Name(id="print"))) as line:
                 if line.lineno not in reached:
                     return True
             case ast.FunctionDef() | ast.For() | ast.With() | ast.Try() as block:
-                waiting += block.body
+                pending += block.body
     return False
 
 

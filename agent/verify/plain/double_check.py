@@ -45,7 +45,7 @@ async def double_checked(
     both = {**files, **other}
     run = await run_suite(both, project, package_folders, sandbox, seed, watching=watching)
     statuses = dict.fromkeys(watching.only, "error") if run.problems else {}
-    statuses |= {node: str(row["status"]) for node, row in run.rows.items()}
+    statuses |= {node: str(row["status"]) for node, row in run.outcomes.items()}
     ended = instrumented_nodes(watching)
     return evaluate(run.reports, statuses, texts, alone, ended), run.reports
 

@@ -56,20 +56,20 @@ Watch = Callable[[str, float], object]
 
 @dataclass
 class SuiteRun:
-    rows: dict[str, dict[str, Json]] = field(default_factory=dict)
+    outcomes: dict[str, dict[str, Json]] = field(default_factory=dict)
     collected: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """Why files could not be collected, or why the run ended early."""
     left_out: list[str] = field(default_factory=list)
     unfinished: bool = False
-    """The deadline ended the run; tests without a row did not run."""
+    """The deadline ended the run; tests without an outcome did not run."""
     exit_code: int | None = None
     jail: JailStatus | None = None
     reports: CheckReports = field(default_factory=CheckReports)
 
     @property
     def failing(self) -> list[str]:
-        return [node for node, row in self.rows.items() if _fails(row)]
+        return [node for node, row in self.outcomes.items() if _fails(row)]
 
 
 def project_files(task: Task, solution: Solution | None) -> dict[str, str]:
@@ -83,7 +83,7 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
     named = {one.node: one for one in tests if isinstance(one, Script)}
     rest = named.get(OTHER_TESTS)
     found = []
-    for node, row in run.rows.items():
+    for node, row in run.outcomes.items():
         test = named.get(node) or rest
         if test is None or (test is rest and node in rest.excluded_nodes):
             continue
@@ -98,10 +98,11 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
     why = "; ".join(run.problems) or (
         NO_TEST if project.command else "pytest collected no such test"
     )
-    missing = {node: test for node, test in named.items() if node not in {*run.rows, OTHER_TESTS}}
+    known = {*run.outcomes, OTHER_TESTS}
+    missing = {node: test for node, test in named.items() if node not in known}
     if rest is not None:
         expected = {*project.tests} - {*rest.excluded_nodes}
-        missing |= dict.fromkeys(missing_tests(expected, [*run.rows]), rest)
+        missing |= dict.fromkeys(missing_tests(expected, [*run.outcomes]), rest)
         if run.problems and not missing:
             missing[rest.name] = rest
     found += [
@@ -178,9 +179,9 @@ async def _add_refusals(process: Process, run: SuiteRun) -> None:
     """Adds the jail's refusals to tests that failed for lack of a permission."""
     from agent.verify.examples.examples import lacks_permission
 
-    if any(lacks_permission(row) for row in run.rows.values()):
+    if any(lacks_permission(row) for row in run.outcomes.values()):
         refusals = (await process.kill()).refusals
-        for row in run.rows.values():
+        for row in run.outcomes.values():
             if refusals and lacks_permission(row) and not row.get("refused"):
                 row["refused"] = "; ".join(refusals)
 
@@ -242,7 +243,7 @@ async def _listen(
             ending = _ending(received, patience_s)
             if begun:
                 status = "timeout" if received.ended == "timeout" else "error"
-                run.rows[begun] = {"status": status, "message": ending}
+                run.outcomes[begun] = {"status": status, "message": ending}
             run.problems.append(f"{begun or collects or 'pytest'} {ending}")
             return
         message = authentic(received, key, count)
@@ -268,7 +269,7 @@ async def _listen(
                 if node not in running:
                     run.reports.indicators.append((node, "forged-message", ""))
                 running.discard(node)
-                run.rows[node] = {
+                run.outcomes[node] = {
                     "status": status, "message": text, "file": file, "line": line,
                     "wall_s": wall_s, "refused": refused,
                 }
@@ -289,8 +290,8 @@ async def _listen(
                         f"{collects} ends its process (SystemExit)"
                         if collects and "SystemExit" in problem else problem
                     )
-                elif run.rows and len(run.rows) < len({*run.collected}):
-                    run.problems.append(f"{[*run.rows][-1]} ends its process (pytest.exit)")
+                elif run.outcomes and len(run.outcomes) < len({*run.collected}):
+                    run.problems.append(f"{[*run.outcomes][-1]} ends its process (pytest.exit)")
                 return
 
 

@@ -531,12 +531,12 @@ def _shown(value: Any) -> ast.expr:
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function itself, without those of inner functions."""
-    waiting = [*ast.iter_child_nodes(node)]
-    while waiting:
-        one = waiting.pop()
+    pending = [*ast.iter_child_nodes(node)]
+    while pending:
+        one = pending.pop()
         yield one
         if not isinstance(one, _Function | ast.Lambda | ast.ClassDef):
-            waiting += ast.iter_child_nodes(one)
+            pending += ast.iter_child_nodes(one)
 
 
 def _names_of(node: _Function, nodes: list[ast.AST]) -> _FunctionNames:

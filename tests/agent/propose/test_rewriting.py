@@ -24,7 +24,7 @@ from agent.core.settings import Settings
 from agent.core.state import ModelRepair
 from agent.iteration.context import PROMPTS, Context
 from agent.iteration.strategies import RepairInput
-from agent.proof.confidence import of_a_draft
+from agent.proof.confidence import draft_estimate
 from agent.propose.rewriting import attempt_repair
 from agent.propose.roles import GENERATOR
 from llm import Request
@@ -219,4 +219,4 @@ async def test_beside_a_doubtful_repair_of_a_draft_other_drafts_are_asked_for() 
     assert all(text not in one.messages[-1].text for one in asked), "the draft is not shown"
     assert found.solution is not None
     assert found.solution.text == repaired(text)
-    assert found.solution.estimate == of_a_draft()
+    assert found.solution.estimate == draft_estimate()

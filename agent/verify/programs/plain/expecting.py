@@ -415,9 +415,9 @@ class Expecting:
         that are not plain."""
         own: dict[type, Any] = {}
         others: set[str] = set()
-        waiting, count = [value], 0
-        while waiting and count < MOST:
-            one = waiting.pop()
+        pending, count = [value], 0
+        while pending and count < MOST:
+            one = pending.pop()
             count += 1
             kind = type(one)
             if self._is_programs(kind):
@@ -429,9 +429,9 @@ class Expecting:
                 if library not in sys.stdlib_module_names:
                     others.add(library)
             if kind in (list, tuple, set, frozenset):
-                waiting += one
+                pending += one
             elif kind is dict:
-                waiting += one.values()
+                pending += one.values()
         return [*own.values()], sorted(others)
 
     def _is_programs(self, kind: Any) -> bool:

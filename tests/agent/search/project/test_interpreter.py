@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.interfaces.project.obstacles import broken_by, unreadable_words
+from agent.interfaces.project.obstacles import blocking_files, unreadable_message
 from agent.search.project.suite import open_suite
 from agent.target.errors import BadInput
 from agent.target.interpreter import OURS, Interpreter, find_interpreter, refuse_without_pytest
@@ -117,11 +117,11 @@ def test_a_file_that_only_a_newer_python_reads_is_left_as_it_is() -> None:
     older = Interpreter(Path("/p"), (3, 10), (), "--python", python="/p")
     ours = Interpreter(Path("/p"), sys.version_info[:2], (), OURS)
     problem = "tests/test_a.py: SyntaxError: invalid syntax at src/b.py:3"
-    assert broken_by(["src/a.py", "src/b.py"], [problem], older) == ["src/b.py"]
-    assert broken_by(["src/a.py"], ["pytest does not start"], newer) == []
-    assert broken_by(["src/a.py"], ["pytest does not start"], ours) == ["src/a.py"]
-    assert broken_by(["src/a.py"], [], ours) == []
-    assert "3.99" in unreadable_words("src/a.py", newer)
+    assert blocking_files(["src/a.py", "src/b.py"], [problem], older) == ["src/b.py"]
+    assert blocking_files(["src/a.py"], ["pytest does not start"], newer) == []
+    assert blocking_files(["src/a.py"], ["pytest does not start"], ours) == ["src/a.py"]
+    assert blocking_files(["src/a.py"], [], ours) == []
+    assert "3.99" in unreadable_message("src/a.py", newer)
 
 
 @pytest.mark.slow
