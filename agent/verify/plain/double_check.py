@@ -1,7 +1,7 @@
 """The double-checked run: detects tests that pass whatever they expect.
 
-Tests run again, each check asked twice with another expectation. The result is evidence against a
-pass, never for one. Files whose expectations cannot be exchanged are left out
+Tests run again, and each check is evaluated with the true and with another expectation. The result
+is evidence against a pass, never for one. Files whose expectations cannot be exchanged are left out
 (`rewriting.expectations`).
 """
 

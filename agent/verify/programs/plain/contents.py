@@ -19,7 +19,7 @@ _NEAR = 1e-6
 """Relative difference up to which numbers count as equal."""
 
 
-def differ(one: Any, another: Any) -> bool:
+def contents_differ(one: Any, another: Any) -> bool:
     """Whether two values of plain types, or of subclasses, have different contents.
 
     Values of other types count as equal.
