@@ -69,8 +69,7 @@ def suspicious_lines(trace: Trace, text: str, most: int = 5) -> tuple[Suspicious
     raising = failing[0].line if failing else None
     declarations = _declarations(text)
     ranked = sorted(
-        suspicion,
-        key=lambda line: (line != raising, line in declarations, -suspicion[line], line),
+        suspicion, key=lambda line: (line != raising, line in declarations, -suspicion[line], line),
     )
     found = []
     for line in ranked[:most]:

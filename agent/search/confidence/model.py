@@ -92,8 +92,7 @@ def fitted() -> Coefficients:
     """The installed coefficients."""
     table = tomllib.loads(files(__package__).joinpath("coefficients.toml").read_text("utf-8"))
     return Coefficients(
-        table["intercept"],
-        {name: Weight(*pair) for name, pair in table["features"].items()},
+        table["intercept"], {name: Weight(*pair) for name, pair in table["features"].items()},
         **table["sources"],
     )
 

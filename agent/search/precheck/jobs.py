@@ -46,10 +46,7 @@ async def job(
         **more,
     }
     return Job(
-        program=jail_modules.program(program),
-        payload=payload,
-        modules=bundle.modules,
-        files=texts,
+        program=jail_modules.program(program), payload=payload, modules=bundle.modules, files=texts,
         package_folders=bundle.package_folders,
         preload=jail_modules.preloads(text for path, text in texts.items() if path.endswith(".py")),
         limits=Limits(wall_s=600.0, cpu_s=600.0, output_bytes=8_000_000),

@@ -304,8 +304,7 @@ def _number(value: int, pool: Pool, rng: random.Random) -> int:
 
 
 def _elements(
-    values: list[Any], pool: Pool, rng: random.Random, *, text: bool = False,
-    fixed: bool = False,
+    values: list[Any], pool: Pool, rng: random.Random, *, text: bool = False, fixed: bool = False,
 ) -> list[Any]:
     """A sequence with one element changed, added, dropped, repeated or swapped, or as a whole
     reversed, sorted or cut."""

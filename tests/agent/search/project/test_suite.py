@@ -146,7 +146,6 @@ async def test_slow_plugins_are_loaded_only_by_name(named: str, argument: str) -
     run = await run_suite(files, project, (), open_sandbox())
     status = run.outcomes["test_loaded.py::test_loaded"]["status"]
     assert status == ("passed" if named else "failed")
-
     async with open_suite(files, project, (), open_sandbox()) as kept:
         (row,) = (await kept.baseline([0])).values()
     assert row.passed is bool(named)
