@@ -64,14 +64,14 @@ class Suite(Value):
 
     def requiring(self, names: Collection[str]) -> Suite:
         """The suite in which each of the named tests must pass until it is judged again."""
-        return self.with_origins({name: "urged" for name in names}).model_copy(
+        return self.with_origins({name: "required" for name in names}).model_copy(
             update={"repair_was_required": True}
         )
 
     def without_required(self) -> Suite:
-        """The suite with its urged tests reset to confirmed."""
+        """The suite with its required tests reset to confirmed."""
         return self.with_origins(
-            {test.name: "confirmed" for test in self.all if test.origin == "urged"}
+            {test.name: "confirmed" for test in self.all if test.origin == "required"}
         )
 
     def with_origins(self, origins: Mapping[str, Origin]) -> Suite:

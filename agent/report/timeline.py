@@ -24,7 +24,8 @@ from agent.core.events import (
 )
 
 ORIGIN_ORDER: tuple[Origin, ...] = (
-    "user", "doctest", "task", "urged", "confirmed", "spec", "contested", "held-out", "adversarial",
+    "user", "doctest", "task", "required", "confirmed", "spec", "contested", "held-out",
+    "adversarial",
 )
 
 
@@ -127,7 +128,6 @@ def with_call(
     for index, one in enumerate(calls):
         request = one.request if isinstance(one, ModelCall) else None
         if isinstance(one, ModelCall) and request is not None and request.call == event.call:
-
             return (*calls[:index], replace(one, result=event), *calls[index + 1 :])
     return (*calls, ModelCall(None, event))
 
