@@ -136,8 +136,7 @@ class Page:
         return {name: shown[name] for name in ("plan", "spending")}
 
     async def heal(
-        self, visit: Visit, kept: BrowserRun, code: str, tests: str, words: str,
-        *options: object,
+        self, visit: Visit, kept: BrowserRun, code: str, tests: str, words: str, *options: object,
     ) -> AsyncIterator[Update]:
         """Starts the run and follows it; `options` are values in the order of `OPTIONS`."""
         from demo.submission import start_run  # already imported by the session

@@ -194,7 +194,8 @@ def changed_lines(before: str, after: str) -> int:
 
 
 def kind_of(before: str, after: str) -> str:
-    """What kind of change a fix is, by its changed statements."""
+    """What kind of change a fix is, by its changed statements other than imports: `guard`,
+    `new branch`, `wrong name`, `operator`, `condition`, `several statements` and so on."""
     was, now = _statements(before), _statements(after)
     gone: list[str] = []
     new: list[str] = []

@@ -124,12 +124,7 @@ class _Running(Conversation):
     """The host's side of a job's process."""
 
     def __init__(
-        self,
-        workspaces: Workspaces,
-        workspace: JailFolder,
-        job: Job,
-        order: bytes,
-        output: Output,
+        self, workspaces: Workspaces, workspace: JailFolder, job: Job, order: bytes, output: Output,
         endless: bool,
     ) -> None:
         super().__init__(job)

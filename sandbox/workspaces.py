@@ -176,7 +176,8 @@ class Workspaces:
         atexit.unregister(self.close)
 
     def make(self, kind: str = "", inner: Sequence[str] = ("work", "tmp")) -> JailFolder:
-        """A new workspace with inner folders that belong to its user."""
+        """A new workspace with folders named `inner` that belong to its user; the name of its own
+        folder begins with `kind`."""
         with self._lock:
             self._count += 1
             user = self._spare() if self.has_spare_users else None
@@ -198,7 +199,8 @@ class Workspaces:
         self.release_user(workspace)
 
     def release_user(self, workspace: JailFolder, has_orphans: bool = False) -> None:
-        """Releases the user of a workspace whose folder is removed and whose processes ended."""
+        """Releases the user of a workspace whose folder is removed. With `has_orphans` some of its
+        processes may still run, so the user is reused only once they have ended."""
         if workspace.user is not None:
             with self._lock:
                 (self._awaiting_reap if has_orphans else self._free).append(workspace.user)

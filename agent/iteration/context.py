@@ -110,7 +110,6 @@ class Context:
     async def answerer(self, role: str, *, rules_only: bool = False) -> Provider:
         """The provider of a role: its model in the plan, or the rules if there is none or
         `rules_only` is set."""
-
         return self.rules if rules_only else await self.router.at(role) or self.rules
 
     async def judge_submitted(self, program: Solution, judged: Report | None = None) -> Report:

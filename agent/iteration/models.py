@@ -62,9 +62,7 @@ class Models:
     """Plans, keys and providers; used from the session's event loop."""
 
     def __init__(
-        self,
-        settings: Settings,
-        opener: Callable[[Connection], Provider] = open_provider,
+        self, settings: Settings, opener: Callable[[Connection], Provider] = open_provider,
         most_visitors: int = MAX_VISITORS,
     ) -> None:
         """Raises `BadPrices` for an invalid price table."""

@@ -125,8 +125,7 @@ async def open_resources(
     settings: Settings, sandbox: Callable[[], Sandbox] | None,
     provider: Callable[[Connection], Provider] = open_provider,
 ) -> AsyncIterator[Resources]:
-    """Opens the resources in the running event loop. Raises: BadSettings, BadPrices,
-    SandboxError."""
+    """Opens the resources in the running event loop; arguments and errors as of `open_session`."""
     try:
         prompts = Prompts(PROMPTS, settings.prompts)
     except BadPrompt as error:

@@ -118,8 +118,7 @@ class Options(Value):
             max_iterations=settings.max_iterations,
             budget_s=settings.budget_s + (settings.model_s if plan.has_model else 0.0),
             ask=settings.ask, autonomy_level=settings.autonomy_level, plan=plan,
-            visitor=visitor, caps=settings.caps,
-            require_confidence=settings.require_confidence,
+            visitor=visitor, caps=settings.caps, require_confidence=settings.require_confidence,
         ).updated(settings, **requested)
 
     def updated(self, settings: Settings, **requested: Unpack[RunRequest]) -> Options:

@@ -85,9 +85,12 @@ class Session:
         """Starts a run in the background and returns its id. A run with `pauses` waits at a cap.
 
         Args:
-            plan: The models for each role.
+            title: The name in the list of runs.
+            run_id: The id, by default a new one.
+            plan: The models for each role, by default the visitor's.
             visitor: The visitor whose API keys are used.
             judged: The report on the submitted program, if its tests have run already.
+            requested: Options that differ from the settings.
 
         Raises:
             ValueError: `run_id` exists already.
@@ -146,8 +149,7 @@ class Session:
         return await self._begin(run_id, parent.title, task, options, of=parent.id)
 
     async def repeat(
-        self,
-        run: str, *, plan: ModelPlan | None = None, run_id: str | None = None,
+        self, run: str, *, plan: ModelPlan | None = None, run_id: str | None = None,
         visitor: str = LOCAL_USER,
     ) -> str:
         """Repeats a visitor's run with its options and returns the new id. Raises: UnknownRun."""
@@ -156,7 +158,8 @@ class Session:
         return await self._begin(run_id, parent.title, parent.task, options, of=parent.id)
 
     async def cancel(self, run: str) -> None:
-        """Ends the run within its current step; a finished run stays as it is."""
+        """Ends the run within its current step; a finished run stays as it is. Raises:
+        UnknownRun."""
         cancelled = self._run(run)
         await cancelled.stop()
         if not self._store.run(run).final:
@@ -194,7 +197,15 @@ class Session:
     async def recover(
         self, run: str | None = None, **requested: Unpack[RunRequest]
     ) -> tuple[str, ...]:
-        """Resumes the unfinished runs of processes that have ended; returns their ids."""
+        """Resumes the unfinished runs of processes that have ended.
+
+        Args:
+            run: The only run to resume; `None` for all.
+            requested: Options that replace those of the runs.
+
+        Returns:
+            The ids of the resumed runs, and of those that still wait for an answer.
+        """
         self._shared.engine.begin()
         adopted = self._store.adopt_orphans(run)
         for row in adopted:
@@ -259,7 +270,7 @@ class Session:
         return not self.models.missing_key(options.plan, options.visitor)
 
     def waiting(self, run: str) -> str | None:
-        """The id of the question that the run waits with, if any."""
+        """The id of the question that the run waits with, if any; raises `UnknownRun`."""
         question = self._run(run).question
         return None if question is None else question.interrupt
 
@@ -290,7 +301,8 @@ class Session:
         return estimate_costs(plan, self.models.prices, self.prompts, input_text, today)
 
     async def judge(self, task: Task, program: Solution, visitor: str = LOCAL_USER) -> Report:
-        """Judges a program under a task's tests without a run or a repair."""
+        """Judges a program under a task's tests without a run or a repair. Its jobs take turns with
+        others of `visitor`. Raises: SandboxError."""
         sandbox = self._shared.sandbox_of(visitor, uuid.uuid4().hex)
         return await check(program, task.tests, task, sandbox, wall_s=self.settings.test_wall_s)
 
@@ -342,7 +354,16 @@ async def open_session(
     settings: Settings, sandbox: Callable[[], Sandbox] | None = None,
     provider: Callable[[Connection], Provider] = open_provider,
 ) -> AsyncIterator[Session]:
-    """Opens a session in the running event loop. Raises: BadSettings, BadPrices, SandboxError."""
+    """Opens a session in the running event loop, and closes it at the end of the context.
+
+    Args:
+        sandbox: Opens the sandbox; by default that of the settings.
+        provider: Opens the provider of a model.
+
+    Raises:
+        BadSettings, BadPrices: The settings or the table of prices are invalid.
+        SandboxError: The sandbox is not available.
+    """
     async with open_resources(settings, sandbox, provider) as shared:
         session = Session(shared)
         with low_latency(), redacted_logs(shared.models.log_redaction):

@@ -56,6 +56,10 @@ def confidence(
         drafted: `base` is the draft of a small model, or a draft that a search changed.
         suite: The number of tests in a project's suite; 0 outside of projects, and if only a part
             of it ran.
+
+    Returns:
+        The patch's own estimate shifted by the later evidence; `CERTAIN` if a person wrote or chose
+        it, or if nothing was changed.
     """
     if strategy == "person" or (chosen and likely_if_alone(solution)):
         return CERTAIN

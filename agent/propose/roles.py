@@ -322,8 +322,7 @@ def _request(
     more = (system, *(turn.text for turn in turns))
     text = _fitted(ctx, chosen, template, more, variables, answerer)
     return Request(
-        role, system, (Message("user", text), *turns),
-        variables={**(known or {}), **variables},
+        role, system, (Message("user", text), *turns), variables={**(known or {}), **variables},
         max_tokens=_max_answer_tokens(chosen, answerer), deadline_s=chosen.deadline_s,
         temperature=chosen.temperature, effort=chosen.effort, prompt=chosen.hash,
         prefill=chosen.prefill(template),

@@ -73,8 +73,7 @@ def _path_fault(path: str, files: Collection[str]) -> str:
 
 
 async def edited_solution(
-    solution: Solution, ctx: Context, question: Mapping[str, str],
-    temperature: float | None = None,
+    solution: Solution, ctx: Context, question: Mapping[str, str], temperature: float | None = None,
 ) -> Solution:
     """Asks for edits and applies them to the program; raises an `LlmError`."""
     project = ctx.task.project

@@ -37,8 +37,7 @@ class Endpoints:
 
     async def heal_code(
         self, code: str = "", tests: str = "", words: str = "", provider: str = "",
-        model: str = "", options: Document | None = None, visitor: str = "", *,
-        address: str = "",
+        model: str = "", options: Document | None = None, visitor: str = "", *, address: str = "",
     ) -> AsyncIterator[Document]:
         """Heals a program so that its tests pass, or does a task in words. Sends the state of the
         run each time it changes, and its outcome last. Cancelling the call ends the run. options

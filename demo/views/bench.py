@@ -72,8 +72,7 @@ def _programs(result: Result, behaviours_pane: str, own: bool) -> str:
         f'<section class="looked pane" aria-label="Programs" data-shown="{leading(result)}">'
         + scrubber(result, own=own)
         + tabs(
-            "Details of the program",
-            Tab("patch", "Diff", changes(result)),
+            "Details of the program", Tab("patch", "Diff", changes(result)),
             Tab("diagnosis", "Diagnosis", causes(result)),
             Tab("proof", "Proof", for_leading(result, claimed)),
             Tab("trace", "Trace", trace(result), len(result.model_calls)),

@@ -100,11 +100,9 @@ class AnthropicProvider(HttpProvider):
             "cache_control": {"type": "ephemeral"},
         }]
         events = await self._client.messages.create(
-            model=self.model,
-            max_tokens=request.max_tokens,
+            model=self.model, max_tokens=request.max_tokens,
             system=system if request.system else omit,
-            messages=cast("list[MessageParam]", turns(request)),
-            output_config=config or omit,
+            messages=cast("list[MessageParam]", turns(request)), output_config=config or omit,
             stream=True,
         )
         answer.accepted = True

@@ -67,10 +67,8 @@ class OllamaProvider(HttpProvider):
         self._checked = False
         self._can_think = False
         self._client = AsyncClient(
-            host=self.url,
-            timeout=httpx.Timeout(LOADING_S, connect=connection.connect_s),
-            follow_redirects=False,
-            trust_env=not on_this_machine(self.url),
+            host=self.url, timeout=httpx.Timeout(LOADING_S, connect=connection.connect_s),
+            follow_redirects=False, trust_env=not on_this_machine(self.url),
             event_hooks={"request": [self._keyed]},
         )
 
@@ -86,10 +84,8 @@ class OllamaProvider(HttpProvider):
         sampling = self.sampling(request)
         answer.optional = frozenset((*([RESPONSE_FORMAT] if form is not None else ()), *sampling))
         return aclosing(await self._client.chat(
-            model=self.model,
-            messages=[first, *conversation] if request.system else conversation,
-            stream=True,
-            format=form,
+            model=self.model, messages=[first, *conversation] if request.system else conversation,
+            stream=True, format=form,
             options={"num_ctx": self.window, "num_predict": request.max_tokens, **sampling},
             think=False if self._can_think else None,
             keep_alive=str(self.connection.option("keep_alive")),

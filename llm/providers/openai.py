@@ -67,9 +67,7 @@ class OpenAiProvider(HttpProvider):
             max_retries=0,
             timeout=patience,
             http_client=httpx2.AsyncClient(
-                timeout=patience,
-                event_hooks={"request": [self._bare]},
-                follow_redirects=False,
+                timeout=patience, event_hooks={"request": [self._bare]}, follow_redirects=False,
                 trust_env=not on_this_machine(self.url),
             ),
         )

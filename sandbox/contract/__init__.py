@@ -16,5 +16,4 @@ from sandbox.contract.programs import GENEROUS_LIMITS, HONEST, RUN_AS_MAIN, scri
 __all__ = [
     "CHECKS", "ECHO", "EXECUTE", "GENEROUS_LIMITS", "HONEST", "HONEST_CHECKS", "RUN_AS_MAIN",
     "ContractCheck", "Finding", "findings", "script",
-
 ]

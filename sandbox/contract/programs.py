@@ -44,21 +44,13 @@ _CASES = Path(__file__).with_name("cases")
 
 
 def script(
-    text: str,
-    stdin: str = "",
-    limits: Limits = GENEROUS_LIMITS,
-    arguments: tuple[str, ...] = (),
-    files: Mapping[str, str] | None = None,
-    package_folders: tuple[str, ...] = (),
+    text: str, stdin: str = "", limits: Limits = GENEROUS_LIMITS, arguments: tuple[str, ...] = (),
+    files: Mapping[str, str] | None = None, package_folders: tuple[str, ...] = (),
 ) -> Job:
     """A job that runs `text` as a script, with additional `files`."""
     return Job(
-        RUN_AS_MAIN,
-        payload=["main.py", [*arguments]],
-        files={"main.py": text, **(files or {})},
-        stdin=stdin,
-        package_folders=package_folders,
-        limits=limits,
+        RUN_AS_MAIN, payload=["main.py", [*arguments]], files={"main.py": text, **(files or {})},
+        stdin=stdin, package_folders=package_folders, limits=limits,
     )
 
 

@@ -130,12 +130,8 @@ def landlock_version() -> int:
 
 
 def ruleset(
-    version: int,
-    readable: Iterable[str],
-    writable: Iterable[str],
-    devices: Iterable[str],
-    listable: Iterable[str] = (),
-    grants: Collection[str] = (),
+    version: int, readable: Iterable[str], writable: Iterable[str], devices: Iterable[str],
+    listable: Iterable[str] = (), grants: Collection[str] = (),
 ) -> int:
     """Creates Landlock rules and returns their descriptor.
 

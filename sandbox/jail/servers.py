@@ -165,7 +165,6 @@ def profile_of(job: Job, level: JailLevel) -> Profile:
         if name in job.preload and any(
             os.path.isdir(f"{folder}/{name}") for folder in job.package_folders
         )
-
     )
     return Profile(
         level, job.seed, job.package_folders, tuple(job.modules.items()), preload, job.grants,

@@ -167,8 +167,7 @@ async def inspect_project(
     tree = tree.excluding(left)
     inspected = Inspection(
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
-        settings, run, wanted, broken, time.monotonic() - started, request,
-        uncollected,
+        settings, run, wanted, broken, time.monotonic() - started, request, uncollected,
     )
     if broken or request.alone:  # an upload has no git history and no grants
         return inspected

@@ -139,7 +139,6 @@ def left_out_message(options: Sequence[str]) -> str:
 
 def join_first(problems: Sequence[str]) -> str:
     """Joins the first three and counts the others."""
-
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return "; ".join(problems[:3]) + more
 

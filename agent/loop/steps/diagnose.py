@@ -61,8 +61,7 @@ async def diagnose(state: State, ctx: Context) -> State:
         found = found.model_copy(update={"cause": f"{words}; {found.cause}"})
     if found.fixable:
         answer = await _ask_debugger(ctx, state, suite, solution, report, _prompt_values(
-            ctx, solution, report, found,
-            [test for test in suite.visible if test.name in failing],
+            ctx, solution, report, found, [test for test in suite.visible if test.name in failing],
         ), found)
         if answer is not None:
             found = combined(found, answer, solution.text, one_file=len(solution.files) == 1)

@@ -142,10 +142,8 @@ class LocalModel:
             closing = request.prefill.stop
         listener = Listener(self._decode, self.ends, emit, closing)
         self.network.generate(
-            asked,
-            attention_mask=torch.ones_like(asked),
-            generation_config=self._generation_config(request, limit),
-            logits_processor=processors,
+            asked, attention_mask=torch.ones_like(asked),
+            generation_config=self._generation_config(request, limit), logits_processor=processors,
             stopping_criteria=StoppingCriteriaList([_Step(listener, len(question), cancelled)]),
         )
         finish = listener.finish or "length"

@@ -79,7 +79,6 @@ async def test_a_run_that_pauses_waits_there_and_goes_on_with_what_it_offers(
         again = {name.removeprefix("budget_"): cap for name, cap in caps.items()}
         added = events(session.log(run), "extended")
         assert added == [asked.budget_extension] == [Extended(**again)]
-
     assert model.asked[:3] == ALL[:3]
 
 

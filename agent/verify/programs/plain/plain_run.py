@@ -175,7 +175,7 @@ class SnippetNames(dict[str, Any]):
 
 
 class Snippets:
-    """Runs assert snippets over the program's names, the program loaded afresh for each."""
+    """Runs assert snippets over the program's names, the program loaded again for each."""
 
     def __init__(self, run: TestProcess) -> None:
         self._run = run
