@@ -355,13 +355,13 @@ class SelfHealingAgent:
         given = {} if config is None else {
             name: getattr(config, name) for name in config.model_fields_set
         }
-        own = {
+        overrides = {
             "provider": self.model_provider, "max_iterations": self.max_iterations,
             "data_dir": self.data_dir, "require_confidence": self.require_confidence,
             "drafts": by_words(read_drafts()) if with_drafts else None,
         }
         return Settings.from_env(
-            **given | {name: value for name, value in own.items() if value is not None}
+            **given | {name: value for name, value in overrides.items() if value is not None}
         )
 
     async def healed(self, request: HealRequest, say: Say = silent) -> tuple[Prepared, Result]:

@@ -180,14 +180,14 @@ async def changed_by_tests(
     """
     found: dict[str, str] = {}
     seen = None
-    for place, test in enumerate(tests):
+    for index, test in enumerate(tests):
         if test.name not in names or not isinstance(test, Script):
             continue
         tops, fixtures = _shared_names(test)
         name, who = _changed_name(test, tops | fixtures)
         if name in tops and ctx.task.project is None:
             seen = seen or await trace(solution, tests, ctx.task, ctx.sandbox)
-        if name in fixtures or (name in tops and (seen is None or not seen.tests[place].passed)):
+        if name in fixtures or (name in tops and (seen is None or not seen.tests[index].passed)):
             found[test.name] = f"`{name}` of the tests, which `{who}` changes before"
     return found
 
@@ -209,12 +209,12 @@ def _shared_names(test: Script) -> tuple[set[str], set[str]]:
 
 def _changed_name(test: Script, shared: Collection[str]) -> tuple[str, str]:
     """One of these names that a test reads and an earlier test changes, and that test's name."""
-    own = test.node.rpartition("::")[2].partition("[")[0]
+    test_name = test.node.rpartition("::")[2].partition("[")[0]
     earlier: list[ast.FunctionDef] = []
     for node in ast.walk(parse_or_empty(test.code)):
         if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test"):
             continue
-        if node.name == own:
+        if node.name == test_name:
             read = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
             read |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
             for name in sorted(read & {*shared}):

@@ -72,20 +72,20 @@ async def make_fork(
     parent = await engine.state(run)
     if "base_id" not in parent:
         raise BadFork("The checkpoints of that run were deleted. Start a new run of its program.")
-    suite, own = store.get(parent["suite_id"], Suite), program
+    suite, start_program = store.get(parent["suite_id"], Suite), program
     fresh: tuple[TestCase, ...] = ()
     if edits.code:
-        own = edited_program(program, edits.code)
+        start_program = edited_program(program, edits.code)
     if edits.tests or edits.removed_tests:
         if task.project is not None:
             raise BadFork("A fork cannot change a project's tests. Change them in the project, "
                           "then start a new run.")
-        fresh = await asyncio.to_thread(_read, edits.tests, own, task)
-        suite = edited_suite(suite, fresh, edits.removed_tests, own)
+        fresh = await asyncio.to_thread(_read, edits.tests, start_program, task)
+        suite = edited_suite(suite, fresh, edits.removed_tests, start_program)
     state: dict[str, str | bool] = {"suite_id": store.put(suite)}
     if edits.code:
-        task = task.model_copy(update={"solution": own})
-        state |= {"base_id": store.put(own), "solution_id": store.put(own)}
+        task = task.model_copy(update={"solution": start_program})
+        state |= {"base_id": store.put(start_program), "solution_id": store.put(start_program)}
     else:
         found = await engine.state_with(run, program.id)
         state |= _status_at(program, parent, found, store)
@@ -117,8 +117,8 @@ def edited_suite(
     names = [test.name for test in shown.visible]
     unknown = [name for name in removed_tests if name not in names]
     if unknown:
-        own = [test.name for test in shown.visible if test.origin != "adversarial"]
-        raise BadFork(f"There is no test {unknown[0]!r} to remove. Tests: {'; '.join(own)}.")
+        removable = [test.name for test in shown.visible if test.origin != "adversarial"]
+        raise BadFork(f"There is no test {unknown[0]!r} to remove. Tests: {'; '.join(removable)}.")
     removed = {*removed_tests, *(test.name for test in fresh)}
     visible = (*(test for test in shown.visible if test.name not in removed), *fresh)
     pair = contradiction(

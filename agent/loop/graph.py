@@ -319,7 +319,7 @@ def diagram() -> str:
         f"{edge.target.strip('_')}"
         for edge in drawn.edges
     ]
-    order = {step: place for place, step in enumerate(["start", *STEPS])}
+    order = {step: index for index, step in enumerate(["start", *STEPS])}
     edges.sort(key=lambda edge: order[edge.split()[0]])
     return "\n".join(["flowchart TD", *edges]) + "\n"
 

@@ -116,8 +116,8 @@ class Resources:
 
     def sandbox_of(self, visitor: str, run: str) -> Sandbox:
         """Returns the sandbox for a run; visitors from one address share one queue place."""
-        place = run if visitor == LOCAL_USER else self.models.addresses.address_of(visitor)
-        return OwnedSandbox(self.sandbox, place)
+        queue = run if visitor == LOCAL_USER else self.models.addresses.address_of(visitor)
+        return OwnedSandbox(self.sandbox, queue)
 
 
 @asynccontextmanager
@@ -192,7 +192,7 @@ def upload_address(environment: Mapping[str, str]) -> str:
 
 
 def _anonymizer(
-    own: Redactor, current: Callable[[], Redactor], content: bool
+    key_redactor: Redactor, current: Callable[[], Redactor], content: bool
 ) -> Callable[[dict[str, Any]], dict[str, Any]]:  # the client's own signature
     def anonymize(part: dict[str, Any]) -> dict[str, Any]:
         if part.keys() == {"error"} and not content:
@@ -201,7 +201,7 @@ def _anonymizer(
             return {"error": found[0] if found else "error"}
         redactor = current()
         return {
-            redactor.text(own.text(name)): redactor.value(own.value(value))
+            redactor.text(key_redactor.text(name)): redactor.value(key_redactor.value(value))
             for name, value in part.items() if not name.startswith("LANG")
         }
 

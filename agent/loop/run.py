@@ -143,8 +143,8 @@ class Run:
         self.id = id_
         self.title = title
         self.options = options
-        own = f"session-{uuid.uuid4().hex}"
-        self.emit: Callable[[Event], LogEntry] = shared.bus.writer(id_, own)
+        writer_id = f"session-{uuid.uuid4().hex}"
+        self.emit: Callable[[Event], LogEntry] = shared.bus.writer(id_, writer_id)
         """Writes events of the session to the run's log."""
         self._task = task
         self._shared = shared
@@ -304,13 +304,13 @@ class Run:
             words = f"answered by {plan.provider}"
             parent = fork.parent.model_copy(update={"edits": (*fork.parent.edits, words)})
             fork = fork.model_copy(update={"parent": parent})
-        own = self.options
-        first_model = plan is not None and plan.has_model and not own.plan.has_model
+        options = self.options
+        first_model = plan is not None and plan.has_model and not options.plan.has_model
         settings = self._shared.settings
         extra_s = settings.model_s if first_model else 0.0
-        return task, own.model_copy(update={
-            "fork": fork, "plan": plan or own.plan, "pauses": False,
-            "budget_s": own.budget_s + extra_s,
+        return task, options.model_copy(update={
+            "fork": fork, "plan": plan or options.plan, "pauses": False,
+            "budget_s": options.budget_s + extra_s,
         }).updated(settings, **requested)
 
     async def conclude(

@@ -57,11 +57,11 @@ def low_latency() -> Iterator[None]:
         yield
     finally:
         with _LOCK:
-            own = _SAVED[0]
+            saved = _SAVED[0]
             _SAVED.pop()
             if not _SAVED:
-                sys.setswitchinterval(own[0])
-                gc.set_threshold(*own[1])
+                sys.setswitchinterval(saved[0])
+                gc.set_threshold(*saved[1])
 
 
 class Session:
@@ -333,10 +333,10 @@ class Session:
         run = Run(run_id or uuid.uuid4().hex, title, options, task, self._shared)
         if of:
             self._store.share(of, run.id)
-        own: tuple[str, ...] = ()
+        notices: tuple[str, ...] = ()
         if options.visitor == LOCAL_USER:  # the notices name the host's folders
-            own, self.notices = self.notices, ()  # shown once, by the first run
-        await run.begin((*own, *options.plan.notes), judged)
+            notices, self.notices = self.notices, ()  # shown once, by the first run
+        await run.begin((*notices, *options.plan.notes), judged)
         self._run_in_background(run)
         return run.id
 

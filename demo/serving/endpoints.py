@@ -74,13 +74,13 @@ class Endpoints:
         from agent.interfaces.preparation import judged  # already imported by the session
         from agent.target.task import from_page
 
-        own = self._panel.visitor(self._visit(visitor))
+        owner = self._panel.visitor(self._visit(visitor))
         session = await self._host.session()
-        with self._host.working(session, own, address, (code, tests)):
-            async with self._host.reading(own, address):
+        with self._host.working(session, owner, address, (code, tests)):
+            async with self._host.reading(owner, address):
                 task = (await asyncio.to_thread(from_page, code, tests)).task
             # A session that only shows saved runs raises an error itself.
-            result = await judged(cast("Session", session), task, visitor=own)
+            result = await judged(cast("Session", session), task, visitor=owner)
         verdicts = result.report.verdicts if result.report is not None else ()
         return {
             "passed": result.outcome == "healthy",
@@ -153,12 +153,12 @@ class Endpoints:
 
         visit: Visit = {**self._visit(visitor), "provider": provider, "model": model}
         session = await self._host.session()
-        own, forked = self._panel.visitor(visit), str(uuid4())
+        owner, forked = self._panel.visitor(visit), str(uuid4())
         edits = Edits({"": code} if code.strip() else {}, [TestText(tests)] * bool(tests.strip()))
-        with self._host.working(session, own, address, (code, tests), forked):
-            async with self._host.reading(own, address):
+        with self._host.working(session, owner, address, (code, tests), forked):
+            async with self._host.reading(owner, address):
                 await session.fork(
-                    run, iteration, edits, run_id=forked, visitor=own, pauses=True,
+                    run, iteration, edits, run_id=forked, visitor=owner, pauses=True,
                     plan=await self._panel.plan(visit) if provider or model else None,
                 )
         return {"run_id": forked, "page": f"?run={forked}"}

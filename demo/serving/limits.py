@@ -96,11 +96,11 @@ class VisitorLimits:
     async def reading(self, visitor: str, address: str) -> AsyncIterator[None]:
         """Waits until no other input of this visitor or address is read. Large input takes long and
         would occupy all threads."""
-        own, near = (
+        visitor_lock, address_lock = (
             self._turns.setdefault(name, asyncio.Lock())
             for name in (f"visitor {visitor}", f"address {address}")
         )
-        async with own, near:
+        async with visitor_lock, address_lock:
             yield
 
     @contextmanager
@@ -124,10 +124,10 @@ class VisitorLimits:
     ) -> None:
         """Raises `LimitExceeded` if the visitor or the address may not start work."""
         self._started_at = {one: where for one, where in self._started_at.items() if one in active}
-        own = [*active.values()].count(visitor) + self._starting[f"visitor {visitor}"]
-        if own >= settings.visitor_runs:
+        running = [*active.values()].count(visitor) + self._starting[f"visitor {visitor}"]
+        if running >= settings.visitor_runs:
             raise LimitExceeded(
-                f"{own} of your runs are in progress, which is the limit for one visitor. Wait "
+                f"{running} of your runs are in progress, which is the limit for one visitor. Wait "
                 "until one has ended, or stop one."
             )
         near = [*self._started_at.values()].count(address) + self._starting[f"address {address}"]

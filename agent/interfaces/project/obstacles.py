@@ -38,8 +38,8 @@ def check_suite_runs(
     for problem in run.problems:
         missing = _MISSING.match(problem)
         if missing is not None:
-            where, module, place = missing.groups()
-            raise NotFixable("missing_package", _missing(where, module, place or "", tree, python))
+            where, module, source = missing.groups()
+            raise NotFixable("missing_package", _missing(where, module, source or "", tree, python))
         ended = _ENDED.match(problem)
         if ended is not None:
             raise NotFixable("invalid_tests", _unending(*ended.groups()))
@@ -143,20 +143,20 @@ def join_first(problems: Sequence[str]) -> str:
     return "; ".join(problems[:3]) + more
 
 
-def _missing(where: str, module: str, place: str, tree: ProjectTree, python: str) -> str:
+def _missing(where: str, module: str, source: str, tree: ProjectTree, python: str) -> str:
     name = module.partition(".")[0]
     by = "a conftest.py or a plugin of pytest" if where == "pytest" else where
-    own, dotted = _own_modules(tree), modules_in(tree.files)
-    if name in own and module not in dotted and (meant := nearest_module(module, dotted)):
-        return f"{by} imports {module}{f' at {place}' if place else ''}: did you mean {meant}?"
-    if name in own:
+    own_modules, dotted = _own_modules(tree), modules_in(tree.files)
+    if name in own_modules and module not in dotted and (meant := nearest_module(module, dotted)):
+        return f"{by} imports {module}{f' at {source}' if source else ''}: did you mean {meant}?"
+    if name in own_modules:
         roots = ", ".join(one or "the top" for one in tree.layout.import_roots)
         return (
             f"{by} imports {module}, a module of this project that is not found from {roots}. Add "
             "its folder to `pythonpath` in the pytest settings"
         )
-    at = f" (imported at {place})" if place else ""
-    meant = nearest_module(name, own | standard_modules())
+    at = f" (imported at {source})" if source else ""
+    meant = nearest_module(name, own_modules | standard_modules())
     return (
         f"{by} needs the module {module}{at}, which is not installed in {python}"
         f"{f'. Did you mean {meant}? Otherwise install' if meant else '. Install'} "
@@ -165,11 +165,11 @@ def _missing(where: str, module: str, place: str, tree: ProjectTree, python: str
 
 
 def _own_modules(tree: ProjectTree) -> set[str]:
-    own = {tree.layout.name.replace("-", "_").lower(), tree.layout.name}
+    names = {tree.layout.name.replace("-", "_").lower(), tree.layout.name}
     for path in tree.files:
         if path.endswith(".py"):
-            own |= {*PurePosixPath(path).parts[:-1], PurePosixPath(path).stem}
-    return own
+            names |= {*PurePosixPath(path).parts[:-1], PurePosixPath(path).stem}
+    return names
 
 
 def _unending(test: str, how: str) -> str:

@@ -88,8 +88,8 @@ def _failed(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
     for node in wanted[:MAX_LISTED]:
         row = run.outcomes[node]
         message = str(row.get("message", ""))[:MESSAGE]
-        place = f"{row['file']}:{row['line']}" if row.get("file") and row.get("line") else ""
-        lines.append(f"- {_code(node)}{f' at {_code(place)}' if place else ''}")
+        location = f"{row['file']}:{row['line']}" if row.get("file") and row.get("line") else ""
+        lines.append(f"- {_code(node)}{f' at {_code(location)}' if location else ''}")
         if message:
             lines.append(f"  {_code(message)}")
     if len(wanted) > MAX_LISTED:
@@ -212,9 +212,9 @@ def _testcase(one: Verdict) -> ElementTree.Element:
     path, name = (path, name) if found_in else ("tests", path)  # it is in no file
     head, bracket, values = name.partition("[")
     *classes, last = head.split("::")
-    place = ".".join([path.removesuffix(".py").replace("/", "."), *classes])
+    classname = ".".join([path.removesuffix(".py").replace("/", "."), *classes])
     found = ElementTree.Element("testcase", {
-        "classname": _legal(place), "name": _legal(f"{last}{bracket}{values}"),
+        "classname": _legal(classname), "name": _legal(f"{last}{bracket}{values}"),
         "time": f"{one.wall_s:.3f}",
     })
     message = _legal(one.message)

@@ -99,8 +99,8 @@ def _applied(result: Result, request: HealRequest, prepared: Prepared) -> Iterat
     if not result.diff:
         yield f"{request.path} was not changed."
         return
-    for place, backup in write_all_back(_changes(result, prepared)).items():
-        yield f"Wrote {place}. The previous version is in {backup}."
+    for path, backup in write_all_back(_changes(result, prepared)).items():
+        yield f"Wrote {path}. The previous version is in {backup}."
 
 
 def _changes(result: Result, prepared: Prepared) -> list[Change]:

@@ -257,7 +257,7 @@ class SuiteRunner:
         self, failing: Sequence[Coverage], passing: dict[int, Coverage]
     ) -> list[int]:
         """Passing tests, those first that run the most functions which failing tests run too."""
-        entered = {place for one in failing for place in _entered_functions(one)}
+        entered = {function for one in failing for function in _entered_functions(one)}
         near = sorted(
             (-len(entered & _entered_functions(one)), number) for number, one in passing.items()
             if entered & _entered_functions(one)
