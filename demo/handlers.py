@@ -25,7 +25,7 @@ from uuid import UUID, uuid4
 import gradio as gr
 
 from agent.core.domain import CompetingPatches
-from agent.core.events import Stamped
+from agent.core.events import LogEntry
 from agent.report.result import Folding, Result, fold
 from agent.report.waiting import REVIEWED
 from agent.search.ranking.question import BadAnswer, answered_test, choices, is_given
@@ -45,7 +45,7 @@ from demo.phases import (
 )
 from demo.serving.api import refusals
 from demo.serving.host import SavedRuns, SessionHost, Unavailable
-from demo.serving.limits import TooMuch
+from demo.serving.limits import LimitExceeded
 from demo.serving.throttle import throttled
 from demo.views.bench import NOTHING, workbench
 from demo.views.escape import sentence
@@ -136,8 +136,7 @@ class Page:
         return {name: shown[name] for name in ("plan", "spending")}
 
     async def heal(
-        self, visit: Visit, kept: BrowserRun, code: str, tests: str, words: str,
-        *options: object,
+        self, visit: Visit, kept: BrowserRun, code: str, tests: str, words: str, *options: object,
     ) -> AsyncIterator[Update]:
         """Starts the run and follows it; `options` are values in the order of `OPTIONS`."""
         from demo.submission import start_run  # already imported by the session
@@ -271,7 +270,7 @@ class Page:
                 ):
                     try:
                         await self._continue(kept["run"], waiting.interrupt, visit)
-                    except TooMuch as refusal:  # the run is shown, and still waits
+                    except LimitExceeded as refusal:  # the run is shown, and still waits
                         yield {"said": sentence(str(refusal))}
                 async for batch in throttled(session.follow(kept["run"]), watched=partial_replies):
                     if not newest():
@@ -285,7 +284,7 @@ class Page:
                         yield {"bench": bench, "writing": writing(partial_replies())}
                     if result.waiting is not None:
                         return
-        except TooMuch as refusal:
+        except LimitExceeded as refusal:
             yield {"said": sentence(str(refusal))}
 
     async def linger(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
@@ -300,7 +299,8 @@ class Page:
             yield {"moved": kept["interrupt"]}
             return
         session, before = await self._host.session(), self._newest.get(visit["page"])
-        with (suppress(TooMuch), self._host.following(self.panel.visitor(visit), visit["address"])):
+        visitor = self.panel.visitor(visit)
+        with suppress(LimitExceeded), self._host.following(visitor, visit["address"]):
             async for batch in throttled(session.follow(run, log[-1].seq)):
                 now = (await self._result(run)).waiting if batch else waiting
                 if now is None or now.interrupt != waiting.interrupt:
@@ -455,7 +455,7 @@ class Page:
             if refused := await self._refused_to(visit, kept["run"]):
                 return {"said": sentence(refused)}
             taken = await self._continue(kept["run"], kept["interrupt"], visit, **value)
-        except (Unavailable, BadInput, TooMuch) as refusal:
+        except (Unavailable, BadInput, LimitExceeded) as refusal:
             return {"said": sentence(str(refusal))}
         closed = "" if taken else sentence(CLOSED_QUESTION)
         return {"said": closed, "review": gr.update(visible=False)}
@@ -490,7 +490,7 @@ class Page:
 
     async def _continue(self, run: str, interrupt: str, visit: Visit, **value: object) -> bool:
         """Answers what a visitor's run waits for, which counts like a start; returns whether the
-        answer was accepted. Raises: TooMuch."""
+        answer was accepted. Raises: LimitExceeded."""
         session = await self._host.session()
         submitted = [one for one in value.values() if isinstance(one, str)]
         with nullcontext() if "end" in value else self._host.working(
@@ -507,7 +507,7 @@ class Page:
     @asynccontextmanager
     async def _starting(self, run: str, visit: Visit) -> AsyncIterator[bool]:
         """Yields whether a run is still to be started. The same click can arrive twice; the second
-        one waits for the first. Raises: TooMuch, and BadInput for an id that no page created."""
+        one waits for the first. Raises: LimitExceeded; BadInput for an id that no page created."""
         from agent.target.errors import BadInput
 
         while prepared := self._preparing.get(run):
@@ -526,7 +526,7 @@ class Page:
     @contextmanager
     def _following(self, visit: Visit) -> Iterator[Callable[[], bool]]:
         """Registers a stream of an open page; yields a function that returns whether it is still
-        the page's newest. Raises: TooMuch."""
+        the page's newest. Raises: LimitExceeded."""
         page, own = visit["page"] or uuid4().hex, object()
         with self._host.following(self.panel.visitor(visit), visit["address"]):
             self._newest[page] = own
@@ -550,13 +550,13 @@ class Page:
     async def _result(self, run: str) -> Result:
         return fold(await self._log(run) or ())
 
-    async def _started(self, run: str) -> tuple[Stamped, ...] | None:
+    async def _started(self, run: str) -> tuple[LogEntry, ...] | None:
         """Waits until a run is started or refused, and returns its log; `None` if unknown."""
         if preparing := self._preparing.get(run):
             await preparing.wait()
         return await self._log(run)
 
-    async def _log(self, run: str) -> tuple[Stamped, ...] | None:
+    async def _log(self, run: str) -> tuple[LogEntry, ...] | None:
         session = await self._host.session()
         try:
             return session.log(run)

@@ -92,7 +92,7 @@ def review_card(waiting: Waiting | None, *, asked: bool = False) -> Update:
 def paused_row(waiting: Waiting | None, *, own: bool = False) -> Update:
     """Shows or hides the row of a run that waits for more budget or a key."""
     budget = waiting is not None and waiting.needs == "budget"
-    more = waiting.more if waiting is not None else None
+    more = waiting.budget_extension if waiting is not None else None
     return {
         "paused": gr.update(visible=waiting is not None),
         "needed": cards.paused(waiting, own=own) if waiting is not None else "",

@@ -44,7 +44,7 @@ async def start_run(
     all tests of an uploaded project pass.
 
     Raises:
-        Unavailable, TooMuch, BadInput, NotFixable, LlmError: With a message for the visitor.
+        Unavailable, LimitExceeded, BadInput, NotFixable, LlmError: With a message for the visitor.
     """
     running = await host.running()
     session = running.session
@@ -111,7 +111,7 @@ def _module(
         texts.append(TestText(source.text, sent.tests.name, sent.tests.name))
     found = task_of(Submission(
         from_bytes(module.content, Path(module.name)).text, module.name, words, tuple(texts),
-        stdin=request.stdin, argv=tuple(request.args), sites=own_sites(),
+        stdin=request.stdin, argv=tuple(request.args), package_folders=own_sites(),
         notices=sent.notices,
     ))
     return _of(found)

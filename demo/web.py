@@ -21,8 +21,8 @@ from demo.layout.theme import ASSETS
 from demo.models.panel import SHOWN
 from demo.panels.handlers import Panels
 from demo.phases import CHOICES, begun_page
-from demo.serving.api import Answering, offer
-from demo.serving.endpoints import Verbs
+from demo.serving.api import Answering, register_endpoints
+from demo.serving.endpoints import Endpoints
 from demo.serving.host import SessionHost
 from demo.views.bench import masthead
 
@@ -95,7 +95,7 @@ def build(
         script = (ASSETS / "panels.js").read_text(encoding="utf-8")
         script = script.replace("MAX_PASTED", str(most_pasted))
         ui.load(None, None, None, js=script, **QUICK)
-        offer(Verbs(host, page.panel))
+        register_endpoints(Endpoints(host, page.panel))
     ui.queue(default_concurrency_limit=None, max_size=256)
     ui._queue.sleep_when_free = ui._queue.progress_update_sleep_when_free = IDLE_S
     return ui

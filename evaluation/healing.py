@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from agent.core.domain import File, Solution, Task
-from agent.core.events import Stamped
+from agent.core.events import LogEntry
 from agent.loop.session import Settings, open_session
 from agent.report.result import Result, fold
 from agent.target.discovery.snippets import tests_from_snippet
@@ -50,7 +50,7 @@ class HealedCase:
     """A case's line, the log of its run, and the reason of a refusal or an error."""
 
     line: CaseRow
-    log: tuple[Stamped, ...] = ()
+    log: tuple[LogEntry, ...] = ()
     why: str = ""
 
 
@@ -90,7 +90,7 @@ def task_for(case: Case) -> Task:
     return make_task(
         None if case.task else case.program, words=case.task,
         tests=[TestText(text, f"tests[{number}]") for number, text in enumerate(case.tests)],
-        sites=own_sites(),
+        package_folders=own_sites(),
     ).task
 
 
@@ -151,5 +151,5 @@ async def holds(script: TruthScript, sandbox: Sandbox) -> bool:
 async def _run(script: TruthScript, sandbox: Sandbox) -> CodeResult:
     return await run_python(
         script.arguments, script.files, sandbox, Limits(wall_s=TRUTH_S, cpu_s=TRUTH_S),
-        sites=own_sites(),
+        package_folders=own_sites(),
     )

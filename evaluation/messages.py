@@ -45,9 +45,7 @@ def messages(file: str, source: str) -> Iterator[UserMessage]:
         id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)
         for part in ast.walk(node) if part is not node
     }
-    documents = {
-        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
-    }
+    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     found = [
         UserMessage(file, getattr(node, "lineno", 0), " ".join(text.split()))
         for node in ast.walk(tree) if id(node) not in inner | documents

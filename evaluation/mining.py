@@ -194,7 +194,8 @@ def changed_lines(before: str, after: str) -> int:
 
 
 def kind_of(before: str, after: str) -> str:
-    """What kind of change a fix is, by its changed statements."""
+    """What kind of change a fix is, by its changed statements other than imports: `guard`,
+    `new branch`, `wrong name`, `operator`, `condition`, `several statements` and so on."""
     was, now = _statements(before), _statements(after)
     gone: list[str] = []
     new: list[str] = []
@@ -317,9 +318,7 @@ def _statements(text: str) -> list[str]:
 
 
 def _git(repository: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], cwd=repository, capture_output=True, check=False
-    )
+    done = subprocess.run(["git", *arguments], cwd=repository, capture_output=True, check=False)
     if done.returncode:
         raise BadRepository(f"{repository}: {done.stderr.decode('utf-8', 'replace').strip()}")
     return done.stdout.decode("utf-8", "replace" if arguments[0] == "log" else "strict")

@@ -101,7 +101,7 @@ class CorrectProject:
 
     files: Mapping[str, str]
     project: Project
-    sites: tuple[str, ...]
+    package_folders: tuple[str, ...]
     python: str
     tree: ProjectTree
 
@@ -140,7 +140,9 @@ def read_project(row: ProjectRow, folder: Path = PROJECTS) -> CorrectProject:
             editable=tuple(sorted(tree.editable)), arguments=row.arguments,
         )
         python = find_interpreter(root, row.python or sys.executable)
-        return CorrectProject(dict(tree.files), project, python.sites, str(python.executable), tree)
+        return CorrectProject(
+            dict(tree.files), project, python.package_folders, str(python.executable), tree
+        )
 
 
 @contextmanager
@@ -202,16 +204,17 @@ def plant(bug: Bug, right: CorrectProject) -> Planted:
             *right.project.arguments, *(f"--deselect={node}" for node in bug.hidden)
         )}
     )
-    return Planted(bug, right, *task_of(files, project, right.sites))
+    return Planted(bug, right, *task_of(files, project, right.package_folders))
 
 
 def task_of(
-    files: Mapping[str, str], project: Project, sites: tuple[str, ...] = (), entry: str = ""
+    files: Mapping[str, str], project: Project, package_folders: tuple[str, ...] = (),
+    entry: str = "",
 ) -> tuple[Task, Solution]:
     """Creates a task from a project's files, and the program of its editable modules."""
     task = Task(
         support=tuple(File(path=path, text=text) for path, text in files.items()),
-        site_dirs=sites, project=project,
+        site_dirs=package_folders, project=project,
     )
     editable = tuple(File(path=path, text=files[path]) for path in project.editable)
     return task, Solution(files=editable, entry=entry or project.editable[0])

@@ -21,7 +21,7 @@ from typing import TypedDict, cast, get_args
 
 from agent.core.domain import OTHER_TESTS, Project, Proof, Report, Script, Solution
 from agent.interfaces.exits import HEALED, NOT_HEALED, USAGE
-from agent.interfaces.project.obstacles import refuse_what_does_not_run
+from agent.interfaces.project.obstacles import check_suite_runs
 from agent.iteration.search.driver import WALL_TIMES, SearchLimits, search_repair
 from agent.iteration.search.suite_runner import suite_runner
 from agent.proof.confidence import confidence
@@ -77,7 +77,7 @@ async def heal_bug(
     """Heals a bug, and checks the repair with the hidden and unseen tests."""
     plain = await run_suite(files_of(one.task, None), one.project, one.task.site_dirs, sandbox)
     try:
-        refuse_what_does_not_run(plain, one.right.tree, one.right.python)
+        check_suite_runs(plain, one.right.tree, one.right.python)
     except NotFixable as refusal:
         return BugRow(
             id=one.bug.id, healed=False, right=False, same=False, confidence=None, agrees=False,
@@ -103,7 +103,7 @@ async def heal_bug(
     if found.solution is not None:
         likelihood = confidence(
             found.solution, one.base, (), Proof(level="E1", why=""), None, "search",
-            suite=len(plain.rows),
+            suite=len(plain.outcomes),
         ).probability
         files = files_of(one.task, found.solution)
         right = await _passes(files, one.right.project, one, sandbox)
@@ -128,8 +128,8 @@ def normalised(text: str) -> str:
 
 
 async def _passes(files: dict[str, str], project: Project, one: Planted, sandbox: Sandbox) -> bool:
-    run = await run_suite(files, project, one.right.sites, sandbox)
-    return bool(run.rows) and not run.failing and not run.problems
+    run = await run_suite(files, project, one.right.package_folders, sandbox)
+    return bool(run.outcomes) and not run.failing and not run.problems
 
 
 def table(bugs: Sequence[Bug], lines: Mapping[str, BugRow]) -> Iterator[str]:
@@ -177,7 +177,7 @@ async def complaints(
         of_row = [bug for bug in bugs if bug.project == row.name]
         if of_row or not bench.bug:
             right = read_project(row, folder)
-            run = await run_suite({**right.files}, right.project, right.sites, sandbox)
+            run = await run_suite({**right.files}, right.project, right.package_folders, sandbox)
             plain = await asyncio.to_thread(plain_outcomes, row, folder)
             for text in [
                 *run.problems, *(f"fails without a bug: {node}" for node in run.failing),
@@ -185,17 +185,17 @@ async def complaints(
             ]:
                 yield f"{row.name}: {text}"
             for bug in of_row:
-                async for text in _complaints_of(bug, right, [*run.rows], sandbox):
+                async for text in _complaints_of(bug, right, [*run.outcomes], sandbox):
                     yield f"{bug.id}: {text}"
 
 
 def differences(run: SuiteRun, plain: Mapping[str, str]) -> Iterator[str]:
     """Yields the tests whose outcome differs from that of plain pytest."""
-    for node in missing_tests(plain, [*run.rows]):
+    for node in missing_tests(plain, [*run.outcomes]):
         yield f"not run and {plain[node]} under plain pytest: {node}"
-    for node in missing_tests(run.rows, [*plain]):
-        yield f"{run.rows[node]['status']} and not run under plain pytest: {node}"
-    for node, row in run.rows.items():
+    for node in missing_tests(run.outcomes, [*plain]):
+        yield f"{run.outcomes[node]['status']} and not run under plain pytest: {node}"
+    for node, row in run.outcomes.items():
         if plain.get(node, row["status"]) != row["status"]:
             text = f"{row['status']} and {plain[node]} under plain pytest: {node}"
             yield f"{text} {row.get('message', '')}".strip()
@@ -204,15 +204,16 @@ def differences(run: SuiteRun, plain: Mapping[str, str]) -> Iterator[str]:
 async def _complaints_of(
     bug: Bug, right: CorrectProject, nodes: Sequence[str], sandbox: Sandbox
 ) -> AsyncIterator[str]:
-    run = await run_suite(with_bug(right.files, bug), right.project, right.sites, sandbox)
+    run = await run_suite(with_bug(right.files, bug), right.project, right.package_folders, sandbox)
     shown = {node for node in run.failing if not bug.is_hidden(node)}
     if not bug.failing:
         yield "no failing test is shown"
     if bug.unseen:
         alone = right.project.model_copy(update={"arguments": (UNSEEN,)})
         for correct, files in (True, right.files), (False, with_bug(right.files, bug)):
-            unseen = await run_suite({**files, UNSEEN: bug.unseen}, alone, right.sites, sandbox)
-            if bool(unseen.failing or unseen.problems or not unseen.rows) is correct:
+            tested = {**files, UNSEEN: bug.unseen}
+            unseen = await run_suite(tested, alone, right.package_folders, sandbox)
+            if bool(unseen.failing or unseen.problems or not unseen.outcomes) is correct:
                 yield f"the unseen tests {'fail without' if correct else 'pass with'} the bug"
     for node in sorted({*bug.failing} - shown):
         yield f"does not fail, or is hidden: {node}"

@@ -113,7 +113,7 @@ async def suite_of(
         python=str(interpreter.executable), test_s=SUITE_S,
     )
     return await asyncio.wait_for(
-        run_suite(dict(tree.files), project, interpreter.sites, sandbox), 2 * SUITE_S
+        run_suite(dict(tree.files), project, interpreter.package_folders, sandbox), 2 * SUITE_S
     )
 
 
@@ -129,15 +129,14 @@ async def validated(fix: MinedFix, python: Path, sandbox: Sandbox) -> FixCase | 
             return "; ".join(before.problems[:1]) or "its tests pass without the fix"
         write_tree(fix, root)
         after = await suite_of(root, python, sandbox, fix.tests)
-        failing = sorted(
-            node for node in before.failing if after.rows.get(node, {}).get("status") == "passed"
-        )
+        passing = {node for node, row in after.outcomes.items() if row["status"] == "passed"}
+        failing = sorted(passing.intersection(before.failing))
         if not failing:
             return f"its tests fail with the fix too: {'; '.join(after.problems[:1])}"
         began = time.monotonic()
         whole = await suite_of(root, python, sandbox)
         suite_s = time.monotonic() - began
-        if suite_s > SUITE_S or len(whole.failing) > len(whole.rows) / 5:
+        if suite_s > SUITE_S or len(whole.failing) > len(whole.outcomes) / 5:
             return f"its suite takes {suite_s:.0f} s, with {len(whole.failing)} failures"
     return FixCase(
         id=fix.id, source=fix.source, kind=fix.kind, lines=fix.lines, undone=dict(fix.before),
@@ -194,7 +193,7 @@ async def heal_fix(
 
 async def _passes(case: FixCase, root: Path, python: Path, sandbox: Sandbox) -> bool:
     whole = await suite_of(root, python, sandbox)
-    passed = {node for node, row in whole.rows.items() if row["status"] == "passed"}
+    passed = {node for node, row in whole.outcomes.items() if row["status"] == "passed"}
     return {*case["failing"]} <= passed and {*whole.failing} <= {*case["known"]}
 
 

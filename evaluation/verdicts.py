@@ -198,7 +198,7 @@ async def judged(case: VerdictCase, sandbox: Sandbox) -> tuple[Report | None, st
         intake = make_task(
             case.program, entry="mod.py", tests=[text], stdin=case.stdin,
             support=[File(path=path, text=body) for path, body in case.support],
-            sites=own_sites(),
+            package_folders=own_sites(),
         )
     except (BadInput, NotFixable) as refusal:
         return None, f"refused: {refusal}"[:200]
@@ -217,11 +217,11 @@ async def judged_as_project(case: VerdictCase, sandbox: Sandbox) -> Comparison:
     root = case.entry.rpartition("/")[0]
     editable = [one for one in case.files if root and one.startswith(f"{root}/")] or [case.entry]
     project = Project(root="/none", name=root or "mod", editable=tuple(editable))
-    sites = own_sites()
-    run = await run_suite(case.files, project, sites, sandbox)
-    outcomes = {node: str(row["status"]) for node, row in run.rows.items()}
+    package_folders = own_sites()
+    run = await run_suite(case.files, project, package_folders, sandbox)
+    outcomes = {node: str(row["status"]) for node, row in run.outcomes.items()}
     project = project.model_copy(update={"tests": tuple(outcomes)})
-    task, _ = task_of({**case.files, case.entry: case.before or ""}, project, sites)
+    task, _ = task_of({**case.files, case.entry: case.before or ""}, project, package_folders)
     _, solution = task_of(case.files, project, entry=case.entry)
     to_heal = case.wanted or tuple(node for node, status in outcomes.items() if status == RIGHT)
     tests = [

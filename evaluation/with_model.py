@@ -26,7 +26,7 @@ from typing import TypedDict
 
 from agent.core.measures import interval
 from agent.core.settings import GENERATOR, Settings
-from agent.iteration.models import OWNER, Models
+from agent.iteration.models import LOCAL_USER, Models
 from evaluation.cases import BadSuite, Case, read_cases
 from evaluation.claims import Claim, heal_case
 from evaluation.lines import Lines
@@ -91,7 +91,7 @@ async def _measure(case: Case, args: argparse.Namespace, models: Models) -> Case
     claim = await asyncio.to_thread(heal_case, case, args.suite.stem)
     choice = models.plan().of(GENERATOR)
     assert choice is not None
-    provider = models.provider(choice, OWNER)
+    provider = models.provider(choice, LOCAL_USER)
     try:
         answers = [one async for one in _plain(case, provider, claim["tokens"], args.out)]
     finally:

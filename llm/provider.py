@@ -102,7 +102,7 @@ def checked_url(url: str, provider: str) -> str:
     return url
 
 
-def sayable(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """The text with lone surrogates, which cannot be encoded, written as escapes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -164,21 +164,21 @@ class ProviderRow:
     """A pattern of the models that reason by default and take an effort."""
     temperature: Literal["always", "unless thinking", "never"] = "always"
     """Which models take a temperature."""
-    json: Literal["schema", "object", "none"] = "none"
+    json_mode: Literal["schema", "object", "none"] = "none"
     """How JSON is requested: constrained by a schema, constrained to be JSON, or by the prompt
     alone. Except for `schema`, the schema is part of the system prompt."""
     longest: int = 0
     """The maximum output tokens of its newest models, including reasoning; 0 if unknown."""
-    lengths: bool = True
+    supports_string_lengths: bool = True
     """Whether schemas may limit the length of strings."""
     stream_usage: bool = True
     """Whether it accepts the option for token counts at the end of a stream."""
-    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """Its parameter for the maximum output tokens."""
-    seeds: bool = False
+    supports_seed: bool = False
     """Whether it takes a seed."""
-    frames: bool = False
-    """Whether it continues a given beginning of the answer (`Request.frame`)."""
+    supports_prefill: bool = False
+    """Whether it continues a given beginning of the answer (`Request.prefill`)."""
     alternatives: bool = False
     """Whether it returns likely alternatives of each token (`Request.alternatives`)."""
     lists_windows: bool = False

@@ -49,9 +49,7 @@ SHAPES: dict[str, tuple[str, str]] = {
 }
 """Service to a fixed part of its keys, for a fast pre-check, and the pattern of a key."""
 
-_SHAPED = [
-    (mark, re.compile(rf"(?<![A-Za-z0-9])(?:{shape})")) for mark, shape in SHAPES.values()
-]
+_SHAPED = [(mark, re.compile(rf"(?<![A-Za-z0-9])(?:{shape})")) for mark, shape in SHAPES.values()]
 _NAMED = re.compile(
     r"(?:api_?key|token|secret|password|passwd)['\"]?\s*[:=]\s*['\"][^'\"\s]{6,}", re.IGNORECASE
 )

@@ -44,12 +44,12 @@ Output = Text | Code | Json
 
 
 @dataclass(frozen=True)
-class Frame:
-    """Text around the model's output. The model continues after `opening` and stops at `closing`,
+class Prefill:
+    """Text around the model's output. The model continues after `text` and stops at `stop`,
     which keeps a small model from adding prose around its program."""
 
-    opening: str
-    closing: str
+    text: str
+    stop: str
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Request:
     temperature: float | None = None
     """`None` is the provider's default. If a model takes none, the reply's `note` says so."""
     seed: int | None = None
-    """The sampling seed, used where `ProviderRow.seeds` is set."""
-    frame: Frame | None = None
-    """Used where `ProviderRow.frames` is set, ignored elsewhere."""
+    """The sampling seed, used where `ProviderRow.supports_seed` is set."""
+    prefill: Prefill | None = None
+    """Used where `ProviderRow.supports_prefill` is set, ignored elsewhere."""
     alternatives: int = 0
     """Likeliest alternatives wanted per token, where `ProviderRow.alternatives` is set."""
     effort: Effort | None = None

@@ -73,18 +73,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("file", type=Path)
     run.add_argument("--stdin", default="", metavar="TEXT|@FILE", help="its standard input")
     run.add_argument("--site", action="append", default=[], help="a folder of packages")
-    run.add_argument(
-        "--seconds", type=_seconds, default=_DEFAULT.wall_s, help="wall time allowed"
-    )
+    run.add_argument("--seconds", type=_seconds, default=_DEFAULT.wall_s, help="wall time allowed")
     run.add_argument(
         "--mebibytes", type=_mebibytes, default=_DEFAULT.memory_mib, help="memory allowed"
     )
     run.add_argument("--json", action="store_true", help="print the whole outcome as JSON")
     selftest = commands.add_parser("selftest", help="test the isolation of the jail with attacks")
     selftest.add_argument("--all", action="store_true", help="test the whole contract too")
-    selftest.add_argument(
-        "--at-most", choices=get_args(JailLevel), help="the highest level to use"
-    )
+    selftest.add_argument("--at-most", choices=get_args(JailLevel), help="the highest level to use")
     selftest.add_argument("--json", action="store_true")
     bench = commands.add_parser("bench", help="measure the jail and compare it with its targets")
     bench.add_argument("--json", action="store_true")
@@ -122,11 +118,9 @@ def _job(chosen: argparse.Namespace, arguments: list[str]) -> Job:
         payload=[path.name, [*arguments]],
         files={path.name: _text(path)},
         stdin=stdin,
-        sites=tuple(chosen.site),
+        package_folders=tuple(chosen.site),
         # The wall time ends first, so that an endless loop is reported as a time-out.
-        limits=Limits(
-            wall_s=chosen.seconds, cpu_s=chosen.seconds + 1, memory_mib=chosen.mebibytes
-        ),
+        limits=Limits(wall_s=chosen.seconds, cpu_s=chosen.seconds + 1, memory_mib=chosen.mebibytes),
     )
 
 

@@ -106,7 +106,7 @@ class SubprocessSandbox(Sandbox):
             "core": 0,
         }
         order["modules"] = loaded(job.modules, job.python)
-        order["sites"] = self._workspaces.sites(job.sites)
+        order["package_folders"] = self._workspaces.package_folders(job.package_folders)
         workspace = self._workspaces.make()
         try:
             order |= {
@@ -124,12 +124,7 @@ class _Running(Conversation):
     """The host's side of a job's process."""
 
     def __init__(
-        self,
-        workspaces: Workspaces,
-        workspace: JailFolder,
-        job: Job,
-        order: bytes,
-        output: Output,
+        self, workspaces: Workspaces, workspace: JailFolder, job: Job, order: bytes, output: Output,
         endless: bool,
     ) -> None:
         super().__init__(job)
@@ -270,7 +265,7 @@ class _Running(Conversation):
         self._close_channel()
 
     def _finish(self, trouble: BaseException | None) -> None:
-        self._workspaces.take_back(self._workspace, self._has_orphans)
+        self._workspaces.release_user(self._workspace, self._has_orphans)
         if trouble is not None:
             self._settle(SandboxError(f"a job's folder cannot be removed; remove it: {trouble}"))
         else:

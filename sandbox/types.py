@@ -86,13 +86,13 @@ class Job:
     they can still be imported, and `jail.files` has all texts. The jail accepts 32 MiB and 2,048
     files."""
     stdin: str = ""
-    sites: tuple[str, ...] = ()
+    package_folders: tuple[str, ...] = ()
     """Folders appended to `sys.path`: site-packages, importable read-only."""
     seed: int = 0
     """The hash seed of the interpreter, 0 to 4294967295; the jail also seeds `random` with it."""
     preload: tuple[str, ...] = ()
-    """Packages of `PRELOADABLE` that the code imports; the jail loads them in advance if `sites`
-    has them."""
+    """Packages of `PRELOADABLE` that the code imports; the jail loads them in advance if
+    `package_folders` has them."""
     limits: Limits = Limits()
     brief: bool = False
     """Whether a batch ends soon. It gets a slot before long batches, whose owner may wait for

@@ -153,8 +153,8 @@ class Workspaces:
         self._lock_fds: list[int] = []
         self._folder = self._make_host_folder()
         self._free: deque[int] = deque()
-        self._resting: deque[int] = deque()
-        self._sites: dict[str, str] = {}
+        self._awaiting_reap: deque[int] = deque()
+        self._package_folders: dict[str, str] = {}
         self._count = 0
         self._pid = os.getpid()
         self._guest = Path(self._folder, "guest.pyc")
@@ -162,7 +162,7 @@ class Workspaces:
         self._interpreters: dict[str, JailPython] = {}
         self.interpreter()
         if not self.has_spare_users:
-            _refuse_readers()
+            _make_undumpable()
         atexit.register(self.close)
 
     def close(self) -> None:
@@ -176,7 +176,8 @@ class Workspaces:
         atexit.unregister(self.close)
 
     def make(self, kind: str = "", inner: Sequence[str] = ("work", "tmp")) -> JailFolder:
-        """A new workspace with inner folders that belong to its user."""
+        """A new workspace with folders named `inner` that belong to its user; the name of its own
+        folder begins with `kind`."""
         with self._lock:
             self._count += 1
             user = self._spare() if self.has_spare_users else None
@@ -195,23 +196,24 @@ class Workspaces:
     def remove(self, workspace: JailFolder) -> None:
         """Removes a workspace without living processes and releases its user."""
         remove(workspace.folder)
-        self.take_back(workspace)
+        self.release_user(workspace)
 
-    def take_back(self, workspace: JailFolder, has_orphans: bool = False) -> None:
-        """Releases the user of a workspace whose folder is removed and whose processes ended."""
+    def release_user(self, workspace: JailFolder, has_orphans: bool = False) -> None:
+        """Releases the user of a workspace whose folder is removed. With `has_orphans` some of its
+        processes may still run, so the user is reused only once they have ended."""
         if workspace.user is not None:
             with self._lock:
-                (self._resting if has_orphans else self._free).append(workspace.user)
+                (self._awaiting_reap if has_orphans else self._free).append(workspace.user)
 
     def end_server(self, workspace: JailFolder) -> None:
         """Removes a fork server's folder and processes, and releases its user."""
         if workspace.user is not None:
             kill_all(_of_user(workspace.user))
-        self.take_back(workspace, has_orphans=True)
+        self.release_user(workspace, has_orphans=True)
         with suppress(OSError):  # files of a dying child are removed with this host's folder
             remove(workspace.folder)
 
-    def sites(self, folders: tuple[str, ...]) -> list[str]:
+    def package_folders(self, folders: tuple[str, ...]) -> list[str]:
         """The paths at which a job can read these folders."""
         return [self._site(folder) for folder in folders]
 
@@ -223,20 +225,20 @@ class Workspaces:
             return path
         with self._lock:
             key = f"{path}:{os.stat(path).st_mtime_ns}"
-            if key not in self._sites:
-                target = str(Path(self._folder, f"site-{len(self._sites)}"))
+            if key not in self._package_folders:
+                target = str(Path(self._folder, f"site-{len(self._package_folders)}"))
                 _link_tree(path, target)
-                self._sites[key] = target
-            return self._sites[key]
+                self._package_folders[key] = target
+            return self._package_folders[key]
 
     def _spare(self) -> int:
         """A user without processes. A user whose job left orphans is reused only after init has
         reaped them, since zombies count too."""
         if not self._free:
-            for _ in range(len(self._resting)):
-                user = self._resting.popleft()
+            for _ in range(len(self._awaiting_reap)):
+                user = self._awaiting_reap.popleft()
                 any_left = next(_of_user(user, dead=True), None) is not None
-                (self._resting if any_left else self._free).append(user)
+                (self._awaiting_reap if any_left else self._free).append(user)
         if not self._free:
             self._free.extend(self._claim_block())
         return self._free.popleft()
@@ -443,7 +445,7 @@ def _may_change_user() -> bool:
     return _mapped("/proc/self/uid_map") and _mapped("/proc/self/gid_map")
 
 
-def _refuse_readers() -> None:
+def _make_undumpable() -> None:
     """Makes this process's memory and environment unreadable for other processes of the same user,
     such as jobs. This also disables core dumps and debuggers of this process."""
     if sys.platform != "linux":

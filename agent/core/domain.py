@@ -10,19 +10,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-Origin = Literal[
-    "user", "doctest", "task", "held-out", "urged", "confirmed", "spec", "contested", "adversarial"
+Origin = Annotated[
+    Literal[
+        "user", "doctest", "task", "held-out", "required", "confirmed", "spec", "contested",
+        "adversarial",
+    ],
+    BeforeValidator(lambda value: "required" if value == "urged" else value),  # of older runs
 ]
 """`task`: an example in the task description; `spec`: derived from the description; `confirmed`:
-derived and validated; `urged`: confirmed, and required while another repair is tried; `contested`:
-the validation stayed undecided."""
+derived and validated; `required`: confirmed, and to pass while another repair is tried;
+`contested`: the validation stayed undecided."""
 
 FULL_WEIGHT = 1.0
 WEIGHTS: dict[Origin, float] = {
     "user": FULL_WEIGHT, "doctest": FULL_WEIGHT, "task": FULL_WEIGHT, "held-out": FULL_WEIGHT,
-    "urged": FULL_WEIGHT, "confirmed": 0.7, "spec": 0.4, "contested": 0.1, "adversarial": 0.0,
+    "required": FULL_WEIGHT, "confirmed": 0.7, "spec": 0.4, "contested": 0.1, "adversarial": 0.0,
 }
 VETO = 0.6
 """The weight at which failing derived tests forbid success: one confirmed test, or two others."""

@@ -375,7 +375,7 @@ class Waiting(Value):
     """A person's program that failed."""
     hint_refusal: str = renamed("hint_refusal", "unhinted", "")
     """Why a hint cannot be used; empty if a model reads it."""
-    more: Extended | None = None
+    budget_extension: Extended | None = renamed("budget_extension", "more", None)
     """The offered budget at a limit; `None` if nothing is offered."""
 
 
@@ -436,7 +436,7 @@ Event = Annotated[
 FINAL_KINDS = frozenset({"run_finished", "run_failed"})
 
 
-class Stamped(Value):
+class LogEntry(Value):
     """An event with its position in a run's log; `at` is in seconds since the epoch."""
 
     run: str
@@ -452,26 +452,26 @@ class Stamped(Value):
         return self.event.kind in FINAL_KINDS
 
 
-def to_jsonl(log: Iterable[Stamped]) -> str:
+def to_jsonl(log: Iterable[LogEntry]) -> str:
     """A run's log as JSON lines, which `from_jsonl` reads back."""
-    return "".join(stamped.to_json() + "\n" for stamped in log)
+    return "".join(entry.to_json() + "\n" for entry in log)
 
 
-def from_jsonl(text: str) -> tuple[Stamped, ...]:
+def from_jsonl(text: str) -> tuple[LogEntry, ...]:
     """Reads a log written by `to_jsonl`; raises `ValueError` with the number of a bad line."""
     return tuple(_parsed(text))
 
 
-def _parsed(text: str) -> Iterator[Stamped]:
+def _parsed(text: str) -> Iterator[LogEntry]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                yield Stamped.from_json(line)
+                yield LogEntry.from_json(line)
             except ValueError as error:
                 raise ValueError(f"line {number} is not an event of a run log: {error}") from error
 
 
-def fold_attempts(log: Iterable[Stamped]) -> tuple[Stamped, ...]:
+def fold_attempts(log: Iterable[LogEntry]) -> tuple[LogEntry, ...]:
     """The log without attempts of steps that a later attempt of the same step replaced."""
     entries = tuple(log)
     last: dict[str, int] = {}
@@ -480,10 +480,10 @@ def fold_attempts(log: Iterable[Stamped]) -> tuple[Stamped, ...]:
     return tuple(entry for entry in entries if entry.attempt == last[entry.task])
 
 
-def seconds_spent(log: Iterable[Stamped]) -> float:
+def seconds_spent(log: Iterable[LogEntry]) -> float:
     """Wall seconds of a run, without the time it waited for a person or a process."""
     spent = 0.0
-    before: Stamped | None = None
+    before: LogEntry | None = None
     for entry in log:
         if before is not None and before.event.kind != "waiting" and entry.event.kind not in (
             "answered", "resumed"

@@ -64,14 +64,14 @@ class Suite(Value):
 
     def requiring(self, names: Collection[str]) -> Suite:
         """The suite in which each of the named tests must pass until it is judged again."""
-        return self.with_origins({name: "urged" for name in names}).model_copy(
+        return self.with_origins({name: "required" for name in names}).model_copy(
             update={"repair_was_required": True}
         )
 
     def without_required(self) -> Suite:
-        """The suite with its urged tests reset to confirmed."""
+        """The suite with its required tests reset to confirmed."""
         return self.with_origins(
-            {test.name: "confirmed" for test in self.all if test.origin == "urged"}
+            {test.name: "confirmed" for test in self.all if test.origin == "required"}
         )
 
     def with_origins(self, origins: Mapping[str, Origin]) -> Suite:
@@ -98,7 +98,7 @@ class Suite(Value):
             if test.origin in deciding and test.name not in self.excluded
         )
 
-    def with_rulings(self, report: Report) -> Report:
+    def with_current_origins(self, report: Report) -> Report:
         """The report with the current origins and exclusions of derived tests."""
         origins = {test.name: test.origin for test in self.all}
         return report.model_copy(update={"verdicts": tuple(
@@ -161,7 +161,7 @@ class State(TypedDict, total=False):
     """The iteration in which that began."""
     iteration: int
     """Judged iterations so far: a search, a model's repair and a tournament are one each."""
-    paid: bool
+    models_allowed: bool
     """The plan's models are used from here on."""
     escalated: bool
     """The failure is diagnosed again before the next iteration."""

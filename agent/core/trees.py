@@ -24,7 +24,7 @@ _ATTEMPTS, _PAUSE_S = 25, 0.01
 """LangGraph parses in its own threads without this lock."""
 
 
-def undisturbed(parses: Callable[[], T]) -> T:
+def retry_parse(parses: Callable[[], T]) -> T:
     """The result of a parser call under the lock, repeated after a `SystemError`."""
     with _PARSER:
         for _ in range(_ATTEMPTS - 1):
@@ -37,17 +37,17 @@ def undisturbed(parses: Callable[[], T]) -> T:
 
 def parse(text: str | bytes) -> ast.Module:
     """A new syntax tree that may be changed; raises what `ast.parse` raises."""
-    return undisturbed(lambda: ast.parse(text))
+    return retry_parse(lambda: ast.parse(text))
 
 
 def parse_expression(text: str) -> ast.expr:
     """The tree of one expression; raises what `ast.parse` raises."""
-    return undisturbed(lambda: ast.parse(text, mode="eval")).body
+    return retry_parse(lambda: ast.parse(text, mode="eval")).body
 
 
 def literal_value(text: str) -> Any:  # of any type that a literal has
     """The value of a text that is a literal; raises what `ast.literal_eval` raises."""
-    return undisturbed(lambda: ast.literal_eval(text))
+    return retry_parse(lambda: ast.literal_eval(text))
 
 
 @lru_cache(maxsize=MOST)
@@ -65,7 +65,7 @@ def nodes_of(text: str) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree_of(text)))
 
 
-def readable(text: str) -> ast.Module:
+def parse_or_empty(text: str) -> ast.Module:
     """As `tree_of`, but an empty tree where the text does not parse."""
     try:
         return tree_of(text)
@@ -73,7 +73,7 @@ def readable(text: str) -> ast.Module:
         return ast.Module(body=[], type_ignores=[])
 
 
-def readable_nodes(text: str) -> tuple[ast.AST, ...]:
+def nodes_or_empty(text: str) -> tuple[ast.AST, ...]:
     """As `nodes_of`, but empty where the text does not parse."""
     try:
         return nodes_of(text)

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 
 from agent.core.domain import VETOING_ORIGINS, File, Script, Task, TestCase
-from agent.core.events import Stamped, to_jsonl
+from agent.core.events import LogEntry, to_jsonl
 from agent.core.trees import parse
 from agent.interfaces.project.reports import junit, markdown
 from agent.report.result import KEPT, Result, fold
@@ -84,7 +84,7 @@ def patch(result: Result) -> bytes:
     return f"{head}{patch_of(result)}".encode("utf-8", "surrogateescape")
 
 
-def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
+def bundle(task: Task, log: Sequence[LogEntry]) -> bytes:
     """Returns a zip with all files of a run. The tests are beside the program, so that they run."""
     result = fold(log)
     name = patched(result) if patch_of(result) else true_name(task)

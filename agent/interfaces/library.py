@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from agent.core.domain import CompetingPatches, Report, Task
 from agent.core.dotenv_files import warn_of_dotenv
-from agent.core.events import Stamped, Waiting
+from agent.core.events import LogEntry, Waiting
 from agent.core.loops import blocking
 from agent.core.measures import MEASURES
 from agent.core.settings import AgentConfig, Settings
 from agent.interfaces.preparation import NOTHING, OpenSession, Prepared, Say, prepare, silent
 from agent.interfaces.request import HealRequest
-from agent.iteration.models import OWNER
+from agent.iteration.models import LOCAL_USER
 from agent.log.history import Listed, open_history
 from agent.planning.plan import MAX_STEPS
 from agent.propose.drafts import by_words, read_drafts
@@ -301,17 +301,17 @@ class SelfHealingAgent:
 
     def runs(self, limit: int = 20) -> tuple[Listed, ...]:
         """Returns the newest runs first, each with its id, title, status and parent."""
-        with open_history(self.settings(), OWNER) as history:
+        with open_history(self.settings(), LOCAL_USER) as history:
             return history.runs(limit)
 
     def iterations(self, run_id: str) -> tuple[JudgedIteration, ...]:
         """Returns the programs that a run tested. Raises: agent.log.store.UnknownRun."""
-        with open_history(self.settings(), OWNER) as history:
+        with open_history(self.settings(), LOCAL_USER) as history:
             return iterations(history.log(run_id))
 
     def compare(self, left: str, right: str) -> RunComparison:
         """Compares two runs. Raises: agent.log.store.UnknownRun."""
-        with open_history(self.settings(), OWNER) as history:
+        with open_history(self.settings(), LOCAL_USER) as history:
             return compared(history.log(left), history.log(right))
 
     async def afork(
@@ -355,13 +355,13 @@ class SelfHealingAgent:
         given = {} if config is None else {
             name: getattr(config, name) for name in config.model_fields_set
         }
-        own = {
+        overrides = {
             "provider": self.model_provider, "max_iterations": self.max_iterations,
             "data_dir": self.data_dir, "require_confidence": self.require_confidence,
             "drafts": by_words(read_drafts()) if with_drafts else None,
         }
         return Settings.from_env(
-            **given | {name: value for name, value in own.items() if value is not None}
+            **given | {name: value for name, value in overrides.items() if value is not None}
         )
 
     async def healed(self, request: HealRequest, say: Say = silent) -> tuple[Prepared, Result]:
@@ -371,7 +371,7 @@ class SelfHealingAgent:
         try:
             prepared = await prepare(request, settings, say)
             task = prepared.task
-            log: tuple[Stamped, ...] = ()
+            log: tuple[LogEntry, ...] = ()
             if task is not None:
                 log, _ = await self.logged(settings, task, judged=prepared.first_report(task))
         except NotFixable as error:
@@ -384,7 +384,7 @@ class SelfHealingAgent:
     async def logged(
         self, settings: Settings, task: Task, ask: Ask | None = None,
         approve: Approve | None = None, judged: Report | None = None,
-    ) -> tuple[tuple[Stamped, ...], str]:
+    ) -> tuple[tuple[LogEntry, ...], str]:
         """Runs a task; returns its log, and why an answer of `ask` was unusable, else empty."""
         opened = await asyncio.to_thread(self.opener)
         async with opened(settings) as session:
@@ -406,7 +406,7 @@ class SelfHealingAgent:
             )
         return plan
 
-    def _result(self, log: tuple[Stamped, ...], task: Task, settings: Settings) -> HealResult:
+    def _result(self, log: tuple[LogEntry, ...], task: Task, settings: Settings) -> HealResult:
         """Raises: RunFault."""
         result = fold(log)
         if result.error:
@@ -450,7 +450,7 @@ heal_project = blocking(aheal_project)
 
 async def _to_its_end(
     session: Session, run: str, ask: Ask | None, approve: Approve | None = None
-) -> tuple[tuple[Stamped, ...], str]:
+) -> tuple[tuple[LogEntry, ...], str]:
     """Answers the questions of a run until it ends. Returns its log, and why an answer of `ask` was
     unusable, else empty. Cancelling the caller cancels the run."""
     last_seq, unusable = 0, ""
@@ -510,7 +510,7 @@ def _submitted(
     if tests is None or isinstance(tests, str):
         return from_page(code or "", tests or "", words, deselect, doctests).task
     return make_task(
-        code, words=words, tests=_texts(tests), sites=own_sites(), deselect=deselect,
+        code, words=words, tests=_texts(tests), package_folders=own_sites(), deselect=deselect,
         doctests=doctests,
     ).task
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.core.domain import Task
-from agent.core.events import Event, Stamped
+from agent.core.events import Event, LogEntry
 from agent.interfaces.library import aheal_project
 from agent.planning.plan import Plan
 from agent.planning.planner import Planner
@@ -34,7 +34,7 @@ class PlanResult:
 
     plan: Plan
     workspace: Workspace
-    log: tuple[Stamped, ...]
+    log: tuple[LogEntry, ...]
 
     @property
     def success(self) -> bool:
@@ -76,11 +76,11 @@ async def aexecute(
     check_mode(mode, approve)
     if not isinstance(workspace, Workspace):
         workspace = await asyncio.to_thread(Workspace.copy_of, workspace)
-    log: list[Stamped] = []
+    log: list[LogEntry] = []
     run = uuid.uuid4().hex
 
-    def emit(event: Event) -> Stamped:
-        log.append(Stamped(
+    def emit(event: Event) -> LogEntry:
+        log.append(LogEntry(
             run=run, seq=len(log) + 1, task="plan", attempt=1, ordinal=len(log) + 1,
             at=time.time(), event=event,
         ))

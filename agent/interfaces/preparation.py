@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent.core.domain import Integrity, Report, Task
-from agent.core.events import Stamped
+from agent.core.events import LogEntry
 from agent.core.settings import Settings
 from agent.interfaces.request import HealRequest, UsageError
 from agent.report.result import Result, document, fold
@@ -61,7 +61,7 @@ class Prepared:
 
         return first_report(self.inspected, task)
 
-    def heal_result(self, log: Sequence[Stamped]) -> Result:
+    def heal_result(self, log: Sequence[LogEntry]) -> Result:
         """Returns the result of a run from its log; an empty log means nothing was to heal."""
         if self.inspected is None:
             return fold(log)
@@ -108,7 +108,7 @@ async def judged(
     visitor: str | None = None,
 ) -> Result:
     """Runs the tests of a task's program. Raises: NotFixable, UsageError."""
-    from agent.iteration.models import OWNER
+    from agent.iteration.models import LOCAL_USER
     from agent.target.failures.excluded import outside_failure_words, with_outside_failures
 
     if task is None or task.solution is None:
@@ -116,7 +116,7 @@ async def judged(
     started = time.monotonic()
     jail = await session.jail(task)
     say(f"sandbox: {jail.words}", "dim")
-    report = await session.judge(task, task.solution, visitor or OWNER)
+    report = await session.judge(task, task.solution, visitor or LOCAL_USER)
     if report.wrong_file:
         raise NotFixable("invalid_tests", report.wrong_file)
     report = with_outside_failures(report, task)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent.core.domain import Report
-from agent.core.trees import readable
+from agent.core.trees import parse_or_empty
 from agent.interfaces import installed_version
 from agent.interfaces.preparation import Prepared
 from agent.interfaces.terminal.display import competing_words
@@ -107,7 +107,7 @@ def _failing(
 ) -> Iterator[Finding]:
     if prepared.inspected is not None:
         for node in prepared.inspected.run.failing:
-            row = prepared.inspected.run.rows[node]
+            row = prepared.inspected.run.outcomes[node]
             path = str(row.get("file") or node.partition("::")[0])
             if path in before:
                 shown = row.get("line") if row.get("file") else None
@@ -125,7 +125,7 @@ def _failing(
 
 def line_of(text: str, name: str) -> int:
     """The line of the function of this name, or of the statement that it is the text of; else 0."""
-    for node in ast.walk(readable(text)):
+    for node in ast.walk(parse_or_empty(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
             return node.lineno
         if isinstance(node, ast.Assert) and ast.get_source_segment(text, node) == name:

@@ -48,11 +48,11 @@ def with_doubts(state: State, ctx: Context, update: State) -> State:
     if not key:
         return update
     suite = ctx.store.get(update.get("suite_id", state["suite_id"]), Suite)
-    is_urging = any(test.origin == "urged" for test in suite.all)
+    is_requiring = any(test.origin == "required" for test in suite.all)
     if update.get("taken"):
         return update | {"suite_id": ctx.store.put(suite.without_required())}
     used = update.get("iteration", state["iteration"]) - state["required_from"]
-    if not update.get("outcome") and not (is_urging and used >= MAX_ITERATIONS):
+    if not update.get("outcome") and not (is_requiring and used >= MAX_ITERATIONS):
         return update
     return update | {
         "solution_id": key, "suite_id": ctx.store.put(suite.without_required()), "doubted_id": "",

@@ -17,7 +17,7 @@ from agent.core.domain import (
     Task,
     TestCase,
 )
-from agent.core.events import CodeWritten, Event, Judged, PatchProposed, Stamped
+from agent.core.events import CodeWritten, Event, Judged, LogEntry, PatchProposed
 from agent.core.settings import GENERATOR, Settings
 from agent.core.state import Iterations, State
 from agent.iteration.search.file_runner import SearchCache
@@ -51,8 +51,8 @@ class Context:
     settings: Settings
     writer: Callable[[str], Writer]
     """Creates a writer for one attempt of a step."""
-    emit: Callable[[Event], Stamped]
-    log: Callable[[], tuple[Stamped, ...]]
+    emit: Callable[[Event], LogEntry]
+    log: Callable[[], tuple[LogEntry, ...]]
     """The run's events so far."""
     deadline: float
     """The end of the run on the monotonic clock."""
@@ -105,11 +105,11 @@ class Context:
 
     def forbids_models(self, state: State) -> bool:
         """Whether no model may be used yet: code was submitted, and the search has not failed."""
-        return self.task.solution is not None and not state.get("paid", False)
+        return self.task.solution is not None and not state.get("models_allowed", False)
 
     async def answerer(self, role: str, *, rules_only: bool = False) -> Provider:
-        """The provider of a role: its model in the plan, or the rules if there is none or the
-        answer must be `free`."""
+        """The provider of a role: its model in the plan, or the rules if there is none or
+        `rules_only` is set."""
         return self.rules if rules_only else await self.router.at(role) or self.rules
 
     async def judge_submitted(self, program: Solution, judged: Report | None = None) -> Report:

@@ -61,8 +61,8 @@ def second_opinion(state: State, ctx: Context) -> State | None:
     approach = "minimal" if following == "search" else following
     return iteration_started(state, ctx, approach, iterations.last) | {
         "doubtful_id": ctx.store.put(kept), "solution_id": state["base_id"],
-        "report_id": ctx.store.put(suite.with_rulings(first)), "escalated": True, "taken": False,
-        "asking": False, "alternatives_id": "", "caveat": "", "others_fit": False,
+        "report_id": ctx.store.put(suite.with_current_origins(first)), "escalated": True,
+        "taken": False, "asking": False, "alternatives_id": "", "caveat": "", "others_fit": False,
     }
 
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from agent.core.domain import Report, Script, Solution, TestCase, Verdict
-from agent.core.trees import readable, readable_nodes
+from agent.core.trees import nodes_or_empty, parse_or_empty
 from agent.iteration.context import Context
 from agent.search.edits.functions import changes
 from agent.search.precheck.tracing import trace
@@ -51,7 +51,7 @@ async def flaky_tests(
     Tests that timed out are not run again, since that takes long. Neither are tests whose pass is
     not believed, since the reruns are plain and would pass again.
     """
-    if not readable_nodes(solution.text):
+    if not nodes_or_empty(solution.text):
         return FlakyTests()
     failing = {verdict.test for verdict in report.failing}
     skipped = {one.test for one in report.verdicts if one.status == "timeout" or one.disbelieved}
@@ -95,7 +95,7 @@ async def _failing_again(
 async def crash_is_flaky(ctx: Context, solution: Solution, report: Report) -> bool:
     """Whether a crashed program without tests does not crash in another run."""
     began = time.monotonic()
-    if report.ending is None or report.ending.kind != "raised" or not readable_nodes(solution.text):
+    if report.ending is None or report.ending.kind != "raised" or not nodes_or_empty(solution.text):
         return False
     for seeds in rerun_seeds(solution, ()):
         again = await check(solution, (), ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds)
@@ -180,21 +180,21 @@ async def changed_by_tests(
     """
     found: dict[str, str] = {}
     seen = None
-    for place, test in enumerate(tests):
+    for index, test in enumerate(tests):
         if test.name not in names or not isinstance(test, Script):
             continue
         tops, fixtures = _shared_names(test)
         name, who = _changed_name(test, tops | fixtures)
         if name in tops and ctx.task.project is None:
             seen = seen or await trace(solution, tests, ctx.task, ctx.sandbox)
-        if name in fixtures or (name in tops and (seen is None or not seen.tests[place].passed)):
+        if name in fixtures or (name in tops and (seen is None or not seen.tests[index].passed)):
             found[test.name] = f"`{name}` of the tests, which `{who}` changes before"
     return found
 
 
 def _shared_names(test: Script) -> tuple[set[str], set[str]]:
     """The module-level variables of a test's file, and its fixtures with a wider scope."""
-    body = readable(test.code).body
+    body = parse_or_empty(test.code).body
     tops = {
         target.id for one in body if isinstance(one, ast.Assign)
         for target in one.targets if isinstance(target, ast.Name)
@@ -209,12 +209,12 @@ def _shared_names(test: Script) -> tuple[set[str], set[str]]:
 
 def _changed_name(test: Script, shared: Collection[str]) -> tuple[str, str]:
     """One of these names that a test reads and an earlier test changes, and that test's name."""
-    own = test.node.rpartition("::")[2].partition("[")[0]
+    test_name = test.node.rpartition("::")[2].partition("[")[0]
     earlier: list[ast.FunctionDef] = []
-    for node in ast.walk(readable(test.code)):
+    for node in ast.walk(parse_or_empty(test.code)):
         if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test"):
             continue
-        if node.name == own:
+        if node.name == test_name:
             read = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
             read |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
             for name in sorted(read & {*shared}):

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from agent.core.domain import Approach, Diagnosis, Report, Solution
-from agent.core.events import Extended, IterationEnded, Judged, Notice, Stamped, StepStarted
+from agent.core.events import Extended, IterationEnded, Judged, LogEntry, Notice, StepStarted
 from agent.core.settings import GENERATOR
 from agent.core.state import Iteration, Iterations, State, Stop, Suite
 from agent.core.trees import tree_of
@@ -81,7 +81,7 @@ def choose_approach(state: State, ctx: Context, iterations: Iterations) -> Appro
     if "diagnosis_id" in state and ctx.plan.of(DEBUGGER) is not None:
         found = ctx.store.get(state["diagnosis_id"], Diagnosis)
         suggested = found.suggests
-        if state.get("paid") or suggested:
+        if state.get("models_allowed") or suggested:
             confidence = found.confidence
     # Without tests and a description, a repair only has to stop the crash.
     specified = specified_by(suite.oracle) or not (suite.oracle or ctx.task.text)
@@ -120,16 +120,16 @@ def is_small(ctx: Context) -> bool:
 def iteration_started(state: State, ctx: Context, approach: Approach, found: Iteration) -> State:
     """The state update that begins an iteration; the first with a model also asks for a diagnosis,
     and logs a notice."""
-    paid = state.get("paid", False)
-    if approach != "search" and not paid and found.feedback and ctx.task.solution is not None:
+    allowed = state.get("models_allowed", False)
+    if approach != "search" and not allowed and found.feedback and ctx.task.solution is not None:
         model = ctx.plan.of(GENERATOR)
         ctx.emit(Notice(level="info", text=(
             f"No repair was found without a model ({found.feedback}). From here on models are asked"
             f"{f', {model.words} for a repair' if model else ''}."
         )))
     return {
-        "approach": approach, "paid": paid or approach != "search",
-        "escalated": (not paid and approach != "search") or found.better,
+        "approach": approach, "models_allowed": allowed or approach != "search",
+        "escalated": (not allowed and approach != "search") or found.better,
     }
 
 
@@ -154,7 +154,7 @@ def run_stopped(ctx: Context, why: Stop, found: Iteration) -> State:
     return {"outcome": "unresolved", "stopped": why, "reason": reason}
 
 
-def _contradicting_tests(log: Iterable[Stamped]) -> tuple[str, str] | None:
+def _contradicting_tests(log: Iterable[LogEntry]) -> tuple[str, str] | None:
     """Two tests of which every judged program passes exactly one.
 
     Reported only if there are at least three programs and the best of them fails one test.

@@ -23,7 +23,7 @@ from llm.provider import PROVIDERS, provider_row
 from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
 
-OWNER = ""
+LOCAL_USER = ""
 """The visitor who is the host: the terminal, the library, and the page on loopback."""
 WITHOUT_MODEL = "no model: memory and search only"
 MAX_VISITORS = 200
@@ -40,7 +40,7 @@ def key_names() -> tuple[str, ...]:
 
 def visitor_of(word: str) -> str:
     """The visitor's identifier for a browser's random word; the owner has none."""
-    return hashlib.sha256(word.encode()).hexdigest()[:32] if word else OWNER
+    return hashlib.sha256(word.encode()).hexdigest()[:32] if word else LOCAL_USER
 
 
 @runtime_checkable
@@ -62,9 +62,7 @@ class Models:
     """Plans, keys and providers; used from the session's event loop."""
 
     def __init__(
-        self,
-        settings: Settings,
-        opener: Callable[[Connection], Provider] = open_provider,
+        self, settings: Settings, opener: Callable[[Connection], Provider] = open_provider,
         most_visitors: int = MAX_VISITORS,
     ) -> None:
         """Raises `BadPrices` for an invalid price table."""
@@ -80,7 +78,7 @@ class Models:
         self._given: dict[str, dict[str, Secret]] = {}
         self.addresses = VisitorAddresses()
         self._breakers: dict[tuple[str, ...], Breaker] = {}
-        self.logs = LogRedaction(self.redactor())
+        self.log_redaction = LogRedaction(self.redactor())
         """The filter for log handlers, which removes every known key."""
 
     # Keys.
@@ -104,13 +102,14 @@ class Models:
         if mine:
             self._given[visitor] = mine
         while len(self._given) > self._most_visitors:
-            self.forget(self.addresses.next_evicted([one for one in self._given if one != OWNER]))
-        self.logs.redactor = self.redactor()
+            visitors = [one for one in self._given if one != LOCAL_USER]
+            self.forget(self.addresses.next_evicted(visitors))
+        self.log_redaction.redactor = self.redactor()
 
     def forget(self, visitor: str) -> None:
         """Removes all keys of a visitor."""
         self._given.pop(visitor, None)
-        self.logs.redactor = self.redactor()
+        self.log_redaction.redactor = self.redactor()
 
     def available_keys(self, visitor: str) -> tuple[str, ...]:
         """The names of the keys that a visitor's runs can use."""
@@ -118,7 +117,7 @@ class Models:
 
     def keys(self, visitor: str) -> Mapping[str, Secret]:
         """The keys that a visitor's runs can use: their own, and the host's if allowed."""
-        serves = self.settings.host_keys or visitor == OWNER
+        serves = self.settings.host_keys or visitor == LOCAL_USER
         return {**(self._host if serves else {}), **self._given.get(visitor, {})}
 
     def redactor(self) -> Redactor:
@@ -129,7 +128,7 @@ class Models:
     # Plans.
 
     def plan(
-        self, visitor: str = OWNER, provider: str | None = None,
+        self, visitor: str = LOCAL_USER, provider: str | None = None,
         roles: Mapping[str, str] | None = None, model: str | None = None,
     ) -> ModelPlan:
         """The model plan of the settings, with the overrides of a run or visitor.
@@ -204,7 +203,7 @@ class Models:
         Errors are reported by that call."""
         for choice in self._in_process(self.plan())[:1]:
             # Not closed, so that the model stays loaded.
-            provider = await asyncio.to_thread(self._open, self._connection(choice, OWNER))
+            provider = await asyncio.to_thread(self._open, self._connection(choice, LOCAL_USER))
             if isinstance(provider, DescribedProvider):
                 provider.warm()
 

@@ -44,15 +44,15 @@ async def with_competing(
 ) -> RecalledFix:
     """Adds the competing patches of a remembered fix that pass the tests now."""
     known = _applied(offer.stored.fix, base, candidate.text) if offer.left_open else None
-    rivals = None
+    distinguished = None
     if known is not None:
-        own, *others = known.behaviours
+        first, *others = known.behaviours
         reports = await asyncio.gather(*(ctx.judge(one.solution, tests) for one in others))
         passing = [one for one, seen in zip(others, reports, strict=True) if seen.passed]
-        rivals = _distinguishing(known.model_copy(update={"behaviours": (own, *passing)}))
+        distinguished = _distinguishing(known.model_copy(update={"behaviours": (first, *passing)}))
     return RecalledFix(
         solution=candidate, report=report, caveat=offer.caveat, left_open=offer.left_open,
-        competing=rivals, refuted=known is not None and rivals is None,
+        competing=distinguished, refuted=known is not None and distinguished is None,
         other_tests=offer.other_failure,
         transferred=offer.change_words if offer.other_failure else "",
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.core.domain import Report, Solution, counted
-from agent.core.events import CodeWritten, Critiqued, Judged, RunStarted, Stamped
+from agent.core.events import CodeWritten, Critiqued, Judged, LogEntry, RunStarted
 
 Review = Literal["none", "reviewed", "rejected"]
 REVIEWS: dict[str, Review] = {
@@ -57,7 +57,7 @@ class Best:
         return f"{results}, {review[self.review]}not accepted"
 
 
-def best_of(log: Sequence[Stamped]) -> Best | None:
+def best_of(log: Sequence[LogEntry]) -> Best | None:
     """The best program of a log after `fold_attempts`; `None` where there is none."""
     written: dict[str, Solution] = {}
     newest: dict[str, tuple[int, Report]] = {}

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from itertools import count
 
-from agent.core.events import Event, Stamped
+from agent.core.events import Event, LogEntry
 from agent.log.store import Store
 
-Writer = Callable[[Event], Stamped]
+Writer = Callable[[Event], LogEntry]
 PAGE = 500
 ELSEWHERE_S = 0.5
 """Seconds between a follower's checks for events of another process."""
@@ -38,15 +38,15 @@ class EventBus:
         """A writer that numbers the events of one attempt of a step."""
         attempt, ordinals = self._store.begin(run, task), count()
 
-        def write(event: Event) -> Stamped:
-            stamped = self._store.append(run, task, attempt, next(ordinals), event)
+        def write(event: Event) -> LogEntry:
+            entry = self._store.append(run, task, attempt, next(ordinals), event)
             for sleeper in self._sleepers.get(run, ()):
                 sleeper.set()
-            return stamped
+            return entry
 
         return write
 
-    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
+    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[LogEntry, ...]]:
         """Yields batches of events after `after` until the final event or until it is closed."""
         awake = asyncio.Event()
         self._sleepers[run].add(awake)

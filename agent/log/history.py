@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agent.core.domain import ProofLevel, RunOutcome
-from agent.core.events import Parent, RunFailed, RunFinished, RunStarted, Stamped, Waiting
+from agent.core.events import LogEntry, Parent, RunFailed, RunFinished, RunStarted, Waiting
 from agent.core.settings import Settings, data_folder
 from agent.log.store import RunRow, Store, UnknownRun
 
@@ -61,7 +61,7 @@ class History:
             raise UnknownRun(f"{len(found)} run ids start with {name}. Give more characters.")
         return name if name in found else found[0]
 
-    def log(self, name: str) -> tuple[Stamped, ...]:
+    def log(self, name: str) -> tuple[LogEntry, ...]:
         return self._store.log(self.named(name))
 
     def rename(self, name: str, title: str) -> None:
@@ -75,7 +75,7 @@ class History:
             return listed
         return replace(listed, proof=last.event.proof, fitting_repairs=last.event.fitting_repairs)
 
-    def _status(self, row: RunRow, last: Stamped | None) -> RunStatus:
+    def _status(self, row: RunRow, last: LogEntry | None) -> RunStatus:
         match last.event if last is not None else None:
             case RunFinished(outcome=outcome):
                 return outcome

@@ -13,11 +13,11 @@ from agent.core.events import (
     Event,
     Extended,
     FellBack,
+    LogEntry,
     ModelAsked,
     ModelCalled,
     ModelFailed,
     Notice,
-    Stamped,
     StepFinished,
     StepStarted,
 )
@@ -39,7 +39,7 @@ from llm.provider import estimated_tokens, named
 from llm.tokens import answer_tokens, question_tokens
 
 
-def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledger:
+def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[LogEntry]) -> Ledger:
     charges: dict[int, Charge] = {}
     for entry in log:
         match entry.event:
@@ -62,13 +62,13 @@ def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledg
     return Ledger(run, roles, list(charges.values()))
 
 
-def next_call(log: Iterable[Stamped]) -> int:
+def next_call(log: Iterable[LogEntry]) -> int:
     """The number of the next call; the number of an unlogged call is not reused."""
     asked = (entry.event.call for entry in log if isinstance(entry.event, ModelAsked))
     return max(asked, default=-1) + 1
 
 
-def lost_calls(log: Iterable[Stamped]) -> tuple[ModelFailed, ...]:
+def lost_calls(log: Iterable[LogEntry]) -> tuple[ModelFailed, ...]:
     """Failure events for calls cut off by a kill, charged with their highest possible cost."""
     open_calls: dict[int, ModelAsked] = {}
     for entry in log:
@@ -104,7 +104,7 @@ class StoredAnswer(Value):
     text: str
 
 
-def paid_in_unfinished_step(log: Iterable[Stamped]) -> tuple[ModelCalled, ...]:
+def paid_in_unfinished_step(log: Iterable[LogEntry]) -> tuple[ModelCalled, ...]:
     """The paid calls of steps cut off by a kill; a repeated step reuses their answers."""
     calls: list[ModelCalled] = []
     newest: set[str] = set()

@@ -18,7 +18,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter
 
 from agent.core.domain import Value, address
-from agent.core.events import Event, Stamped
+from agent.core.events import Event, LogEntry
 from agent.core.sqlite import PATIENCE_S, changing, make_shrinking
 from agent.log.alive import Alive
 from agent.target.errors import BadInput
@@ -204,7 +204,7 @@ class Store:
     def was_deleted(self, run: str) -> bool:
         return bool(self._db.execute("select 1 from deleted where id = ?", (run,)).fetchone())
 
-    def outlived(self, before: float, most: int, place: Callable[[str], str]) -> tuple[str, ...]:
+    def expired(self, before: float, most: int, place: Callable[[str], str]) -> tuple[str, ...]:
         """Inactive runs of visitors that are older than `before` or exceed `most` per `place`."""
         self._db.create_function("place", 1, place)
         rows = self._db.execute(
@@ -239,7 +239,7 @@ class Store:
         ).fetchone()
         return 0 if row[0] is None else int(row[0]) + 1
 
-    def append(self, run: str, task: str, attempt: int, ordinal: int, event: Event) -> Stamped:
+    def append(self, run: str, task: str, attempt: int, ordinal: int, event: Event) -> LogEntry:
         """Appends an event to the run's log; raises `RunOver`."""
         at = time.time()
         final = event.kind in ("run_finished", "run_failed")
@@ -259,28 +259,28 @@ class Store:
             )
             if final:
                 self._db.execute("update runs set final = 1 where id = ?", (run,))
-        return Stamped(
+        return LogEntry(
             run=run, seq=last + 1, task=task, attempt=attempt, ordinal=ordinal, at=at, event=event
         )
 
-    def events(self, run: str, after: int = 0, limit: int = 500) -> tuple[Stamped, ...]:
+    def events(self, run: str, after: int = 0, limit: int = 500) -> tuple[LogEntry, ...]:
         """Up to `limit` events after number `after`, in order."""
         return self._events("run = ? and seq > ? order by seq limit ?", (run, after, limit))
 
-    def log(self, run: str) -> tuple[Stamped, ...]:
+    def log(self, run: str) -> tuple[LogEntry, ...]:
         return self._events("run = ? order by seq", (run,))
 
-    def first_and_last(self, run: str) -> tuple[Stamped | None, Stamped | None]:
+    def first_and_last(self, run: str) -> tuple[LogEntry | None, LogEntry | None]:
         """The first and the newest event of a run; `None` for a run without events."""
         last = self._events("run = ? order by seq desc limit 1", (run,))
         return (self.events(run, limit=1)[0], last[0]) if last else (None, None)
 
-    def _events(self, clause: str, values: Sequence[object]) -> tuple[Stamped, ...]:
+    def _events(self, clause: str, values: Sequence[object]) -> tuple[LogEntry, ...]:
         rows = self._db.execute(
             f"select run, seq, task, attempt, ordinal, at, body from events where {clause}", values
         )
         return tuple(
-            Stamped(
+            LogEntry(
                 run=run, seq=seq, task=task, attempt=attempt, ordinal=ordinal, at=at,
                 event=_event(body),
             )

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, cast
 
 from agent.core.domain import SPECIFYING_ORIGINS, Report, Solution, Task, TestCase, Value
-from agent.core.events import Judged, Parent, Stamped
+from agent.core.events import Judged, LogEntry, Parent
 from agent.core.state import State, Suite
 from agent.log.store import Store
 from agent.report.iterations import program_of
@@ -64,7 +64,7 @@ class Fork(Value):
 
 
 async def make_fork(
-    run: str, task: Task, log: Sequence[Stamped], iteration: int, edits: Edits, engine: Engine,
+    run: str, task: Task, log: Sequence[LogEntry], iteration: int, edits: Edits, engine: Engine,
     store: Store,
 ) -> tuple[Task, Fork]:
     """Returns a fork's task and initial state. Raises: UnknownIteration, BadFork, BadInput."""
@@ -72,20 +72,20 @@ async def make_fork(
     parent = await engine.state(run)
     if "base_id" not in parent:
         raise BadFork("The checkpoints of that run were deleted. Start a new run of its program.")
-    suite, own = store.get(parent["suite_id"], Suite), program
+    suite, start_program = store.get(parent["suite_id"], Suite), program
     fresh: tuple[TestCase, ...] = ()
     if edits.code:
-        own = edited_program(program, edits.code)
+        start_program = edited_program(program, edits.code)
     if edits.tests or edits.removed_tests:
         if task.project is not None:
             raise BadFork("A fork cannot change a project's tests. Change them in the project, "
                           "then start a new run.")
-        fresh = await asyncio.to_thread(_read, edits.tests, own, task)
-        suite = edited_suite(suite, fresh, edits.removed_tests, own)
+        fresh = await asyncio.to_thread(_read, edits.tests, start_program, task)
+        suite = edited_suite(suite, fresh, edits.removed_tests, start_program)
     state: dict[str, str | bool] = {"suite_id": store.put(suite)}
     if edits.code:
-        task = task.model_copy(update={"solution": own})
-        state |= {"base_id": store.put(own), "solution_id": store.put(own)}
+        task = task.model_copy(update={"solution": start_program})
+        state |= {"base_id": store.put(start_program), "solution_id": store.put(start_program)}
     else:
         found = await engine.state_with(run, program.id)
         state |= _status_at(program, parent, found, store)
@@ -105,7 +105,7 @@ def _read(texts: Sequence[TestText], program: Solution, task: Task) -> tuple[Tes
     if not texts:
         return ()
     read = make_task(program.text, entry=program.entry, tests=texts, support=task.support,
-                     sites=task.site_dirs).task.tests
+                     package_folders=task.site_dirs).task.tests
     return tuple(test for test in read if test.origin == "user")
 
 
@@ -117,8 +117,8 @@ def edited_suite(
     names = [test.name for test in shown.visible]
     unknown = [name for name in removed_tests if name not in names]
     if unknown:
-        own = [test.name for test in shown.visible if test.origin != "adversarial"]
-        raise BadFork(f"There is no test {unknown[0]!r} to remove. Tests: {'; '.join(own)}.")
+        removable = [test.name for test in shown.visible if test.origin != "adversarial"]
+        raise BadFork(f"There is no test {unknown[0]!r} to remove. Tests: {'; '.join(removable)}.")
     removed = {*removed_tests, *(test.name for test in fresh)}
     visible = (*(test for test in shown.visible if test.name not in removed), *fresh)
     pair = contradiction(
@@ -166,13 +166,12 @@ def _status_at(
         for name in _PROGRAM_FIELDS if name in found
     }
     # A model reviews a program that a model wrote; for any other, a search is tried first.
-    paid = {"paid": True} if origin == "model" else {}
-    return {
-        "strategy": origin, "note": program.note, **described, **state, **paid, "around_id": key,
-    }
+    if origin == "model":
+        state["models_allowed"] = True
+    return {"strategy": origin, "note": program.note, **described, **state, "around_id": key}
 
 
-def _first_report(base: str, log: Sequence[Stamped], suite: Suite, store: Store) -> dict[str, str]:
+def _first_report(base: str, log: Sequence[LogEntry], suite: Suite, store: Store) -> dict[str, str]:
     """The address of the first program's report, limited to the remaining tests."""
     names = {test.name for test in suite.all}
     for entry in log:

@@ -42,7 +42,7 @@ from agent.loop.steps.select import select
 from agent.loop.steps.specify import attack, branch, specify
 from agent.propose.arbitration import in_dispute
 from agent.propose.roles import ARBITER
-from agent.report.waiting import ForStep
+from agent.report.waiting import StepAnswer
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -250,7 +250,7 @@ class Engine:
         self._graph = compiled().copy({"checkpointer": saver})
 
     async def run(
-        self, run: str, context: Context, answer: ForStep | None
+        self, run: str, context: Context, answer: StepAnswer | None
     ) -> AsyncIterator[Waiting]:
         """Runs steps until the graph ends or asks a question; yields the questions."""
         graph_input: State | Command[Any] | None = None
@@ -319,7 +319,7 @@ def diagram() -> str:
         f"{edge.target.strip('_')}"
         for edge in drawn.edges
     ]
-    order = {step: place for place, step in enumerate(["start", *STEPS])}
+    order = {step: index for index, step in enumerate(["start", *STEPS])}
     edges.sort(key=lambda edge: order[edge.split()[0]])
     return "\n".join(["flowchart TD", *edges]) + "\n"
 

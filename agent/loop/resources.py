@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.core.settings import BadSettings, Settings, data_folder
 from agent.iteration.context import PROMPTS
-from agent.iteration.models import OWNER, Models
+from agent.iteration.models import LOCAL_USER, Models
 from agent.log.bus import EventBus
 from agent.log.store import Store
 from agent.memory.visitors import Memories
@@ -116,8 +116,8 @@ class Resources:
 
     def sandbox_of(self, visitor: str, run: str) -> Sandbox:
         """Returns the sandbox for a run; visitors from one address share one queue place."""
-        place = run if visitor == OWNER else self.models.addresses.address_of(visitor)
-        return OwnedSandbox(self.sandbox, place)
+        queue = run if visitor == LOCAL_USER else self.models.addresses.address_of(visitor)
+        return OwnedSandbox(self.sandbox, queue)
 
 
 @asynccontextmanager
@@ -125,8 +125,7 @@ async def open_resources(
     settings: Settings, sandbox: Callable[[], Sandbox] | None,
     provider: Callable[[Connection], Provider] = open_provider,
 ) -> AsyncIterator[Resources]:
-    """Opens the resources in the running event loop. Raises: BadSettings, BadPrices,
-    SandboxError."""
+    """Opens the resources in the running event loop; arguments and errors as of `open_session`."""
     try:
         prompts = Prompts(PROMPTS, settings.prompts)
     except BadPrompt as error:
@@ -137,7 +136,7 @@ async def open_resources(
         models = Models(settings, provider)
         steps = uploads(
             settings.environment, content=settings.trace_content,
-            redactor=lambda: models.logs.redactor,
+            redactor=lambda: models.log_redaction.redactor,
         )
         files.callback(steps.close)
         store = Store(folder / "runs.db")
@@ -193,7 +192,7 @@ def upload_address(environment: Mapping[str, str]) -> str:
 
 
 def _anonymizer(
-    own: Redactor, current: Callable[[], Redactor], content: bool
+    key_redactor: Redactor, current: Callable[[], Redactor], content: bool
 ) -> Callable[[dict[str, Any]], dict[str, Any]]:  # the client's own signature
     def anonymize(part: dict[str, Any]) -> dict[str, Any]:
         if part.keys() == {"error"} and not content:
@@ -202,7 +201,7 @@ def _anonymizer(
             return {"error": found[0] if found else "error"}
         redactor = current()
         return {
-            redactor.text(own.text(name)): redactor.value(own.value(value))
+            redactor.text(key_redactor.text(name)): redactor.value(key_redactor.value(value))
             for name, value in part.items() if not name.startswith("LANG")
         }
 

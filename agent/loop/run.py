@@ -25,19 +25,19 @@ from agent.core.domain import (
 from agent.core.events import (
     Event,
     Extended,
+    LogEntry,
     Notice,
     Resumed,
     RoleChoice,
     RunFailed,
     RunStarted,
-    Stamped,
     Waiting,
     seconds_spent,
 )
 from agent.core.settings import Autonomy, Settings
 from agent.core.state import State
 from agent.iteration.context import Context
-from agent.iteration.models import OWNER
+from agent.iteration.models import LOCAL_USER
 from agent.log.spending import (
     StoredAnswer,
     event_of,
@@ -52,7 +52,7 @@ from agent.loop.fork import Edits, Fork, make_fork
 from agent.loop.resources import Resources
 from agent.loop.steps.finish import conclude
 from agent.report.result import fold
-from agent.report.waiting import ForStep, pending
+from agent.report.waiting import StepAnswer, pending
 from agent.report.words import STEP_WORDS, step_words
 from agent.search.ranking.question import BadAnswer, answered_test, is_given
 from agent.verify.jail_level import jail_status
@@ -100,7 +100,7 @@ class Options(Value):
     autonomy_level: Autonomy = "full_auto"
     answered: tuple[str, ...] = ()
     """Names of tests that came from answers to an earlier run's open questions."""
-    visitor: str = OWNER
+    visitor: str = LOCAL_USER
     pauses: bool = False
     fork: Fork | None = None
     learn: bool = True
@@ -110,7 +110,7 @@ class Options(Value):
 
     @classmethod
     def of(
-        cls, settings: Settings, plan: ModelPlan, visitor: str = OWNER,
+        cls, settings: Settings, plan: ModelPlan, visitor: str = LOCAL_USER,
         **requested: Unpack[RunRequest],
     ) -> Options:
         """Combines settings and request; a plan with a model gets `model_s` more seconds."""
@@ -118,8 +118,7 @@ class Options(Value):
             max_iterations=settings.max_iterations,
             budget_s=settings.budget_s + (settings.model_s if plan.has_model else 0.0),
             ask=settings.ask, autonomy_level=settings.autonomy_level, plan=plan,
-            visitor=visitor, caps=settings.caps,
-            require_confidence=settings.require_confidence,
+            visitor=visitor, caps=settings.caps, require_confidence=settings.require_confidence,
         ).updated(settings, **requested)
 
     def updated(self, settings: Settings, **requested: Unpack[RunRequest]) -> Options:
@@ -144,8 +143,8 @@ class Run:
         self.id = id_
         self.title = title
         self.options = options
-        own = f"session-{uuid.uuid4().hex}"
-        self.emit: Callable[[Event], Stamped] = shared.bus.writer(id_, own)
+        writer_id = f"session-{uuid.uuid4().hex}"
+        self.emit: Callable[[Event], LogEntry] = shared.bus.writer(id_, writer_id)
         """Writes events of the session to the run's log."""
         self._task = task
         self._shared = shared
@@ -166,7 +165,7 @@ class Run:
         return self._task
 
     @property
-    def log(self) -> tuple[Stamped, ...]:
+    def log(self) -> tuple[LogEntry, ...]:
         return self._store.log(self.id)
 
     @property
@@ -235,7 +234,7 @@ class Run:
             planned = text in self.options.plan.notes
             self.emit(Notice(level="info" if planned else "warning", text=text))
 
-    def drive(self, answer: ForStep | None = None) -> asyncio.Task[None]:
+    def drive(self, answer: StepAnswer | None = None) -> asyncio.Task[None]:
         """Drives the run in the background until it ends or asks a question."""
         self._driver = asyncio.create_task(self._drive(answer), name=f"run {self.id}")
         self._driver.add_done_callback(_log_failure)
@@ -305,13 +304,13 @@ class Run:
             words = f"answered by {plan.provider}"
             parent = fork.parent.model_copy(update={"edits": (*fork.parent.edits, words)})
             fork = fork.model_copy(update={"parent": parent})
-        own = self.options
-        first_model = plan is not None and plan.has_model and not own.plan.has_model
+        options = self.options
+        first_model = plan is not None and plan.has_model and not options.plan.has_model
         settings = self._shared.settings
         extra_s = settings.model_s if first_model else 0.0
-        return task, own.model_copy(update={
-            "fork": fork, "plan": plan or own.plan, "pauses": False,
-            "budget_s": own.budget_s + extra_s,
+        return task, options.model_copy(update={
+            "fork": fork, "plan": plan or options.plan, "pauses": False,
+            "budget_s": options.budget_s + extra_s,
         }).updated(settings, **requested)
 
     async def conclude(
@@ -326,7 +325,7 @@ class Run:
             required = self.options.require_confidence
             conclude(state, self._store, self.log, self.emit, outcome, reason, required)
 
-    async def _drive(self, answer: ForStep | None) -> None:
+    async def _drive(self, answer: StepAnswer | None) -> None:
         context, clock = self.context(), asyncio.timeout(None)
         try:
             engine = await self._shared.engine.get()
@@ -379,17 +378,18 @@ class Run:
         role, _, unit = error.cap.partition(" ")
         caps = options.caps if error.is_of_the_run else settings.role_budgets.get(role, Caps())
         amount = max(getattr(caps, unit, None) or 0, error.excess)
-        limit = getattr(settings.caps, unit, None) if options.visitor != OWNER else None
+        limit = getattr(settings.caps, unit, None) if options.visitor != LOCAL_USER else None
         if not 0 < amount <= (inf if limit is None else limit):
             return None
         return Extended.model_validate({unit: payable(amount) if unit == "usd" else amount})
 
     def _wait_for(
-        self, needs: Literal["budget", "key", "visitor"], words: str, more: Extended | None = None
+        self, needs: Literal["budget", "key", "visitor"], words: str, added: Extended | None = None
     ) -> None:
+        interrupt = f"{needs}-{uuid.uuid4().hex}"
         with suppress(RunOver):
             self.emit(Waiting(
-                interrupt=f"{needs}-{uuid.uuid4().hex}", question=words, needs=needs, more=more,
+                interrupt=interrupt, question=words, needs=needs, budget_extension=added,
             ))
 
     def context(self) -> Context:

@@ -15,10 +15,10 @@ from threading import Lock
 from typing import Unpack
 
 from agent.core.domain import JailStatus, Report, Solution, Task
-from agent.core.events import Answered, Event, Stamped
+from agent.core.events import Answered, Event, LogEntry
 from agent.core.settings import BadSettings, Settings
 from agent.iteration.context import Context
-from agent.iteration.models import OWNER
+from agent.iteration.models import LOCAL_USER
 from agent.log.history import History
 from agent.log.spending import CostEstimate, estimate_costs
 from agent.log.store import UnknownRun
@@ -26,7 +26,7 @@ from agent.loop.fork import UNEDITED, Edits
 from agent.loop.resources import Resources, open_resources
 from agent.loop.run import Options, Run, RunRequest
 from agent.memory import Memory
-from agent.report.waiting import End, ForStep, GoOn, read_answer
+from agent.report.waiting import ContinueRun, EndRun, StepAnswer, read_answer
 from agent.target.errors import BadInput
 from agent.target.task import refuse_unwritable
 from agent.verify.jail_level import jail_status
@@ -57,11 +57,11 @@ def low_latency() -> Iterator[None]:
         yield
     finally:
         with _LOCK:
-            own = _SAVED[0]
+            saved = _SAVED[0]
             _SAVED.pop()
             if not _SAVED:
-                sys.setswitchinterval(own[0])
-                gc.set_threshold(*own[1])
+                sys.setswitchinterval(saved[0])
+                gc.set_threshold(*saved[1])
 
 
 class Session:
@@ -75,19 +75,22 @@ class Session:
         self.notices = shared.notices
         self._shared = shared
         self._store = shared.store
-        self._driven: dict[str, Run] = {}
+        self._active: dict[str, Run] = {}
 
     async def start(
         self,
         task: Task, *, title: str = "", run_id: str | None = None, plan: ModelPlan | None = None,
-        visitor: str = OWNER, judged: Report | None = None, **requested: Unpack[RunRequest],
+        visitor: str = LOCAL_USER, judged: Report | None = None, **requested: Unpack[RunRequest],
     ) -> str:
         """Starts a run in the background and returns its id. A run with `pauses` waits at a cap.
 
         Args:
-            plan: The models for each role.
+            title: The name in the list of runs.
+            run_id: The id, by default a new one.
+            plan: The models for each role, by default the visitor's.
             visitor: The visitor whose API keys are used.
             judged: The report on the submitted program, if its tests have run already.
+            requested: Options that differ from the settings.
 
         Raises:
             ValueError: `run_id` exists already.
@@ -105,22 +108,23 @@ class Session:
         if question is None or question.interrupt != interrupt:
             return False
         answer = read_answer(question, value)
-        for text in answer.value.values() if isinstance(answer, ForStep) else ():
+        for text in answer.value.values() if isinstance(answer, StepAnswer) else ():
             refuse_unwritable(text if isinstance(text, str) else "")
         await waiting.wait_until_idle()
         if not self._store.take_answer(run, interrupt):
             return False  # another caller, maybe in another process, was first
         self._store.take_over(run)  # its process may have ended: no other process adopts it now
         waiting.emit(Answered(interrupt=interrupt, answer=str(dict(value))))
-        if isinstance(answer, End):
+        if isinstance(answer, EndRun):
+            offered = question.budget_extension
             await waiting.conclude(
                 answer.outcome, f"ended by the user: {question.question}",
-                out_of_time=question.more is not None and question.more.seconds > 0,
+                out_of_time=offered is not None and offered.seconds > 0,
             )
             return True
-        if isinstance(answer, GoOn) and answer.more is not None:
-            waiting.emit(answer.more)
-        self._drive(waiting, answer if isinstance(answer, ForStep) else None)
+        if isinstance(answer, ContinueRun) and answer.budget_extension is not None:
+            waiting.emit(answer.budget_extension)
+        self._run_in_background(waiting, answer if isinstance(answer, StepAnswer) else None)
         return True
 
     async def rerun_with_answer(
@@ -136,7 +140,7 @@ class Session:
 
     async def fork(
         self, run: str, iteration: int, edits: Edits = UNEDITED, *, plan: ModelPlan | None = None,
-        run_id: str | None = None, visitor: str = OWNER, **requested: Unpack[RunRequest],
+        run_id: str | None = None, visitor: str = LOCAL_USER, **requested: Unpack[RunRequest],
     ) -> str:
         """Starts a fork of a visitor's run and returns its id. Raises: UnknownRun,
         UnknownIteration, BadFork."""
@@ -145,8 +149,8 @@ class Session:
         return await self._begin(run_id, parent.title, task, options, of=parent.id)
 
     async def repeat(
-        self,
-        run: str, *, plan: ModelPlan | None = None, run_id: str | None = None, visitor: str = OWNER,
+        self, run: str, *, plan: ModelPlan | None = None, run_id: str | None = None,
+        visitor: str = LOCAL_USER,
     ) -> str:
         """Repeats a visitor's run with its options and returns the new id. Raises: UnknownRun."""
         parent = self._run(self.history(visitor).named(run))
@@ -154,28 +158,29 @@ class Session:
         return await self._begin(run_id, parent.title, parent.task, options, of=parent.id)
 
     async def cancel(self, run: str) -> None:
-        """Ends the run within its current step; a finished run stays as it is."""
+        """Ends the run within its current step; a finished run stays as it is. Raises:
+        UnknownRun."""
         cancelled = self._run(run)
         await cancelled.stop()
         if not self._store.run(run).final:
             await cancelled.conclude("cancelled", "stopped by the user")
 
     async def delete(self, run: str) -> None:
-        """Ends and deletes a run with its values; its lessons stay. Raises: UnknownRun."""
+        """Stops a run and deletes its log and stored values, but no lessons. Raises: UnknownRun."""
         await self.cancel(run)
         engine = await self._shared.engine.get()
         await engine.forget(run)
         self._store.delete(run)
 
-    async def forget_outlived(self) -> tuple[str, ...]:
+    async def delete_expired(self) -> tuple[str, ...]:
         """Deletes visitors' runs beyond `keep_days` and `keep_runs`; returns their ids."""
         days, limit = self.settings.keep_days, self.settings.keep_runs
         before = time.time() - days * 24 * 3600 if days else 0.0
-        expired = self._store.outlived(
+        expired = self._store.expired(
             before, limit or sys.maxsize, self.models.addresses.address_of
         )
         for run in expired:
-            if run not in self._driven:  # by now its visitor may have answered it
+            if run not in self._active:  # by now its visitor may have answered it
                 with suppress(UnknownRun):  # or have deleted it
                     await self.delete(run)
         self._shared.memories.forget_before(before)
@@ -183,7 +188,7 @@ class Session:
 
     async def pause(self, run: str) -> None:
         """Pauses a run that may wait, because no interface shows it; `answer` continues it."""
-        paused = self._driven.get(run)
+        paused = self._active.get(run)
         if paused is None:
             return  # it has ended, or was deleted meanwhile
         if paused.is_running and paused.options.pauses and paused.options.plan.has_model:
@@ -192,7 +197,15 @@ class Session:
     async def recover(
         self, run: str | None = None, **requested: Unpack[RunRequest]
     ) -> tuple[str, ...]:
-        """Resumes the unfinished runs of processes that have ended; returns their ids."""
+        """Resumes the unfinished runs of processes that have ended.
+
+        Args:
+            run: The only run to resume; `None` for all.
+            requested: Options that replace those of the runs.
+
+        Returns:
+            The ids of the resumed runs, and of those that still wait for an answer.
+        """
         self._shared.engine.begin()
         adopted = self._store.adopt_orphans(run)
         for row in adopted:
@@ -206,12 +219,12 @@ class Session:
                 self._store.forget_answer(row.id, question.interrupt)
                 continue
             await recovered.resume()
-            self._drive(recovered)
+            self._run_in_background(recovered)
         return tuple(row.id for row in adopted)
 
     async def close(self) -> None:
         """Stops driving and following; unfinished runs are left for `recover`."""
-        running = [run for run in self._driven.values() if run.is_running]
+        running = [run for run in self._active.values() if run.is_running]
         # A run that has just asked is about to return; if it were cancelled, it would ask again.
         await asyncio.gather(*(
             run.stop() if run.question is None else run.wait_until_idle() for run in running
@@ -220,7 +233,7 @@ class Session:
             self._store.release(run.id)
         self._shared.bus.close()
 
-    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
+    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[LogEntry, ...]]:
         """Yields batches of events after index `after` until the run ends or waits. Raises:
         UnknownRun."""
         followed = self._run(run)
@@ -229,22 +242,22 @@ class Session:
             if batch[-1].event.kind == "waiting" and followed.question is not None:
                 return
 
-    def log(self, run: str) -> tuple[Stamped, ...]:
+    def log(self, run: str) -> tuple[LogEntry, ...]:
         """All events of a run so far; raises `UnknownRun`."""
         return self._run(run).log
 
     def partial_answers(self, run: str) -> Mapping[int, str]:
         """The partial texts of model answers of a run in this process, by call."""
-        return self._driven[run].partial_answers() if run in self._driven else {}
+        return self._active[run].partial_answers() if run in self._active else {}
 
     def task(self, run: str) -> Task:
         """The task of a run; raises `UnknownRun`."""
         return self._run(run).task
 
-    def history(self, visitor: str = OWNER) -> History:
+    def history(self, visitor: str = LOCAL_USER) -> History:
         return History(self._store, visitor)
 
-    def memory(self, visitor: str = OWNER) -> Memory:
+    def memory(self, visitor: str = LOCAL_USER) -> Memory:
         return self._shared.memories.known(visitor)
 
     def visitor(self, run: str) -> str:
@@ -257,13 +270,13 @@ class Session:
         return not self.models.missing_key(options.plan, options.visitor)
 
     def waiting(self, run: str) -> str | None:
-        """The id of the question that the run waits with, if any."""
+        """The id of the question that the run waits with, if any; raises `UnknownRun`."""
         question = self._run(run).question
         return None if question is None else question.interrupt
 
     def running(self) -> dict[str, str]:
         """The runs that this process drives, each with its visitor."""
-        return {run.id: run.options.visitor for run in self._driven.values() if run.is_running}
+        return {run.id: run.options.visitor for run in self._active.values() if run.is_running}
 
     def unfinished(self, visitor: str) -> frozenset[str]:
         """A visitor's runs that are running or waiting."""
@@ -275,20 +288,21 @@ class Session:
         self._shared.memories.record_address(visitor, address)
 
     def plan(
-        self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
+        self, visitor: str = LOCAL_USER, *, provider: str | None = None, model: str | None = None,
         roles: Mapping[str, str] | None = None,
     ) -> ModelPlan:
         """Returns a visitor's model plan; arguments override the settings. Raises: NoProvider,
         NeedsKey."""
         return self.models.plan(visitor, provider, roles, model)
 
-    def predicted(self, plan: ModelPlan, typed: str) -> tuple[CostEstimate, ...]:
+    def estimate_costs(self, plan: ModelPlan, input_text: str) -> tuple[CostEstimate, ...]:
         """Estimates the cost of one call of each role for the typed program and tests."""
         today = datetime.now(UTC).date()
-        return estimate_costs(plan, self.models.prices, self.prompts, typed, today)
+        return estimate_costs(plan, self.models.prices, self.prompts, input_text, today)
 
-    async def judge(self, task: Task, program: Solution, visitor: str = OWNER) -> Report:
-        """Judges a program under a task's tests without a run or a repair."""
+    async def judge(self, task: Task, program: Solution, visitor: str = LOCAL_USER) -> Report:
+        """Judges a program under a task's tests without a run or a repair. Its jobs take turns with
+        others of `visitor`. Raises: SandboxError."""
         sandbox = self._shared.sandbox_of(visitor, uuid.uuid4().hex)
         return await check(program, task.tests, task, sandbox, wall_s=self.settings.test_wall_s)
 
@@ -297,7 +311,7 @@ class Session:
         return await jail_status(self.sandbox, task)
 
     def role_context(
-        self, task: Task, emit: Callable[[Event], Stamped], budget_s: float | None = None
+        self, task: Task, emit: Callable[[Event], LogEntry], budget_s: float | None = None
     ) -> Context:
         """Returns a context for calling a role outside of a run; the caller closes its router."""
         options = Options.of(self.settings, self.plan(), ask=False, budget_s=budget_s)
@@ -306,7 +320,7 @@ class Session:
         return run.context()
 
     def _run(self, run: str) -> Run:
-        return self._driven.get(run) or Run.stored(self._store.run(run), self._shared)
+        return self._active.get(run) or Run.stored(self._store.run(run), self._shared)
 
     async def _begin(
         self, run_id: str | None, title: str, task: Task, options: Options, *, of: str = "",
@@ -315,24 +329,24 @@ class Session:
         """Begins a run that shares the stored values of run `of`. Raises: BadInput: The run of
         this id was deleted."""
         if run_id and self._store.was_deleted(run_id):  # an old link must not open another run
-            raise BadInput("That run was deleted. Heal again to start a new one.")
+            raise BadInput("That run was deleted. Start a new repair.")
         run = Run(run_id or uuid.uuid4().hex, title, options, task, self._shared)
         if of:
             self._store.share(of, run.id)
-        own: tuple[str, ...] = ()
-        if options.visitor == OWNER:  # the notices name the host's folders
-            own, self.notices = self.notices, ()  # shown once, by the first run
-        await run.begin((*own, *options.plan.notes), judged)
-        self._drive(run)
+        notices: tuple[str, ...] = ()
+        if options.visitor == LOCAL_USER:  # the notices name the host's folders
+            notices, self.notices = self.notices, ()  # shown once, by the first run
+        await run.begin((*notices, *options.plan.notes), judged)
+        self._run_in_background(run)
         return run.id
 
-    def _drive(self, run: Run, answer: ForStep | None = None) -> None:
-        self._driven[run.id] = run
+    def _run_in_background(self, run: Run, answer: StepAnswer | None = None) -> None:
+        self._active[run.id] = run
         run.drive(answer).add_done_callback(lambda _: self._forget(run))
 
     def _forget(self, run: Run) -> None:
-        if self._driven.get(run.id) is run and not run.is_running:
-            del self._driven[run.id]
+        if self._active.get(run.id) is run and not run.is_running:
+            del self._active[run.id]
 
 
 @asynccontextmanager
@@ -340,10 +354,19 @@ async def open_session(
     settings: Settings, sandbox: Callable[[], Sandbox] | None = None,
     provider: Callable[[Connection], Provider] = open_provider,
 ) -> AsyncIterator[Session]:
-    """Opens a session in the running event loop. Raises: BadSettings, BadPrices, SandboxError."""
+    """Opens a session in the running event loop, and closes it at the end of the context.
+
+    Args:
+        sandbox: Opens the sandbox; by default that of the settings.
+        provider: Opens the provider of a model.
+
+    Raises:
+        BadSettings, BadPrices: The settings or the table of prices are invalid.
+        SandboxError: The sandbox is not available.
+    """
     async with open_resources(settings, sandbox, provider) as shared:
         session = Session(shared)
-        with low_latency(), redacted_logs(shared.models.logs):
+        with low_latency(), redacted_logs(shared.models.log_redaction):
             try:
                 yield session
             finally:

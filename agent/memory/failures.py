@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from agent.core.domain import Project, Report, Solution, TestCase, Value, address, passing
-from agent.core.trees import readable_nodes, tree_of
+from agent.core.trees import nodes_or_empty, tree_of
 from agent.target.failures.causes import failures_of
 from agent.target.task import PASTED
 
@@ -148,7 +148,7 @@ def normalised(message: str) -> str:
 def _kind_at(text: str, line: int | None) -> str:
     if line is None:
         return ""
-    nodes = readable_nodes(text)
+    nodes = nodes_or_empty(text)
     found: ast.stmt | None = None
     for node in nodes:  # breadth first: a later one is no less deep
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):

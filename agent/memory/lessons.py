@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 
 from agent.core.domain import Diagnosis, Value
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from agent.memory.failures import TIMEOUT, WRONG_RESULT, FailureKey
 
 MAX_LESSONS = 5
@@ -69,7 +69,7 @@ def query_of(symptom: FailureDescription) -> str:
 
 def names_in(text: str) -> tuple[str, ...]:
     """The program's own identifiers in order; empty if it does not parse."""
-    nodes = readable_nodes(text)
+    nodes = nodes_or_empty(text)
     common = {*dir(builtins), *keyword.kwlist, "self", "cls"}
     return tuple(dict.fromkeys(name for name in _identifiers(nodes) if name not in common))
 

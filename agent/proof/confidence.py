@@ -11,7 +11,13 @@ import math
 
 from agent.core.domain import Estimate, Evidence, Proof, Solution, Strategy, TestCase
 from agent.search.confidence.features import Situation
-from agent.search.confidence.model import HELD_OUT, KILLED, fitted, natural, of_a_model
+from agent.search.confidence.model import (
+    HELD_OUT,
+    KILLED,
+    fitted,
+    likely_if_alone,
+    model_patch_estimate,
+)
 from agent.search.variants.mutants import differences
 
 FEW_TESTS, MANY_TESTS = 4, 50
@@ -19,7 +25,7 @@ CERTAIN = Estimate.of(1.0)
 """For a program that a person wrote or chose."""
 
 
-def of_a_draft(agreed: bool = False, unsure: str = "") -> Estimate:
+def draft_estimate(agreed: bool = False, unsure: str = "") -> Estimate:
     """The estimate for a program that a small model wrote from a description and that passes the
     examples.
 
@@ -29,7 +35,7 @@ def of_a_draft(agreed: bool = False, unsure: str = "") -> Estimate:
     """
     model = fitted()
     return Estimate.of(
-        model.written_twice if agreed else model.written,
+        model.agreed_draft_probability if agreed else model.draft_probability,
         unsure or "small models miss cases that no example shows",
     )
 
@@ -39,7 +45,7 @@ def confidence(
     seen: Evidence | None, strategy: Strategy, *, chosen: bool = False, agreed: bool = False,
     drafted: bool = False, suite: int = 0,
 ) -> Estimate:
-    """The estimate for the patch that `solution` is of `base`.
+    """The confidence that the patch from `base` to `solution` is right.
 
     Args:
         tests: The tests that the patch was made for.
@@ -50,8 +56,12 @@ def confidence(
         drafted: `base` is the draft of a small model, or a draft that a search changed.
         suite: The number of tests in a project's suite; 0 outside of projects, and if only a part
             of it ran.
+
+    Returns:
+        The patch's own estimate shifted by the later evidence; `CERTAIN` if a person wrote or chose
+        it, or if nothing was changed.
     """
-    if strategy == "person" or (chosen and natural(solution)):
+    if strategy == "person" or (chosen and likely_if_alone(solution)):
         return CERTAIN
     estimate = solution.estimate
     if estimate is not None and not estimate.features:
@@ -61,16 +71,16 @@ def confidence(
         if change is None:
             return CERTAIN
         codes = tuple(test.code for test in tests)
-        estimate = of_a_model(change.after, Situation(change.before, codes))
+        estimate = model_patch_estimate(change.after, Situation(change.before, codes))
     model = fitted()
     features = dict(estimate.features) | {
         HELD_OUT: float(proof.level >= "E2"),
         KILLED: seen.killed / seen.mutants if seen is not None and seen.mutants else 0.0,
     }
     usual = model.estimate(estimate.features).log_odds
-    shift = model.agreed * agreed + model.of_a_draft * drafted
+    shift = model.agreed * agreed + model.draft_shift * drafted
     if strategy == "search" and _places(solution, base) == 1:
-        shift += model.of_a_project * _share_of_a_suite(suite)
+        shift += model.project_shift * _share_of_a_suite(suite)
     return model.estimate(features, estimate.log_odds - usual + shift)
 
 

@@ -140,34 +140,34 @@ async def _probe(case: ProofCase, known: Evidence, until: float) -> Evidence:
     mixed = [*called, *(one.call for one in tests)]
     # Shuffled over the processes and within each, always in the same order.
     order = random.Random(0).sample(range(len(mixed)), len(mixed))
-    replies = await _ask(case, case.repaired, [mixed[place] for place in order], until)
+    replies = await _ask(case, case.repaired, [mixed[index] for index in order], until)
     seen = dict(zip(order, replies, strict=True))
     refusals = raised_exceptions(case.base.text)
-    compared = [place for place in range(len(called)) if seen[place].failed or refusals]
-    again = [called[place] for place in compared]
-    own = [one.call for one in tests if refusals]
-    replied = await _ask(case, case.base, [*again, *own], until) if again else ()
+    compared = [index for index in range(len(called)) if seen[index].failed or refusals]
+    again = [called[index] for index in compared]
+    test_calls = [one.call for one in tests if refusals]
+    replied = await _ask(case, case.base, [*again, *test_calls], until) if again else ()
     before = dict(zip(compared, replied, strict=False))
     # If the first program wrongly rejects a call of a test, it may wrongly reject other calls too.
     of_tests = replied[len(again) :]
     is_wrong = case.raised in refusals or any(one.words in refusals for one in of_tests)
     new = [
-        called[place] for place in compared
+        called[index] for index in compared
         # If the first program cannot be loaded, each failure counts as new.
-        if seen[place].failed and before[place].kind in ("value", "untold", "unloaded")
+        if seen[index].failed and before[index].kind in ("value", "untold", "unloaded")
     ]
     accepted = [
-        f"`{called[place]}` was rejected before and is accepted now" for place in compared
-        if seen[place].kind == "value" and before[place].kind == "raised"
-        and before[place].words in refusals and not is_wrong
+        f"`{called[index]}` was rejected before and is accepted now" for index in compared
+        if seen[index].kind == "value" and before[index].kind == "raised"
+        and before[index].words in refusals and not is_wrong
     ]
     unasked = {
-        place for place in range(len(called))
-        if "unasked" in (seen[place].kind, before.get(place, seen[place]).kind)
+        index for index in range(len(called))
+        if "unasked" in (seen[index].kind, before.get(index, seen[index]).kind)
     }
     inconsistent = [
-        one.call for place, one in enumerate(tests, start=len(called))
-        if not _agrees(one, seen[place])
+        one.call for index, one in enumerate(tests, start=len(called))
+        if not _agrees(one, seen[index])
     ]
     return known.model_copy(update={
         "probes": len(called) - len(new) - len(unasked), "new_failures": tuple(new),
@@ -210,11 +210,11 @@ async def _test_mutants(case: ProofCase, seen: Evidence, until: float) -> Eviden
     fates = await asyncio.gather(*map(is_killed, made))
     survivors = [one for one, killed in zip(made, fates, strict=True) if killed is False]
     called = probes(case.names, case.codes, counting=True)
-    own = await _ask(case, case.repaired, called, until) if survivors else ()
+    expected = await _ask(case, case.repaired, called, until) if survivors else ()
     replies = await asyncio.gather(
         *(_ask(case, _mutant(case, one), called, until) for one in survivors)
     )
-    alike = [one for one, given in zip(survivors, replies, strict=True) if _alike(own, given)]
+    alike = [one for one, given in zip(survivors, replies, strict=True) if _alike(expected, given)]
     killed = sum(fate is True for fate in fates)
     differing = [one for one in survivors if one not in alike]
     late = None in fates or (survivors and time.monotonic() >= until)
@@ -241,11 +241,11 @@ def _mutant(case: ProofCase, mutant: Mutant) -> Solution:
     return case.repaired.with_text(mutant.text, note=mutant.note)
 
 
-def _alike(own: Sequence[ProbeAnswer], other: Sequence[ProbeAnswer]) -> bool:
+def _alike(answers: Sequence[ProbeAnswer], other: Sequence[ProbeAnswer]) -> bool:
     """Whether all results are known and the same."""
     return all(
         a.kind not in ("untold", "unasked") and (a.kind, a.words) == (b.kind, b.words)
-        for a, b in zip(own, other, strict=True)
+        for a, b in zip(answers, other, strict=True)
     )
 
 

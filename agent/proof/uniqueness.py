@@ -128,13 +128,13 @@ async def _judge_variants(case: ProofCase, judge: Judge) -> ProofEvidence:
     variants = await _competing(case, judge, near.texts, found)
     first = len(near.texts)
     uncovered = [
-        condition for place, (condition, text) in enumerate(sides, start=first)
-        if place in found.indices and (await judge(_other(case, text))).passed
+        condition for index, (condition, text) in enumerate(sides, start=first)
+        if index in found.indices and (await judge(_other(case, text))).passed
     ]
     alternatives = None
     if variants:
-        own = Alternative(solution=case.repaired, answers=found.program_answers, confirmed=True)
-        alternatives = Alternatives(calls=found.calls, behaviours=(own, *variants))
+        chosen = Alternative(solution=case.repaired, answers=found.program_answers, confirmed=True)
+        alternatives = Alternatives(calls=found.calls, behaviours=(chosen, *variants))
     return ProofEvidence(Evidence(
         competing_patches=len(variants), variants_tried=len(near.texts),
         uncovered=tuple(dict.fromkeys(uncovered)),
@@ -148,11 +148,11 @@ async def _competing(
     """A variant for each behaviour that differs from the repair's and passes the judge, the
     smallest change first."""
     behaviours: dict[tuple[str, ...], str] = {}
-    for place, answers in zip(found.indices, found.answers, strict=True):
-        if place < len(texts) and answers and found.program_answers and differs(
-            found.program_answers, answers, raised_exceptions(texts[place])
+    for index, answers in zip(found.indices, found.answers, strict=True):
+        if index < len(texts) and answers and found.program_answers and differs(
+            found.program_answers, answers, raised_exceptions(texts[index])
         ):
-            behaviours.setdefault(answers, texts[place])
+            behaviours.setdefault(answers, texts[index])
     variants: list[Alternative] = []
     for answers, text in list(behaviours.items())[:MAX_JUDGED]:
         if len(variants) == MAX_OTHERS:

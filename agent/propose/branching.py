@@ -14,7 +14,7 @@ from dataclasses import replace
 from agent.core.settings import GENERATOR
 from agent.iteration.context import Context
 from llm.asking.ask import complete_reply
-from llm.types import Frame, Reply, Request
+from llm.types import Prefill, Reply, Request
 
 ALTERNATIVES = 8
 """The number of likely tokens requested at each position."""
@@ -27,9 +27,9 @@ async def branches(
 ) -> AsyncGenerator[str, None]:
     """Yields at most `most` programs that differ in one line from a framed answer; none if the
     provider returns no alternatives. Raises an `LlmError`."""
-    if request.frame is None:
+    if request.prefill is None:
         return
-    start, end = len(request.frame.opening), reply.text.rfind(request.frame.closing)
+    start, end = len(request.prefill.text), reply.text.rfind(request.prefill.stop)
     likely = sorted(
         (one for one in reply.alternatives if start <= one.at < end and _is_text(one.text)),
         key=lambda one: one.logprob, reverse=True,
@@ -39,7 +39,7 @@ async def branches(
         if "\n" not in one.text:
             opening = reply.text[: one.at] + one.text
             question = replace(
-                request, frame=Frame(opening, "\n"), max_tokens=LINE_TOKENS, alternatives=0
+                request, prefill=Prefill(opening, "\n"), max_tokens=LINE_TOKENS, alternatives=0
             )
             answer = await complete_reply(await ctx.answerer(GENERATOR), question)
             if answer.finish != "stop":

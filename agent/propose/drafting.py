@@ -15,7 +15,7 @@ from agent.core.trees import parse
 from agent.iteration.context import Context
 from agent.iteration.strategies import RepairInput
 from agent.iteration.tournament import Winner, best_of
-from agent.proof.confidence import of_a_draft
+from agent.proof.confidence import draft_estimate
 from agent.propose.rewriting import WARM, search_around
 from agent.propose.roles import SMALL_GENERATOR, ask_generator, program_for
 from agent.search.ranking.question import question
@@ -86,7 +86,7 @@ async def compared(
         ctx.emit(Notice(level="warning", text=(
             f"{unsure[0].upper()}{unsure[1:]}. Add an example that says which is right."
         )))
-    return solution, of_a_draft(best.votes > 1, unsure)
+    return solution, draft_estimate(best.votes > 1, unsure)
 
 
 async def _repaired(

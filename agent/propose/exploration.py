@@ -80,7 +80,8 @@ def debugger_tools(
         return registry
     workspace = Workspace(
         {path: text for path, text in files.items() if is_inside(path)}, name=project.name,
-        import_roots=project.import_roots, sites=task.site_dirs, loopback=project.loopback,
+        import_roots=project.import_roots, package_folders=task.site_dirs,
+        loopback=project.loopback,
     )
     tools = WorkspaceTools(workspace, ctx.sandbox)
     for function in (tools.file_list, tools.file_read, tools.search):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from agent.core.domain import Report, Script, Solution, SuspectFile, TestCase
 from agent.core.events import ModelCalled
 from agent.core.settings import GENERATOR
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from agent.iteration.context import Context
 from agent.iteration.iterations import fingerprint
 from agent.iteration.strategies import RepairInput
@@ -73,7 +73,7 @@ def parts(solution: Solution, suspected: Sequence[SuspectFile]) -> Iterator[Part
     )
     for _, path, one in rows:
         text = solution.with_entry(path).text
-        for node in readable_nodes(text):
+        for node in nodes_or_empty(text):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
@@ -91,7 +91,7 @@ def function_in(answer: str, name: str) -> str:
     """The text of the function of this name in the fenced blocks of an answer. Raises: BadReply:
     There is none that compiles."""
     for code in _BLOCK.findall(answer):
-        for node in readable_nodes(code):
+        for node in nodes_or_empty(code):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
                 first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
                 return textwrap.dedent("\n".join(code.split("\n")[first - 1 : node.end_lineno]))
@@ -103,7 +103,7 @@ def source_of(case: TestCase) -> str:
     if not isinstance(case, Script) or not case.node:
         return case.code
     name = case.node.rpartition("::")[2].partition("[")[0]
-    for node in readable_nodes(case.code):
+    for node in nodes_or_empty(case.code):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             lines = case.code.split("\n")[first - 1 : node.end_lineno]

@@ -13,7 +13,7 @@ from agent.core.trees import tree_of
 from agent.iteration.context import Context
 from agent.iteration.iterations import fingerprint, is_small
 from agent.iteration.strategies import RepairInput, search_near, specified_by
-from agent.proof.confidence import of_a_draft
+from agent.proof.confidence import draft_estimate
 from agent.propose.branching import ALTERNATIVES, branches
 from agent.propose.one_function import rewritten_functions
 from agent.propose.roles import (
@@ -138,7 +138,7 @@ async def _sample(attempt: RepairInput, ctx: Context, *, fresh: bool) -> ModelRe
             )
             variants = branches(ctx, question, reply, BRANCHES)
             first = attempt.solution.with_text(
-                text, origin="model", estimate=of_a_draft() if drafted else None,
+                text, origin="model", estimate=draft_estimate() if drafted else None,
                 note=f"another draft by {by}" if drafted else _note(attempt, text, by),
             )
             stream = _candidates(first, variants, by, attempt.solution.text)

@@ -27,7 +27,7 @@ from llm.asking.prompts import Prompt
 from llm.asking.schemas import in_words, inlined
 from llm.asking.trimming import fit
 from llm.errors import NeedsKey, OverBudget
-from llm.provider import sayable
+from llm.provider import escape_surrogates
 from llm.tokens import REASON, answer_tokens, question_tokens
 
 T = TypeVar("T", bound=Value)
@@ -165,7 +165,7 @@ class PlannedSteps(Value):
 
 def brief(text: str, max_chars: int) -> str:
     """Truncates a text and makes it encodable."""
-    text = sayable(text)
+    text = escape_surrogates(text)
     return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
@@ -322,11 +322,10 @@ def _request(
     more = (system, *(turn.text for turn in turns))
     text = _fitted(ctx, chosen, template, more, variables, answerer)
     return Request(
-        role, system, (Message("user", text), *turns),
-        variables={**(known or {}), **variables},
+        role, system, (Message("user", text), *turns), variables={**(known or {}), **variables},
         max_tokens=_max_answer_tokens(chosen, answerer), deadline_s=chosen.deadline_s,
         temperature=chosen.temperature, effort=chosen.effort, prompt=chosen.hash,
-        frame=chosen.frame(template),
+        prefill=chosen.prefill(template),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agent.core.domain import Diagnosis, Solution
 from agent.core.settings import GENERATOR
-from agent.core.trees import readable, readable_nodes
+from agent.core.trees import nodes_or_empty, parse_or_empty
 from agent.propose.roles import (
     CRITIC,
     DEBUGGER,
@@ -110,7 +110,7 @@ def _tests_in(text: str) -> list[str]:
 
 def _exits_in(text: str) -> int:
     """The number of deliberate exits; 0 if the program does not parse."""
-    nodes = readable_nodes(text)
+    nodes = nodes_or_empty(text)
     return sum(
         isinstance(node, ast.Raise)
         or (isinstance(node, ast.Call) and ast.unparse(node.func) in ("exit", "quit", "sys.exit"))
@@ -131,7 +131,7 @@ def adversarial_calls(variables: Mapping[str, object]) -> str:
     cases = variables["test_cases"]
     assert isinstance(cases, Sequence)
     names = [
-        node.name for node in readable(str(variables["code"])).body
+        node.name for node in parse_or_empty(str(variables["code"])).body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith(("_", "test"))
     ]
     found = probes(names, [case.code for case in cases], 2 * MAX_CALLS)

@@ -16,7 +16,7 @@ from agent.target.environment import standard_modules
 from agent.target.repository.tree import is_test_code
 from agent.target.task import PASTED
 from agent.tools.errors import BadPath
-from agent.tools.workspace import inside
+from agent.tools.workspace import checked_path
 from agent.verify.project.suite_run import project_files
 from llm import BadReply
 from llm.asking.answers import edited_files, edits_by_file, files_of
@@ -55,7 +55,7 @@ async def drafted(ctx: Context, origin: Literal["model", "draft"]) -> Solution:
 def _path_fault(path: str, files: Collection[str]) -> str:
     """Why a drafted file's path is refused; empty if it is allowed."""
     try:
-        plain = inside(path) == path
+        plain = checked_path(path) == path
     except BadPath as error:
         return str(error)
     parts = PurePosixPath(path)
@@ -73,8 +73,7 @@ def _path_fault(path: str, files: Collection[str]) -> str:
 
 
 async def edited_solution(
-    solution: Solution, ctx: Context, question: Mapping[str, str],
-    temperature: float | None = None,
+    solution: Solution, ctx: Context, question: Mapping[str, str], temperature: float | None = None,
 ) -> Solution:
     """Asks for edits and applies them to the program; raises an `LlmError`."""
     project = ctx.task.project

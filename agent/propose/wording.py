@@ -17,8 +17,8 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.core.events import Searched, Stamped
-from agent.core.trees import readable_nodes, tree_of
+from agent.core.events import LogEntry, Searched
+from agent.core.trees import nodes_or_empty, tree_of
 from llm.asking.answers import FILE
 
 LONGEST_WHOLE = 12_000
@@ -135,7 +135,7 @@ def repair_question(
     return variables | {"files": shown_files(solution, suspected)}
 
 
-def suspects_of(log: Sequence[Stamped], solution: Solution) -> tuple[SuspectFile, ...]:
+def suspects_of(log: Sequence[LogEntry], solution: Solution) -> tuple[SuspectFile, ...]:
     """The suspicious files of the newest search, or else all files with the entry first."""
     found = [
         one.event.suspects for one in log if isinstance(one.event, Searched) and one.event.suspects
@@ -195,7 +195,7 @@ def _excerpt(text: str, suspect: SuspectFile, line_format: LineFormat) -> Iterat
 
 def _shown_lines(text: str, lines: Sequence[str], suspect: SuspectFile) -> list[int]:
     functions = [
-        one for one in readable_nodes(text)
+        one for one in nodes_or_empty(text)
         if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     first = min((one.lineno for one in functions), default=len(lines) + 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.core.domain import Approach, Report, Solution, VerdictStatus, unified
-from agent.core.events import IterationEnded, Stamped, fold_attempts
+from agent.core.events import IterationEnded, LogEntry, fold_attempts
 from agent.report.result import Result, document, fold
 from agent.report.timeline import Column
 from agent.target.errors import BadInput
@@ -61,7 +61,7 @@ class JudgedIteration:
         }
 
 
-def iterations(log: Iterable[Stamped]) -> tuple[JudgedIteration, ...]:
+def iterations(log: Iterable[LogEntry]) -> tuple[JudgedIteration, ...]:
     """The judged programs of a run in order; one iteration may have several."""
     log = tuple(log)
     approaches = {
@@ -88,7 +88,7 @@ def changed(columns: Sequence[Column], place: int, since: int | None = None) -> 
     return "" if column.solution is None or base is None else column.solution.diff(base)
 
 
-def program_of(log: Iterable[Stamped], iteration: int) -> JudgedIteration:
+def program_of(log: Iterable[LogEntry], iteration: int) -> JudgedIteration:
     """The last program of an iteration; raises `UnknownIteration`."""
     found = iterations(log)
     chosen = [one for one in found if one.iteration == iteration]
@@ -134,7 +134,7 @@ def _side(result: Result) -> dict[str, object]:
     return {name: fields[name] for name in SIDE}
 
 
-def compared(left: Iterable[Stamped], right: Iterable[Stamped]) -> RunComparison:
+def compared(left: Iterable[LogEntry], right: Iterable[LogEntry]) -> RunComparison:
     """Compares the outcomes, final programs and verdicts of two runs."""
     one, other = fold(left), fold(right)
     before, after = dict(one.files), dict(other.files)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from agent.core.events import (
     FellBack,
+    LogEntry,
     ModelCalled,
     ModelFailed,
     Notice,
-    Stamped,
     Step,
     StepFinished,
     StepStarted,
@@ -38,7 +38,7 @@ class Degraded:
     why: str
 
 
-def node_metrics(log: Iterable[Stamped]) -> dict[Step, NodeMetrics]:
+def node_metrics(log: Iterable[LogEntry]) -> dict[Step, NodeMetrics]:
     """Metrics by step in starting order; a call counts for the step that started last."""
     found: dict[Step, NodeMetrics] = {}
     last: Step | None = None
@@ -69,7 +69,7 @@ def _with_call(so_far: NodeMetrics, call: ModelCalled | ModelFailed) -> NodeMetr
     )
 
 
-def degraded(log: Iterable[Stamped]) -> tuple[Degraded, ...]:
+def degraded(log: Iterable[LogEntry]) -> tuple[Degraded, ...]:
     """The roles that the run continued without, or that another model took over."""
     found: list[Degraded] = []
     last: Step | None = None

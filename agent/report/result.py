@@ -37,7 +37,7 @@ from agent.report.metrics import Degraded, NodeMetrics, degraded, node_metrics
 from agent.report.timeline import (
     SUBMITTED,
     Column,
-    Talk,
+    ModelCalls,
     TestHistory,
     TimelineStep,
     rows,
@@ -130,7 +130,7 @@ class Result:
     columns: tuple[Column, ...] = ()
     recalled: events.Recalled | None = None
     patch: events.PatchProposed | None = None
-    talk: Talk = ()
+    model_calls: ModelCalls = ()
     repairs_not_chosen: tuple[events.NotChosen, ...] = ()
     programs: Mapping[str, Solution] = field(default_factory=dict)
     """Every program of the run by address; the submitted one is under `SUBMITTED`."""
@@ -382,7 +382,7 @@ def _with_old_names(value: dict[str, Any]) -> dict[str, Any]:
     return value | {old: value[new] for old, new in OLD_NAMES.items() if new in value}
 
 
-def fold(log: Iterable[events.Stamped]) -> Result:
+def fold(log: Iterable[events.LogEntry]) -> Result:
     """The result of a run, as far as `log` goes."""
     log = tuple(log)
     entries = events.fold_attempts(log)
@@ -395,11 +395,11 @@ class Folding:
     """An incremental fold of a growing log, without `metrics` and `degraded`."""
 
     def __init__(self) -> None:
-        self._entries: list[events.Stamped] = []
+        self._entries: list[events.LogEntry] = []
         self._attempts: dict[str, int] = {}
         self._result = Result()
 
-    def after(self, entries: Iterable[events.Stamped]) -> Result:
+    def after(self, entries: Iterable[events.LogEntry]) -> Result:
         """The result after further entries of the log."""
         for one in entries:
             last = self._attempts.setdefault(one.task, one.attempt)
@@ -418,7 +418,7 @@ class Folding:
         return _with_best(_settled(result), self._entries) if self._entries else result
 
 
-def _after(result: Result, stamped: events.Stamped) -> Result:
+def _after(result: Result, stamped: events.LogEntry) -> Result:
     event, waited_s, away_s, before = stamped.event, result.waited_s, result.away_s, result
     if result.waiting_since is not None:
         waited_s += max(0.0, stamped.at - result.waiting_since)
@@ -481,13 +481,13 @@ def _after(result: Result, stamped: events.Stamped) -> Result:
             return replace(result, learned=(*result.learned, event))
         case events.ModelCalled() | events.ModelFailed():
             return replace(
-                result, talk=with_call(result.talk, event),
+                result, model_calls=with_call(result.model_calls, event),
                 calls=result.calls + 1, tokens=result.tokens + event.tokens,
                 cost_usd=_sum(result.cost_usd, event.cost_usd),
                 unanswered=event.why if isinstance(event, events.ModelFailed) else "",
             )
         case events.FellBack() | events.ModelAsked():
-            return replace(result, talk=with_call(result.talk, event))
+            return replace(result, model_calls=with_call(result.model_calls, event))
         case events.Notice():
             return replace(
                 result, notices=(*result.notices, event),
@@ -501,7 +501,7 @@ def _after(result: Result, stamped: events.Stamped) -> Result:
         case events.Waiting(needs="leave"):
             return replace(result, waiting=event, reason=event.question, outcome="awaiting_review")
         case events.Waiting():
-            return replace(result, waiting=event, offered=event.more or result.offered)
+            return replace(result, waiting=event, offered=event.budget_extension or result.offered)
         case events.Answered():
             chosen = result.waiting is not None and result.waiting.competing is not None
             return replace(
@@ -563,7 +563,7 @@ def _settled(result: Result) -> Result:
     return replace(result, files=files, report=report)
 
 
-def _with_best(result: Result, entries: Sequence[events.Stamped]) -> Result:
+def _with_best(result: Result, entries: Sequence[events.LogEntry]) -> Result:
     """Adds the best program and its patch, unless a search's partial patch passes more."""
     stopped = result.phase == "failed" if result.outcome is None else result.outcome not in KEPT
     best = best_of(entries) if stopped else None

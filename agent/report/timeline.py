@@ -12,11 +12,11 @@ from agent.core.events import (
     Event,
     FellBack,
     Judged,
+    LogEntry,
     ModelAsked,
     ModelCalled,
     ModelFailed,
     Searched,
-    Stamped,
     Step,
     StepFinished,
     StepStarted,
@@ -24,7 +24,8 @@ from agent.core.events import (
 )
 
 ORIGIN_ORDER: tuple[Origin, ...] = (
-    "user", "doctest", "task", "urged", "confirmed", "spec", "contested", "held-out", "adversarial",
+    "user", "doctest", "task", "required", "confirmed", "spec", "contested", "held-out",
+    "adversarial",
 )
 
 
@@ -44,19 +45,19 @@ class TimelineStep:
 
 
 Timeline = tuple[TimelineStep, ...]
-SUBMITTED = "brought"
+SUBMITTED = "submitted"
 """The key of the program that the user submitted."""
 
 
 @dataclass(frozen=True)
-class ModelQuestion:
-    """One model call: the question and how it ended."""
+class ModelCall:
+    """One model call: the request and how it ended."""
 
-    asked: ModelAsked | None
-    ended: ModelCalled | ModelFailed | None
+    request: ModelAsked | None
+    result: ModelCalled | ModelFailed | None
 
 
-Talk = tuple[ModelQuestion | FellBack, ...]
+ModelCalls = tuple[ModelCall | FellBack, ...]
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,12 @@ class TestHistory:
         return any(earlier is not None and earlier.passed for earlier in self.cells[:index])
 
 
-def with_event(timeline: Timeline, stamped: Stamped) -> Timeline:
+def with_event(timeline: Timeline, entry: LogEntry) -> Timeline:
     """The timeline after one more event, added to its task's step, else to the last step."""
-    event = stamped.event
+    event = entry.event
     if isinstance(event, StepStarted):
-        return (*timeline, TimelineStep(event.step, event.iteration, stamped.task))
-    own = [n for n, one in enumerate(timeline) if one.task == stamped.task]
+        return (*timeline, TimelineStep(event.step, event.iteration, entry.task))
+    own = [n for n, one in enumerate(timeline) if one.task == entry.task]
     if isinstance(event, StepFinished):
         own = [n for n in own if timeline[n].step == event.step]
         return _with(timeline, own[-1], wall_ms=event.wall_ms) if own else timeline
@@ -115,21 +116,20 @@ def _with(timeline: Timeline, index: int, **changes: object) -> Timeline:
     return (*timeline[:index], changed, *timeline[index + 1 :])
 
 
-def with_call(talk: Talk, event: ModelAsked | ModelCalled | ModelFailed | FellBack) -> Talk:
-    """The model conversations after one more event."""
+def with_call(
+    calls: ModelCalls, event: ModelAsked | ModelCalled | ModelFailed | FellBack
+) -> ModelCalls:
+    """The model calls after one more event."""
     match event:
         case FellBack():
-            return (*talk, event)
+            return (*calls, event)
         case ModelAsked():
-            return (*talk, ModelQuestion(event, None))
-    for index, one in enumerate(talk):
-        if (
-            isinstance(one, ModelQuestion)
-            and one.asked is not None
-            and one.asked.call == event.call
-        ):
-            return (*talk[:index], replace(one, ended=event), *talk[index + 1 :])
-    return (*talk, ModelQuestion(None, event))
+            return (*calls, ModelCall(event, None))
+    for index, one in enumerate(calls):
+        request = one.request if isinstance(one, ModelCall) else None
+        if isinstance(one, ModelCall) and request is not None and request.call == event.call:
+            return (*calls[:index], replace(one, result=event), *calls[index + 1 :])
+    return (*calls, ModelCall(None, event))
 
 
 def with_diagnosis(columns: tuple[Column, ...], event: Diagnosed) -> tuple[Column, ...]:

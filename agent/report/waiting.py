@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from agent.core.domain import RunOutcome, Value
-from agent.core.events import Answered, Extended, Resumed, Stamped, Waiting
+from agent.core.events import Answered, Extended, LogEntry, Resumed, Waiting
 from agent.target.errors import BadInput
 
 REVIEWED = ("review", "leave", "help")
@@ -42,27 +42,27 @@ class BadExtension(BadInput, ValueError):
 
 
 @dataclass(frozen=True)
-class ForStep:
+class StepAnswer:
     interrupt: str
     value: Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class GoOn:
+class ContinueRun:
     """Continues the run, with a larger budget where a limit was reached."""
 
-    more: Extended | None = None
+    budget_extension: Extended | None = None
 
 
 @dataclass(frozen=True)
-class End:
+class EndRun:
     outcome: RunOutcome
 
 
-Answer = ForStep | GoOn | End
+Answer = StepAnswer | ContinueRun | EndRun
 
 
-def pending(entries: Iterable[Stamped]) -> Waiting | None:
+def pending(entries: Iterable[LogEntry]) -> Waiting | None:
     """The open question of a run, read from its log."""
     asked: Waiting | None = None
     for entry in entries:
@@ -79,7 +79,7 @@ def pending(entries: Iterable[Stamped]) -> Waiting | None:
 def read_answer(asked: Waiting, value: Mapping[str, object]) -> Answer:
     """Validates a person's answer; raises `BadReview` and `BadExtension`."""
     if asked.needs == "answer":
-        return ForStep(asked.interrupt, dict(value))
+        return StepAnswer(asked.interrupt, dict(value))
     if asked.needs in REVIEWED:
         review = Review.of(dict(value))
         hinted = review.hint.strip() and not review.approve and review.code is None
@@ -88,14 +88,14 @@ def read_answer(asked: Waiting, value: Mapping[str, object]) -> Answer:
                 f"A hint cannot be used: {asked.hint_refusal}. Nothing was changed. Answer without "
                 "a hint, or send the corrected program."
             )
-        return ForStep(asked.interrupt, review.model_dump())
+        return StepAnswer(asked.interrupt, review.model_dump())
     if asked.needs in ("key", "visitor"):
-        return End("cancelled") if value.get("end") is True else GoOn()
+        return EndRun("cancelled") if value.get("end") is True else ContinueRun()
     if value == {"end": True} and value["end"] is True:
-        return End("budget")
-    if not value and asked.more is None:
+        return EndRun("budget")
+    if not value and asked.budget_extension is None:
         raise BadExtension("The budget cannot be raised here. End the run.")
-    return GoOn(_extension(value) if value else asked.more)
+    return ContinueRun(_extension(value) if value else asked.budget_extension)
 
 
 def _extension(value: Mapping[str, object]) -> Extended:

@@ -112,7 +112,7 @@ ORIGIN_WORDS: dict[Origin, str] = {
     "spec": "Derived from the task",
     "confirmed": "Derived, and confirmed",
     "contested": "Derived, and contested",
-    "urged": "Derived, confirmed, and required for now",
+    "required": "Derived, confirmed, and required for now",
     "held-out": "Held out",
     "adversarial": "Adversarial: ✓ means only that the call returns; these tests decide nothing",
 }

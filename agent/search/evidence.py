@@ -30,7 +30,7 @@ Vector = tuple[bool | None, ...]
 """A condition's value at each moment; `None` if it is unknown."""
 
 
-def held(condition: str, moments: Sequence[Snapshot]) -> Vector:
+def condition_values(condition: str, moments: Sequence[Snapshot]) -> Vector:
     """The value of a condition at each moment."""
     read = reader(condition)
     if read is None:

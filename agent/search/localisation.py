@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from agent.core.common_ends import common_start
 from agent.core.domain import SuspiciousLine
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from agent.search.edits import Edit, drawn_edits, unreached
 from agent.search.program import Function, Program
 from agent.search.program.blocks import deliberate_ends
@@ -69,8 +69,7 @@ def suspicious_lines(trace: Trace, text: str, most: int = 5) -> tuple[Suspicious
     raising = failing[0].line if failing else None
     declarations = _declarations(text)
     ranked = sorted(
-        suspicion,
-        key=lambda line: (line != raising, line in declarations, -suspicion[line], line),
+        suspicion, key=lambda line: (line != raising, line in declarations, -suspicion[line], line),
     )
     found = []
     for line in ranked[:most]:
@@ -89,7 +88,7 @@ def _declarations(text: str) -> frozenset[int]:
     """First lines of definitions, imports and docstrings: importing the module runs them."""
     return frozenset(
         node.lineno
-        for node in readable_nodes(text)
+        for node in nodes_or_empty(text)
         if isinstance(node, _LOADED)
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     )
@@ -150,7 +149,7 @@ def localized(state: SearchState, text: str, trace: Trace) -> Localized:
     """Localises faults in a text; raises what `ast.parse` raises."""
     program = Program(
         text, types=trace.types, crash=crash_of(trace), moments=trace.snapshots,
-        words=state.facts.test_strings, beside=state.facts.co_set_fields,
+        words=state.facts.test_strings, beside=state.facts.sibling_fields,
         together=trace.order_dependent,
     )
     protected = _shifted(state.facts.protected, state.source, text)

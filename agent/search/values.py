@@ -127,7 +127,7 @@ class Facts:
     """First and last lines that are never edited."""
     test_strings: tuple[str, ...] = ()
     """Strings in the failing tests, which the program's tables and patterns may lack."""
-    co_set_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sibling_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The name of each field to the fields that classes of other files set in addition to it."""
 
 

@@ -147,10 +147,10 @@ def distance(first: str, second: str, enough: int) -> int:
     return min(row[-1], enough + 1)
 
 
-def installed_modules(sites: Sequence[str]) -> frozenset[str]:
+def installed_modules(package_folders: Sequence[str]) -> frozenset[str]:
     """Top-level modules in these folders; editable installs are not visible in the sandbox."""
     found: set[str] = set()
-    for site in sites:
+    for site in package_folders:
         try:
             with os.scandir(site) as entries:
                 found |= {

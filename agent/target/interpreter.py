@@ -43,7 +43,7 @@ class Interpreter:
 
     executable: Path
     version: tuple[int, int]
-    sites: tuple[str, ...]
+    package_folders: tuple[str, ...]
     how: str
     python: str = ""
     """The path of its base interpreter, on which jobs run; empty for the current one."""
@@ -91,22 +91,22 @@ def _interpreter(root: Path, executable: Path, how: str, trusted: bool) -> Inter
         str(folder / lib / f"python{version[0]}.{version[1]}" / "site-packages")
         for lib in ("lib", "lib64")
     ]
-    sites = _present(own)
-    if not sites:
+    package_folders = _present(own)
+    if not package_folders:
         raise ValueError(
             f"{folder} has no packages for Python {version[0]}.{version[1]}, which it now refers "
             "to; create the environment again"
         )
     if settings.get("include-system-site-packages", "").lower() == "true":
-        sites = _present([*sites, *_sites_of(base)])
-    return Interpreter(executable, version, sites, how, python)
+        package_folders = _present([*package_folders, *_sites_of(base)])
+    return Interpreter(executable, version, package_folders, how, python)
 
 
 def refuse_without_pytest(found: Interpreter) -> None:
     """Raises `BadInput` if an interpreter other than the current one has no usable pytest."""
     if found.how == OURS:
         return
-    version = _pytest_version(found.sites)
+    version = _pytest_version(found.package_folders)
     if version is None:
         raise BadInput(
             f"{found.words}, {found.executable}, has no pytest. Install the requirements of the "
@@ -120,9 +120,9 @@ def refuse_without_pytest(found: Interpreter) -> None:
         )
 
 
-def _pytest_version(sites: tuple[str, ...]) -> str | None:
+def _pytest_version(package_folders: tuple[str, ...]) -> str | None:
     """The version of the installed pytest; empty if unknown, `None` if there is none."""
-    for folder in sites:
+    for folder in package_folders:
         if os.path.isdir(os.path.join(folder, "pytest")):
             names = [one for one in os.listdir(folder) if re.match(r"pytest-\d.*-info$", one)]
             return names[0].split("-")[1].removesuffix(".dist") if names else ""

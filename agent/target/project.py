@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from agent.core.domain import File
 from agent.core.pytest_settings import CONFIGURATIONS
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from agent.target.errors import BadInput
 from agent.target.parsing import imports, statements_of
 from agent.target.source import text_beside
@@ -289,7 +289,7 @@ def _within(folder: Path) -> Iterator[Path]:
 def _opened(folder: Path, texts: Iterable[str]) -> Iterator[Path]:
     """Data files of the folder that are named by string literals of these texts."""
     names = {
-        node.value for text in texts for node in readable_nodes(text)
+        node.value for text in texts for node in nodes_or_empty(text)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     for name in sorted(names):

@@ -110,7 +110,7 @@ class Submission:
     support: tuple[File, ...] = ()
     stdin: str = ""
     argv: tuple[str, ...] = ()
-    sites: tuple[str, ...] = ()
+    package_folders: tuple[str, ...] = ()
     deselect: tuple[str, ...] = ()
     doctests: bool = False
     """Whether failing doctests count in addition to other tests."""
@@ -169,13 +169,13 @@ def make_task(
     support: Sequence[File] = (),
     stdin: str = "",
     argv: Sequence[str] = (),
-    sites: Sequence[str] = (),
+    package_folders: Sequence[str] = (),
     deselect: Sequence[str] = (),
     doctests: bool = False,
 ) -> PreparedTask:
     return task_of(Submission(
-        code, entry, words, tuple(tests), tuple(support), stdin, tuple(argv), tuple(sites),
-        tuple(deselect), doctests,
+        code, entry, words, tuple(tests), tuple(support), stdin, tuple(argv),
+        tuple(package_folders), tuple(deselect), doctests,
     ))
 
 
@@ -198,12 +198,12 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
         file.path: file for path in inputs.with_files for file in files_with(path)
     }
     support.pop(entry, None)
-    (sites, note), stdin = _packages(inputs.python), inputs.stdin
+    (package_folders, note), stdin = _packages(inputs.python), inputs.stdin
     if stdin.startswith("@"):
         stdin = read_source(Path(stdin[1:]), allow_empty=True).text
     return task_of(Submission(
         source.text if source is not None else None, entry, inputs.task or "", tuple(tests),
-        tuple(support.values()), stdin, tuple(inputs.args), sites,
+        tuple(support.values()), stdin, tuple(inputs.args), package_folders,
         tuple(inputs.deselect), inputs.doctests,
         notices=(*project.notices, *filter(None, [note])), source=source,
     ))
@@ -215,8 +215,8 @@ def _packages(python: str | None) -> tuple[tuple[str, ...], str]:
         return own_sites(), ""
     found = find_interpreter(Path(), python)
     if found.version == OURS:
-        return found.sites, ""
-    return found.sites, (
+        return found.package_folders, ""
+    return found.package_folders, (
         f"The program runs on Python {OURS[0]}.{OURS[1]} instead of {found.words}, so compiled "
         "packages may fail to import."
     )
@@ -243,7 +243,7 @@ def from_page(
         raise BadInput(f"The input is larger than {LARGEST}. Submit only the part that fails.")
     submitted = Submission(
         code if code.strip() else None, words=words.strip(),
-        tests=(TestText(tests),) if tests.strip() else (), sites=own_sites(),
+        tests=(TestText(tests),) if tests.strip() else (), package_folders=own_sites(),
         deselect=tuple(deselect), doctests=doctests, stdin=stdin, argv=tuple(argv),
     )
     return task_of(replace(submitted, entry=_imported_as(submitted)))
@@ -287,7 +287,7 @@ def _prepared(submitted: Submission) -> PreparedTask:
         support=submitted.support,
         stdin=submitted.stdin,
         argv=submitted.argv,
-        site_dirs=submitted.sites,
+        site_dirs=submitted.package_folders,
         doctests=submitted.doctests,
     )
     return PreparedTask(task, tuple(dict.fromkeys(notices)), submitted.source)
@@ -298,7 +298,7 @@ def _imported_as(submitted: Submission) -> str:
     if submitted.code is None:
         return PASTED
     names = visible_names(submitted.program)
-    known = standard_modules() | installed_modules(submitted.sites)
+    known = standard_modules() | installed_modules(submitted.package_folders)
     for test in submitted.tests:
         for one in imports(*statements_of(test.text)):
             unknown = one.top and one.module == one.top and one.top not in known
@@ -356,7 +356,7 @@ def _refuse_foreign(submitted: Submission) -> None:
         for one in imports(*filter(is_import, statements_of(test.text))):
             means_program = one.name in names or nearest_module(one.top, [stem])
             if one.top and means_program and (
-                one.top not in known | installed_modules(submitted.sites)
+                one.top not in known | installed_modules(submitted.package_folders)
             ):
                 raise NotFixable(
                     "invalid_tests",

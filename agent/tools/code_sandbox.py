@@ -73,9 +73,9 @@ class CodeSandbox:
         """
         if self._closed:
             raise RuntimeError("this sandbox is closed; create a new one")
-        sites = await asyncio.to_thread(own_sites)
+        folders = await asyncio.to_thread(own_sites)
         return await run_python(
-            ["-c", code], {}, self._sandbox, self._limits, stdin=stdin, sites=sites,
+            ["-c", code], {}, self._sandbox, self._limits, stdin=stdin, package_folders=folders,
             blocked=self._blocked,
         )
 

@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent.core.domain import File, Report, Script, Solution, Task, TestCase
-from agent.core.trees import expression, readable
+from agent.core.trees import expression, parse_or_empty
 from agent.search.precheck.tracing import trace
 from agent.search.values import Snapshot
 from agent.tools.errors import ToolError
@@ -183,14 +183,14 @@ class DebuggerTools:
     def _functions(self) -> Iterator[tuple[File, str, Function]]:
         """Each function with its file and its name, qualified by its class."""
         for file, tree in self._trees():
-            inside = {
+            checked_path = {
                 id(one): f"{node.name}.{one.name}"
                 for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
                 for one in node.body if isinstance(one, Function)
             }
             for node in ast.walk(tree):
                 if isinstance(node, Function):
-                    yield file, inside.get(id(node), node.name), node
+                    yield file, checked_path.get(id(node), node.name), node
 
     def _callers(self, name: str) -> Iterator[str]:
         found = [
@@ -203,7 +203,7 @@ class DebuggerTools:
         yield from found[:MAX_CALLERS]
 
     def _trees(self) -> Iterator[tuple[File, ast.Module]]:
-        return ((file, readable(file.text)) for file in self._scene.solution.files)
+        return ((file, parse_or_empty(file.text)) for file in self._scene.solution.files)
 
 
 GIVES = "the call gives "

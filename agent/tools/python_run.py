@@ -52,14 +52,14 @@ class CodeResult:
 
 async def run_python(
     arguments: Sequence[str], files: Mapping[str, str], sandbox: Sandbox, limits: Limits, *,
-    stdin: str = "", sites: tuple[str, ...] = (), roots: Sequence[str] = (),
+    stdin: str = "", package_folders: tuple[str, ...] = (), roots: Sequence[str] = (),
     blocked: Sequence[str] = (), processes: bool = False, keep: bool = False,
 ) -> CodeResult:
     """Runs `python` with these arguments in a jail that holds these files.
 
     With `keep` the result has the files that were changed. Raises `SandboxError`.
     """
-    ours = await jail_modules.bundle(sandbox, sites, True)
+    ours = await jail_modules.bundle(sandbox, package_folders, with_pytest=True)
     payload: dict[str, Json] = {
         "arguments": [*arguments], "roots": [*roots], "blocked": [*blocked],
         "keep": keep and ours.opens_files, "opens": ours.opens_files,
@@ -67,7 +67,8 @@ async def run_python(
     }
     return _result(await sandbox.run(Job(
         program=jail_modules.program("python_command"), payload=payload, modules=ours.modules,
-        files=files, stdin=stdin, sites=ours.sites, processes=processes, limits=limits,
+        files=files, stdin=stdin, package_folders=ours.package_folders, processes=processes,
+        limits=limits,
     )), keep and ours.opens_files)
 
 
@@ -79,12 +80,12 @@ async def run_snippet(
     Raises `SandboxError`.
     """
     subject = Subject(solution, task, sandbox, limits.wall_s)
-    ours = await jail_modules.bundle(sandbox, task.site_dirs, True)
+    ours = await jail_modules.bundle(sandbox, task.site_dirs, with_pytest=True)
     files = {file.path: file.text for file in (*task.support, *solution.files)}
     return _result(await sandbox.run(Job(
         program=jail_modules.program("snippet"),
         payload={**subject.payload, "text": solution.text, "code": code},
-        modules=ours.modules, files=files, stdin=task.stdin, sites=ours.sites,
+        modules=ours.modules, files=files, stdin=task.stdin, package_folders=ours.package_folders,
         preload=subject.preload, limits=limits,
     )), keep=False)
 

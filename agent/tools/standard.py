@@ -14,10 +14,10 @@ from agent.tools.code_sandbox import configured_sandbox
 from agent.tools.errors import ToolError
 from agent.tools.python_run import python_arguments, run_python
 from agent.tools.registry import MAX_OUTPUT_BYTES, MAX_S, ToolRegistry
-from agent.tools.workspace import Workspace, inside
+from agent.tools.workspace import Workspace, checked_path
 from agent.verify import jail_modules
 from agent.verify.project.suite_run import run_suite
-from llm.provider import sayable
+from llm.provider import escape_surrogates
 from sandbox import Job, Json, Limits, Sandbox
 
 SEARCH_S = 5.0
@@ -71,7 +71,7 @@ class WorkspaceTools:
         mode: "write" replaces the file, "append" adds to it
         """
         _refuse_surrogates(content)
-        path = inside(path)
+        path = checked_path(path)
         exists = path in self.workspace.files
         before = self._text(path) if mode == "append" and exists else ""
         self.workspace.write(path, before + content)
@@ -109,20 +109,21 @@ class WorkspaceTools:
         file_pattern: a glob for the file's name or its whole path, such as *.py
         max_results: how many lines to return at most
         """
-        ours = await jail_modules.bundle(self._sandbox, self.workspace.sites, True)
+        folders = self.workspace.package_folders
+        ours = await jail_modules.bundle(self._sandbox, folders, with_pytest=True)
         payload: dict[str, Json] = {
             "pattern": pattern, "file_pattern": file_pattern, "most": max_results,
             "files": dict(sorted(self.workspace.files.items())),
         }
         outcome = await self._sandbox.run(Job(
             program=jail_modules.program("line_search"), payload=payload, modules=ours.modules,
-            sites=ours.sites, limits=Limits(wall_s=SEARCH_S, cpu_s=SEARCH_S),
+            package_folders=ours.package_folders, limits=Limits(wall_s=SEARCH_S, cpu_s=SEARCH_S),
         ))
         match outcome.messages:
             case ({"wrong": str(reason)},):
                 raise ToolError(f"the pattern is not a regular expression: {reason}")
             case ({"found": list(rows)},):
-                lines: list[Json] = [sayable(str(row)) for row in rows[:max_results]]
+                lines: list[Json] = [escape_surrogates(str(row)) for row in rows[:max_results]]
                 return {"found": lines, "more": len(rows) > max_results}
         raise ToolError(
             f"the search was stopped: {outcome.limit or outcome.ended}; use a simpler pattern "
@@ -167,19 +168,19 @@ class WorkspaceTools:
             arguments=tuple(arguments[2:]), loopback=self.workspace.loopback,
         )
         run = await run_suite(
-            dict(self.workspace.files), project, self.workspace.sites, self._sandbox
+            dict(self.workspace.files), project, self.workspace.package_folders, self._sandbox
         )
-        counts = Counter(str(row["status"]) for row in run.rows.values())
+        counts = Counter(str(row["status"]) for row in run.outcomes.values())
         failing: list[Json] = [
-            {"test": node, "status": run.rows[node]["status"],
-             "message": run.rows[node].get("message", ""), "file": run.rows[node].get("file", ""),
-             "line": run.rows[node].get("line", 0)}
+            {"test": node, "status": (row := run.outcomes[node])["status"],
+             "message": row.get("message", ""), "file": row.get("file", ""),
+             "line": row.get("line", 0)}
             for node in run.failing
         ]
         return {
             "green": bool(counts["passed"]) and not failing and not run.problems,
             "passed": counts["passed"], "failed": len(failing),
-            "set_aside": sum(counts[one] for one in EXCLUDED), "exit_code": run.exit_code,
+            "excluded": sum(counts[one] for one in EXCLUDED), "exit_code": run.exit_code,
             "failures": failing, "problems": [*run.problems],
         }
 
@@ -199,16 +200,16 @@ class WorkspaceTools:
             output_bytes=OUTPUT_BYTES, open_files=256,
         )
         result = await run_python(
-            arguments, self.workspace.files, self._sandbox, limits, sites=self.workspace.sites,
-            roots=self.workspace.import_roots, processes=True, keep=True,
+            arguments, self.workspace.files, self._sandbox, limits, processes=True, keep=True,
+            package_folders=self.workspace.package_folders, roots=self.workspace.import_roots,
         )
         made = self.workspace.take_over(result.changed, result.removed, result.left_out)
         if not result.changes_known:
             made["notes"].append("its file changes are unknown and were discarded")
         return {
-            "exit_code": result.exit_code, "stdout": sayable(result.stdout),
-            "stderr": sayable(result.stderr), "timed_out": result.timed_out, "error": result.error,
-            **{name: [*texts] for name, texts in made.items()},
+            "exit_code": result.exit_code, "stdout": escape_surrogates(result.stdout),
+            "stderr": escape_surrogates(result.stderr), "timed_out": result.timed_out,
+            "error": result.error, **{name: [*texts] for name, texts in made.items()},
         }
 
 

@@ -32,13 +32,13 @@ class Workspace:
 
     def __init__(
         self, files: Mapping[str, str] | None = None, *, name: str = "workspace",
-        import_roots: tuple[str, ...] = ("",), sites: tuple[str, ...] = (), loopback: bool = False,
-        notices: tuple[str, ...] = (),
+        import_roots: tuple[str, ...] = ("",), package_folders: tuple[str, ...] = (),
+        loopback: bool = False, notices: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.import_roots = import_roots
         """Folders that modules are imported from; "" is the top."""
-        self.sites = sites
+        self.package_folders = package_folders
         self.loopback = loopback
         """Whether tests may use a network of their own."""
         self.notices = notices
@@ -66,12 +66,12 @@ class Workspace:
         files, notices = {}, [*tree.notices]
         for path, text in tree.files.items():
             try:
-                files[inside(path)] = text
+                files[checked_path(path)] = text
             except BadPath as error:
                 notices.append(f"left out: {error}")
         return cls(
             files, name=layout.name, import_roots=layout.import_roots,
-            sites=interpreter.sites,
+            package_folders=interpreter.package_folders,
             loopback=grants_of(layout.settings, layout.root).loopback, notices=tuple(notices),
         )
 
@@ -98,14 +98,14 @@ class Workspace:
 
     def read(self, path: str) -> str:
         """The text of a file; raises `ToolError` where there is none."""
-        path = inside(path)
+        path = checked_path(path)
         if path not in self._files:
             raise ToolError(f"there is no file {path}; `file_list` shows which there are")
         return self._files[path]
 
     def write(self, path: str, text: str) -> None:
         """Writes a file; raises `ToolError` for an invalid path or size."""
-        path = inside(path)
+        path = checked_path(path)
         try:
             size = len(text.encode("utf-8", "surrogateescape"))
         except UnicodeEncodeError as error:
@@ -158,7 +158,7 @@ class Workspace:
             raise BadPath(f"{path} is a folder")
 
 
-def inside(path: str) -> str:
+def checked_path(path: str) -> str:
     """A normalised path; raises `BadPath` for one outside of the workspace, or an invalid one."""
     if path.startswith(("/", "~")) or "\\" in path or path[1:2] == ":":
         raise BadPath(f"{path!r} is not a relative path with forward slashes")
@@ -180,7 +180,7 @@ def inside(path: str) -> str:
 def is_inside(path: str) -> bool:
     """Whether a path is valid in a workspace and normalised."""
     try:
-        return inside(path) == path
+        return checked_path(path) == path
     except BadPath:
         return False
 

@@ -16,7 +16,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 
 from agent.core.domain import VETOING_ORIGINS, Report, Script, Solution, TestCase, Verdict
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from agent.verify.plain.canary import CanaryKind
 from agent.verify.subject import Seeds
 from agent.verify.tamper_indicators import message_of
@@ -86,7 +86,7 @@ def uses_hashes(text: str) -> bool:
         or (isinstance(node, ast.Name) and node.id in _HASHED)
         or (isinstance(node, ast.Attribute) and node.attr in _OF_SETS)
         or (isinstance(node, ast.BinOp) and _is_view(node.left))
-        for node in readable_nodes(text)
+        for node in nodes_or_empty(text)
     )
 
 

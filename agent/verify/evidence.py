@@ -2,7 +2,7 @@
 
 `plain_run` gives the outcome of each test. The plain calls of passing tests are repeated in a
 process without tests (`repeated`). Other passing tests run again with wrong answers, and
-double-checked: each check asked twice with another expectation.
+double-checked: each check also evaluated with another expectation.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ async def gather_evidence(
     """Makes the plain run and gathers the evidence about each test.
 
     Without `verify_passes` only the plain run is made, possibly in another `environment`; without
-    `ask_twice` no check is asked twice.
+    `ask_twice` no check is double-checked.
     """
     if not verify_passes:
         plain = PlainRun()

@@ -15,12 +15,12 @@ async def jail_status(sandbox: Sandbox, task: Task | None = None) -> JailStatus:
 
     Raises `SandboxError`.
     """
-    sites = task.site_dirs if task is not None else ()
-    job = Job("", modules=jail_modules.modules(), sites=sites)
+    package_folders = task.site_dirs if task is not None else ()
+    job = Job("", modules=jail_modules.modules(), package_folders=package_folders)
     if task is not None and task.project is not None:
         project = task.project
-        sites = (*sites, *project.readable)
-        job = jail_modules.base_suite_job(sites, project.python, project.loopback)
+        package_folders = (*package_folders, *project.readable)
+        job = jail_modules.base_suite_job(package_folders, project.python, project.loopback)
     return jail_of(await sandbox.isolation(job), sandbox.name)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.core import __name__ as _CORE
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from sandbox.sandbox import Sandbox
 from sandbox.types import PRELOADABLE, Job, SandboxError
 
@@ -78,16 +78,16 @@ def _shipped(programs: Iterable[str]) -> Mapping[str, str]:
     Under the name `agent` they would hide a user's module of that name.
     """
     sources = {"_judge": "", "_judge.programs": ""}
-    waiting = [name.removeprefix("agent.") for name in programs]
-    while waiting:
-        name = waiting.pop()
+    pending = [name.removeprefix("agent.") for name in programs]
+    while pending:
+        name = pending.pop()
         if _jail_name(name) not in sources:
             *packages, last = name.split(".")
             text = files(_AGENT).joinpath(*packages, f"{last}.py").read_text("utf-8")
             sources[_jail_name(name)] = _OURS.sub(
                 lambda match: f"from {_jail_name(match[1])} import", text
             )
-            waiting += _IMPORTED.findall(text)
+            pending += _IMPORTED.findall(text)
     return sources
 
 
@@ -134,7 +134,7 @@ def imported(code: str) -> frozenset[str]:
 def imports(code: str) -> frozenset[str]:
     """Dotted names that a text imports, or may import; none where it does not parse."""
     named: list[str] = []
-    for node in readable_nodes(code):
+    for node in nodes_or_empty(code):
         if isinstance(node, ast.Import):
             named += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -147,18 +147,18 @@ def imports(code: str) -> frozenset[str]:
 @dataclass(frozen=True)
 class Bundle:
     modules: Mapping[str, str]
-    sites: tuple[str, ...]
+    package_folders: tuple[str, ...]
     opens_files: bool = True
 
 
-async def bundle(sandbox: Sandbox, own: tuple[str, ...], with_pytest: bool) -> Bundle:
+async def bundle(sandbox: Sandbox, own: tuple[str, ...], *, with_pytest: bool) -> Bundle:
     """The bundle for a job; `own` are the user's folders of packages, which come first.
 
     Where no file can be opened, pytest is shipped as modules, from memory.
     """
     if not with_pytest:
         return Bundle(modules(), own)
-    job = Job("", modules=modules(), sites=own)
+    job = Job("", modules=modules(), package_folders=own)
     if (await sandbox.isolation(job)).level == "L2":
         texts = await asyncio.to_thread(pytest_in_memory)
         return Bundle({**texts, **modules(with_pytest=True)}, own, opens_files=False)
@@ -175,19 +175,21 @@ def beside_pytest(own: tuple[str, ...]) -> Bundle:
     return Bundle(modules(with_pytest=True), (*own, pytest_site()))
 
 
-def _has_pytest(sites: tuple[str, ...]) -> bool:
-    return all(any(Path(one, name).is_dir() for one in sites) for name in _PYTEST)
+def _has_pytest(package_folders: tuple[str, ...]) -> bool:
+    return all(any(Path(one, name).is_dir() for one in package_folders) for name in _PYTEST)
 
 
-def base_suite_job(sites: tuple[str, ...], python: str, loopback: bool) -> Job:
+def base_suite_job(package_folders: tuple[str, ...], python: str, loopback: bool) -> Job:
     """The common part of all jobs over a project's suite, which share one fork server.
 
     Our own pytest is added where the project has none.
     """
-    has_pytest = python or _has_pytest(sites)
+    has_pytest = python or _has_pytest(package_folders)
+    if not has_pytest:
+        package_folders = tuple(dict.fromkeys((*package_folders, pytest_site())))
     return Job(
         "", modules=project_modules(), python=python, processes=True, loopback=loopback,
-        sites=sites if has_pytest else tuple(dict.fromkeys((*sites, pytest_site()))),
+        package_folders=package_folders,
     )
 
 

@@ -155,18 +155,18 @@ class _Bench:
 
     async def _compare_examples(self, tests: list[TestCase]) -> list[TestCase]:
         """Judges the examples whose answers the host can compare; returns the other tests."""
-        waiting = [(test, one) for test in tests if (one := example_call(test)) is not None]
+        pending = [(test, one) for test in tests if (one := example_call(test)) is not None]
         if self.environment:
             return tests  # only the environment of a plain run can be changed
-        while waiting:
-            rows = await answers(self.subject, [one for _, one in waiting])
-            for (test, _), row in zip(waiting, rows, strict=False):
+        while pending:
+            rows = await answers(self.subject, [one for _, one in pending])
+            for (test, _), row in zip(pending, rows, strict=False):
                 if row is None:
                     continue  # judged by a plain run
                 self.found[id(test)] = [belief.compared(test, row)]
                 if row["status"] == "timeout":
                     self.subject.timed_out.append(test.name)
-            waiting = [] if self._settled() else waiting[len(rows) :]
+            pending = [] if self._settled() else pending[len(rows) :]
         return [test for test in tests if id(test) not in self.found]
 
     async def _judge_snippets(self, tests: list[TestCase], output: str) -> None:
@@ -179,7 +179,8 @@ class _Bench:
             self.found[id(test)] = [belief.verdict(test, test.name, evidence)]
 
     async def _judge_file(self, code: str, tests: list[TestCase]) -> None:
-        ours = await jail_modules.bundle(self.subject.sandbox, self.subject.task.site_dirs, True)
+        subject = self.subject
+        ours = await jail_modules.bundle(subject.sandbox, subject.task.site_dirs, with_pytest=True)
         if not ours.opens_files:
             nothing = RunEvidence({"status": "error", "message": NO_FILES})
             for test in tests:

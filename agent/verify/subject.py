@@ -154,7 +154,7 @@ class Subject:
         ours = ours or jail_modules.Bundle(jail_modules.modules(), self.task.site_dirs)
         return Job(
             program=jail_modules.program(program), payload=payload, modules=ours.modules,
-            sites=ours.sites, seed=self.seeds.hash, preload=self.preload,
+            package_folders=ours.package_folders, seed=self.seeds.hash, preload=self.preload,
             limits=Limits(wall_s=wall_s, cpu_s=wall_s),
         )
 
@@ -180,9 +180,9 @@ class Subject:
 def _imported(texts: list[str], modules: Mapping[str, str]) -> set[str]:
     """Paths of the modules (path to text) that the texts import, directly or indirectly."""
     imported: set[str] = set()
-    waiting = list(texts)
-    while waiting:
-        wanted = {name.removeprefix(".") for name in jail_modules.imports(waiting.pop())}
+    pending = list(texts)
+    while pending:
+        wanted = {name.removeprefix(".") for name in jail_modules.imports(pending.pop())}
         for path, text in modules.items():
             # Also by the last part of the name, for relative imports.
             name = module_name(path)
@@ -191,7 +191,7 @@ def _imported(texts: list[str], modules: Mapping[str, str]) -> set[str]:
                 or any(one.startswith(f"{name}.") for one in wanted)
             ):
                 imported.add(path)
-                waiting.append(text)
+                pending.append(text)
     return imported
 
 

@@ -202,9 +202,7 @@ def examples() -> list[tuple[str, str, dict[str, str]]]:
           for card in cards),
         *((draft.title, DRAFTED, ("", "", draft.task)) for draft in read_drafts()),
     ]
-    return [
-        (title, blurb, dict(zip(TYPED, typed, strict=True))) for title, blurb, typed in filled
-    ]
+    return [(title, blurb, dict(zip(TYPED, typed, strict=True))) for title, blurb, typed in filled]
 
 
 def add_chips(parts: Parts) -> None:

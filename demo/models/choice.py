@@ -50,9 +50,7 @@ def keyed(*, public: bool) -> dict[str, str]:
 
 
 def offered(*, public: bool) -> tuple[str, ...]:
-    local = () if public else tuple(
-        name for name in PROVIDERS if name not in keyed(public=False)
-    )
+    local = () if public else tuple(name for name in PROVIDERS if name not in keyed(public=False))
     return (*keyed(public=public), *local)
 
 

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Literal
 
 from agent.core.settings import GENERATOR
-from agent.iteration.models import OWNER, BadKey, Models
+from agent.iteration.models import LOCAL_USER, BadKey, Models
 from demo.browser_state import Typed, Update, Visit
 from demo.models import plans
 from demo.models.choice import BadModelChoice, chosen_roles, keyed
 from demo.serving.host import SessionHost, Unavailable, visitor_by
 from demo.serving.limits import Rate
-from demo.serving.visitors import is_word, new_word
+from demo.serving.visitors import is_token, new_token
 from demo.views.escape import sentence
 from llm import LlmError, ModelPlan, NoProvider
 
@@ -40,15 +40,15 @@ class Panel:
 
     def known(self, visit: Visit) -> Visit:
         """Adds a token to a visit of a public page that has none."""
-        if is_word(visit["visitor"]) or not self._host.access.public:
+        if is_token(visit["visitor"]) or not self._host.access.public:
             return visit
-        return {**visit, "visitor": new_word()}
+        return {**visit, "visitor": new_token()}
 
     def visitor(self, visit: Visit) -> str:
         """Returns the owner id of the visitor's runs, memory and keys. On a public page it is never
         the owner, and without a token it is a new visitor."""
         if not self._host.access.public:
-            return OWNER
+            return LOCAL_USER
         return visitor_by(self.known(visit)["visitor"])
 
     async def owns(self, run: str, visit: Visit) -> bool:
@@ -76,9 +76,8 @@ class Panel:
         except (NoProvider, BadModelChoice) as error:
             missing = plans.missing_plan_html(str(error), running.jail)
             return {"plan": missing, "spending": "", "available-keys": keys, "needs-model": ""}
-        cost = plans.cost_html(
-            session.models.settings.caps, session.predicted(plan, "\n".join(filter(None, typed)))
-        )
+        estimates = session.estimate_costs(plan, "\n".join(filter(None, typed)))
+        cost = plans.cost_html(session.models.settings.caps, estimates)
         doing = await session.models.local_status(plan, visitor)
         return {
             "plan": plans.chosen_plan_html(plan, running.jail, doing), "spending": cost,
@@ -147,7 +146,7 @@ class Panel:
         return variables[name]
 
     def _count_test(self) -> None:
-        if self._host.access.public and self._tested.full_for_s("", TESTS_A_MINUTE):
+        if self._host.access.public and self._tested.seconds_until_free("", TESTS_A_MINUTE):
             raise BadKey("Too many keys were tested in the last minute. Try again in a minute.")
         self._tested.count("")
 

@@ -17,7 +17,7 @@ from demo.browser_state import Update, Visit
 from demo.models.choice import BadModelChoice
 from demo.models.panel import Panel
 from demo.serving.host import SessionHost, Unavailable
-from demo.serving.limits import TooMuch
+from demo.serving.limits import LimitExceeded
 from demo.views.escape import sentence
 from llm import LlmError
 
@@ -143,7 +143,7 @@ class Panels:
             done = await act
         except UnknownRun:
             done = {f"{place}-message": sentence(NOT_YOURS)}
-        except (Unavailable, LlmError, BadModelChoice, MemoryFault, TooMuch) as refusal:
+        except (Unavailable, LlmError, BadModelChoice, MemoryFault, LimitExceeded) as refusal:
             done = {f"{place}-message": sentence(str(refusal))}
         return {f"{place}-message": "", **await lists, **done}
 

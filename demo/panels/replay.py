@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from agent.core.events import Stamped
+from agent.core.events import LogEntry
 from agent.report.result import Folding
 from agent.report.words import event_lines
 from demo.views.bench import moment
@@ -19,7 +19,7 @@ from demo.views.required import required
 from demo.views.timeline import judged_last, step_text
 
 
-def moments(log: Sequence[Stamped]) -> dict[str, object]:
+def moments(log: Sequence[LogEntry]) -> dict[str, object]:
     """Returns `pieces` of HTML, and `moments`: for each state a map from the changed places to
     their pieces. Places are the colours, event, verdict, patch, tests, and then the steps."""
     pieces: dict[str, int] = {}
@@ -34,7 +34,7 @@ def moments(log: Sequence[Stamped]) -> dict[str, object]:
     return {"pieces": [*pieces], "moments": changes}
 
 
-def _shown(log: Sequence[Stamped]) -> Iterator[list[str]]:
+def _shown(log: Sequence[LogEntry]) -> Iterator[list[str]]:
     """Yields the pieces of each state. Unchanged pieces are not rendered again."""
     folding = Folding()
     rendered: dict[object, tuple[tuple[object, ...], str]] = {}

@@ -16,10 +16,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from demo.models.choice import BadModelChoice
-from demo.serving.endpoints import OFFERED, Verbs
+from demo.serving.endpoints import ENDPOINTS, Endpoints
 from demo.serving.host import Unavailable
-from demo.serving.limits import TooMuch
-from demo.serving.visitors import address_of, word_of
+from demo.serving.limits import LimitExceeded
+from demo.serving.visitors import address_of, visitor_token
 from sandbox import SandboxError
 
 STRICT = ConfigDict(strict=True)
@@ -54,12 +54,12 @@ class BadValue(Exception):
     """An argument of an endpoint has the wrong type; the message says which."""
 
 
-def _endpoint(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a verb for Gradio: passes the request, which identifies the visitor, and turns errors
+def _endpoint(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a method for Gradio: passes the request, which identifies the visitor, and turns errors
     into messages."""
-    signature = inspect.signature(verb)
+    signature = inspect.signature(method)
     given = [one for name, one in signature.parameters.items() if name != "address"]
-    kinds = get_type_hints(verb)
+    kinds = get_type_hints(method)
     readers = {one.name: TypeAdapter(kinds[one.name], config=STRICT) for one in given}
 
     def known(request: gr.Request, values: tuple[Any, ...]) -> dict[str, Any]:
@@ -70,31 +70,31 @@ def _endpoint(verb: Callable[..., Any]) -> Callable[..., Any]:
             except ValidationError as error:
                 why = error.errors()[0]["msg"]
                 raise BadValue(f"{name} has the wrong type: {why}.") from None
-        named["visitor"] = named.get("visitor") or word_of(request.headers)
+        named["visitor"] = named.get("visitor") or visitor_token(request.headers)
         if "address" in signature.parameters:
             named["address"] = address_of(request)
         return named
 
-    @functools.wraps(verb)
+    @functools.wraps(method)
     async def once(request: gr.Request, *values: Any) -> Any:
         try:
-            return await verb(**known(request, values))
+            return await method(**known(request, values))
         except refusals() as refusal:
             raise gr.Error(str(refusal), print_exception=False) from refusal
 
-    @functools.wraps(verb)
+    @functools.wraps(method)
     async def streamed(request: gr.Request, *values: Any) -> AsyncIterator[Any]:
         try:
-            async with aclosing(verb(**known(request, values))) as documents:
+            async with aclosing(method(**known(request, values))) as documents:
                 async for one in documents:
                     yield one
         except refusals() as refusal:
             raise gr.Error(str(refusal), print_exception=False) from refusal
 
-    called: Any = streamed if inspect.isasyncgenfunction(verb) else once
+    called: Any = streamed if inspect.isasyncgenfunction(method) else once
     by = inspect.Parameter("request", inspect.Parameter.POSITIONAL_ONLY, annotation=gr.Request)
     called.__signature__ = signature.replace(parameters=[by, *given])
-    called.__annotations__ = {**verb.__annotations__, "request": gr.Request}
+    called.__annotations__ = {**method.__annotations__, "request": gr.Request}
     return called  # type: ignore[no-any-return]
 
 
@@ -105,12 +105,12 @@ def refusals(*more: type[Exception]) -> tuple[type[Exception], ...]:
     from llm import LlmError
 
     return (
-        Unavailable, BadInput, NotFixable, BadModelChoice, LlmError, TooMuch, BadValue, MemoryFault,
-        SandboxError, *more,
+        Unavailable, BadInput, NotFixable, BadModelChoice, LlmError, LimitExceeded, BadValue,
+        MemoryFault, SandboxError, *more,
     )
 
 
-def offer(verbs: Verbs) -> None:
-    for one in OFFERED:
-        verb = getattr(verbs, one.__name__)
-        api(_endpoint(verb), api_name=verb.__name__, concurrency_limit=None)
+def register_endpoints(endpoints: Endpoints) -> None:
+    for one in ENDPOINTS:
+        method = getattr(endpoints, one.__name__)
+        api(_endpoint(method), api_name=method.__name__, concurrency_limit=None)

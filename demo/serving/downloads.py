@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from agent.core.domain import Task
-from agent.core.events import Stamped, to_jsonl
+from agent.core.events import LogEntry, to_jsonl
 from agent.interfaces.bundle import (
     bundle,
     healed_project,
@@ -48,7 +48,7 @@ def download_route(host: SessionHost) -> Route:
     return Route("/gradio_api/heal/{run}/{what}", download)
 
 
-def file_of(what: str, task: Task, log: tuple[Stamped, ...]) -> tuple[str, bytes]:
+def file_of(what: str, task: Task, log: tuple[LogEntry, ...]) -> tuple[str, bytes]:
     """Returns the end of a file's name and its content; empty if the run has no such file."""
     result = fold(log)
     match what:

@@ -17,7 +17,7 @@ from demo.browser_state import NEW_VISIT, Visit
 from demo.models.panel import Panel
 from demo.serving.host import SessionHost
 from demo.serving.throttle import throttled
-from demo.serving.visitors import LEAST_WORD, is_word
+from demo.serving.visitors import SHORTEST_TOKEN, is_token
 from demo.views.required import required
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Document = dict[str, Any]
 """A JSON object."""
 
 
-class Verbs:
+class Endpoints:
     """The page's named endpoints. On a public page, `visitor` is a secret token that identifies the
     caller; it may be a random text of their choice. `address` is the caller's network."""
 
@@ -37,8 +37,7 @@ class Verbs:
 
     async def heal_code(
         self, code: str = "", tests: str = "", words: str = "", provider: str = "",
-        model: str = "", options: Document | None = None, visitor: str = "", *,
-        address: str = "",
+        model: str = "", options: Document | None = None, visitor: str = "", *, address: str = "",
     ) -> AsyncIterator[Document]:
         """Heals a program so that its tests pass, or does a task in words. Sends the state of the
         run each time it changes, and its outcome last. Cancelling the call ends the run. options
@@ -75,13 +74,13 @@ class Verbs:
         from agent.interfaces.preparation import judged  # already imported by the session
         from agent.target.task import from_page
 
-        own = self._panel.visitor(self._visit(visitor))
+        owner = self._panel.visitor(self._visit(visitor))
         session = await self._host.session()
-        with self._host.working(session, own, address, (code, tests)):
-            async with self._host.reading(own, address):
+        with self._host.working(session, owner, address, (code, tests)):
+            async with self._host.reading(owner, address):
                 task = (await asyncio.to_thread(from_page, code, tests)).task
             # A session that only shows saved runs raises an error itself.
-            result = await judged(cast("Session", session), task, visitor=own)
+            result = await judged(cast("Session", session), task, visitor=owner)
         verdicts = result.report.verdicts if result.report is not None else ()
         return {
             "passed": result.outcome == "healthy",
@@ -154,12 +153,12 @@ class Verbs:
 
         visit: Visit = {**self._visit(visitor), "provider": provider, "model": model}
         session = await self._host.session()
-        own, forked = self._panel.visitor(visit), str(uuid4())
+        owner, forked = self._panel.visitor(visit), str(uuid4())
         edits = Edits({"": code} if code.strip() else {}, [TestText(tests)] * bool(tests.strip()))
-        with self._host.working(session, own, address, (code, tests), forked):
-            async with self._host.reading(own, address):
+        with self._host.working(session, owner, address, (code, tests), forked):
+            async with self._host.reading(owner, address):
                 await session.fork(
-                    run, iteration, edits, run_id=forked, visitor=own, pauses=True,
+                    run, iteration, edits, run_id=forked, visitor=owner, pauses=True,
                     plan=await self._panel.plan(visit) if provider or model else None,
                 )
         return {"run_id": forked, "page": f"?run={forked}"}
@@ -176,19 +175,19 @@ class Verbs:
 
     def _visit(self, visitor: str) -> Visit:
         """Returns the visit of a caller. Raises: UnknownRun: A public page got no valid token."""
-        if self._host.access.public and not is_word(visitor):
+        if self._host.access.public and not is_token(visitor):
             shown = f", and {visitor[:60]!r} is too easy to guess" if visitor else ""
             raise UnknownRun(
                 f"A public page identifies your runs by a secret token{shown}. Send visitor= with "
-                f"at least {LEAST_WORD} random letters and digits, the same each time; "
+                f"at least {SHORTEST_TOKEN} random letters and digits, the same each time; "
                 "secrets.token_urlsafe() makes one."
             )
         return {**NEW_VISIT, "visitor": visitor}
 
 
-OFFERED: tuple[Callable[..., Any], ...] = (
-    Verbs.heal_code, Verbs.check_code, Verbs.get_run, Verbs.cancel_run, Verbs.runs,
-    Verbs.rename_run, Verbs.delete_run, Verbs.iterations, Verbs.fork, Verbs.compare,
-    Verbs.remembered, Verbs.forget,
+ENDPOINTS: tuple[Callable[..., Any], ...] = (
+    Endpoints.heal_code, Endpoints.check_code, Endpoints.get_run, Endpoints.cancel_run,
+    Endpoints.runs, Endpoints.rename_run, Endpoints.delete_run, Endpoints.iterations,
+    Endpoints.fork, Endpoints.compare, Endpoints.remembered, Endpoints.forget,
 )
 """All named endpoints."""

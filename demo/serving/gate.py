@@ -22,7 +22,7 @@ from agent.core.settings import Settings
 from agent.interfaces.project.upload import MAX_UPLOAD
 from demo.serving import visitors
 from demo.serving.access import is_loopback
-from demo.serving.limits import MINUTE_S, Rate, TooMuch
+from demo.serving.limits import MINUTE_S, LimitExceeded, Rate
 
 _API = "/gradio_api/"
 _OPEN = re.compile(
@@ -65,7 +65,7 @@ class Gate:
         self, app: ASGIApp, *, public: bool, settings: Settings,
         admit: Callable[[str, str], None] = lambda _word, _address: None,
     ) -> None:
-        """`admit` raises `TooMuch` if a visitor token or an address may not start work."""
+        """`admit` raises `LimitExceeded` if a visitor token or an address may not start work."""
         self._app = app
         self._admit = admit
         self._public = public
@@ -109,7 +109,7 @@ class Gate:
             return self._too_large()
         if path.startswith(_LOADED):
             return None
-        wait_s = self._rate.full_for_s(address, self._settings.request_rate)
+        wait_s = self._rate.seconds_until_free(address, self._settings.request_rate)
         if wait_s or (path.startswith(_STREAMS) and self._streams[address] >= MAX_STREAMS):
             wait_s = wait_s or MINUTE_S
             return _refused(
@@ -119,17 +119,17 @@ class Gate:
         self._rate.count(address)
         if method == "POST" and _BEGINS.fullmatch(path):
             try:
-                self._admit(visitors.word_of(headers), address)
-            except TooMuch as full:
+                self._admit(visitors.visitor_token(headers), address)
+            except LimitExceeded as full:
                 return _refused(429, str(full), full.after_s or MINUTE_S)
         return None
 
     def _known(self, scope: Scope, headers: Headers, send: Send) -> Send:
         """Sets the cookie with a token for a new browser."""
-        if not self._public or visitors.cookie_word(headers):
+        if not self._public or visitors.cookie_token(headers):
             return send
         secure = "https" in (scope["scheme"], headers.get("x-forwarded-proto"))
-        given = visitors.cookie(visitors.new_word(), secure=secure)
+        given = visitors.cookie(visitors.new_token(), secure=secure)
 
         async def with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -26,7 +26,7 @@ from agent.core.settings import BadSettings
 from agent.iteration.models import visitor_of
 from agent.log.spending import CostEstimate
 from demo.serving.access import Access
-from demo.serving.limits import MAX_WAITING, TooMuch, VisitorLimits
+from demo.serving.limits import MAX_WAITING, LimitExceeded, VisitorLimits
 from demo.serving.viewers import Viewers
 from llm import LlmError, ModelPlan, NoProvider
 from sandbox import SandboxError
@@ -58,9 +58,9 @@ class ServedSession:
     """A warning that every page must show."""
 
 
-def visitor_by(word: str) -> str:
+def visitor_by(token: str) -> str:
     """Returns the visitor's id for a token of a public page."""
-    return visitor_of(f"page {word}")
+    return visitor_of(f"page {token}")
 
 
 class Unavailable(Exception):
@@ -80,7 +80,7 @@ class SavedRuns:
         self.partial_answers = session.partial_answers
         self._why = why
 
-    def predicted(self, plan: ModelPlan, typed: str) -> tuple[CostEstimate, ...]:
+    def estimate_costs(self, plan: ModelPlan, input_text: str) -> tuple[CostEstimate, ...]:
         return ()
 
     def has_all_keys(self, run: str) -> bool:
@@ -163,7 +163,7 @@ class SessionHost:
         run: str = "",
     ) -> AbstractContextManager[None]:
         """Counts a piece of work of a visitor against their limits: starting or continuing a `run`,
-        or work within the context. The owner has no limits. Raises: TooMuch."""
+        or work within the context. The owner has no limits. Raises: LimitExceeded."""
         if not self.access.public:
             return nullcontext()
         self.bound(session, typed)
@@ -171,7 +171,7 @@ class SessionHost:
         active = session.running()
         waiting = len(session.unfinished(visitor) - {*active, run}) if run else 0
         if waiting >= MAX_WAITING:
-            raise TooMuch(
+            raise LimitExceeded(
                 f"{waiting} of your runs wait for an answer, which is the limit for one visitor. "
                 "Answer, stop or delete one of them under “Runs”."
             )
@@ -181,23 +181,23 @@ class SessionHost:
         """Lets each visitor and address read one input at a time; the owner has no limit."""
         return self._limits.reading(visitor, address) if self.access.public else nullcontext()
 
-    def admit(self, word: str, address: str) -> None:
-        """Raises `TooMuch` if the visitor of a token or an address may not start work now."""
+    def admit(self, token: str, address: str) -> None:
+        """Raises `LimitExceeded` if the visitor of a token or an address may not start work now."""
         if self.access.public and self.status == "ready" and self._opened is not None:
             session = self._opened.result().session
-            self._limits.admit(session.settings, session.running(), visitor_by(word), address)
+            self._limits.admit(session.settings, session.running(), visitor_by(token), address)
 
     def bound(self, session: Session | SavedRuns, typed: Iterable[str]) -> None:
-        """Raises `TooMuch` if the input is larger than a public page accepts."""
+        """Raises `LimitExceeded` if the input is larger than a public page accepts."""
         size, most = sum(map(len, typed)), session.settings.largest_input
         if self.access.public and size > most:
-            raise TooMuch(
+            raise LimitExceeded(
                 f"The input has {size:,} characters; this page accepts {most:,}. "
                 "Send only the part that fails."
             )
 
     def following(self, visitor: str, address: str) -> AbstractContextManager[None]:
-        """Counts a run that a visitor follows; the owner has no limit. Raises: TooMuch."""
+        """Counts a run that a visitor follows; the owner has no limit. Raises: LimitExceeded."""
         return self._limits.following(visitor, address) if self.access.public else nullcontext()
 
     async def _keep(self, opened: asyncio.Future[ServedSession]) -> None:
@@ -238,7 +238,7 @@ class SessionHost:
 async def _delete_old_runs(session: Session) -> None:
     while True:
         try:
-            await session.forget_outlived()
+            await session.delete_expired()
         except (OSError, sqlite3.Error) as fault:
             log.error("old runs could not be deleted: %s", fault)
         await asyncio.sleep(CLEANUP_S)

@@ -24,7 +24,7 @@ MAX_KNOWN = 10_000
 MINUTE_S = 60.0
 
 
-class TooMuch(Exception):
+class LimitExceeded(Exception):
     """A limit is exceeded; the message says which, and what to do."""
 
     def __init__(self, message: str, after_s: float = 0.0) -> None:
@@ -40,22 +40,22 @@ class Rate:
         self._clock = clock
         self._asked: OrderedDict[str, deque[float]] = OrderedDict()
 
-    def full_for_s(self, who: str, most: int) -> float:
-        """Returns whole seconds until `who` may send a request again; 0 for now."""
+    def seconds_until_free(self, sender: str, limit: int) -> float:
+        """Returns whole seconds until `sender` may send a request again; 0 for now."""
         now = self._clock()
-        asked = self._asked.get(who, ())
+        asked = self._asked.get(sender, ())
         recent = [at for at in asked if at > now - MINUTE_S]
-        if len(recent) < most:
+        if len(recent) < limit:
             return 0.0
-        return max(1.0, math.ceil(recent[len(recent) - most] + MINUTE_S - now))
+        return max(1.0, math.ceil(recent[len(recent) - limit] + MINUTE_S - now))
 
-    def count(self, who: str) -> None:
+    def count(self, sender: str) -> None:
         now = self._clock()
-        asked = self._asked.setdefault(who, deque())
+        asked = self._asked.setdefault(sender, deque())
         asked.append(now)
         while asked[0] <= now - MINUTE_S:
             asked.popleft()
-        self._asked.move_to_end(who)
+        self._asked.move_to_end(sender)
         while len(self._asked) > MAX_KNOWN:
             self._asked.popitem(last=False)
 
@@ -78,7 +78,7 @@ class VisitorLimits:
         run: str = "",
     ) -> Iterator[None]:
         """Counts a piece of work: starting a `run`, or work within the context. `active` has the
-        visitor of each active run. Raises: TooMuch."""
+        visitor of each active run. Raises: LimitExceeded."""
         self.admit(settings, active, visitor, address)
         names = (f"visitor {visitor}", f"address {address}", "")
         self._starting.update(names)
@@ -96,11 +96,11 @@ class VisitorLimits:
     async def reading(self, visitor: str, address: str) -> AsyncIterator[None]:
         """Waits until no other input of this visitor or address is read. Large input takes long and
         would occupy all threads."""
-        own, near = (
+        visitor_lock, address_lock = (
             self._turns.setdefault(name, asyncio.Lock())
             for name in (f"visitor {visitor}", f"address {address}")
         )
-        async with own, near:
+        async with visitor_lock, address_lock:
             yield
 
     @contextmanager
@@ -108,7 +108,7 @@ class VisitorLimits:
         names = (f"visitor {visitor}", f"address {address}")
         for name, most in zip(names, (MAX_FOLLOWED, MAX_FOLLOWED * ADDRESS_SHARE), strict=True):
             if self._followed[name] >= most:
-                raise TooMuch(
+                raise LimitExceeded(
                     "Too many pages follow runs from your address. This run continues without its "
                     "page: close another page, then reload this one."
                 )
@@ -122,33 +122,31 @@ class VisitorLimits:
     def admit(
         self, settings: Settings, active: Mapping[str, str], visitor: str, address: str
     ) -> None:
-        """Raises `TooMuch` if the visitor or the address may not start work."""
-        self._started_at = {
-            one: where for one, where in self._started_at.items() if one in active
-        }
-        own = [*active.values()].count(visitor) + self._starting[f"visitor {visitor}"]
-        if own >= settings.visitor_runs:
-            raise TooMuch(
-                f"{own} of your runs are in progress, which is the limit for one visitor. Wait "
+        """Raises `LimitExceeded` if the visitor or the address may not start work."""
+        self._started_at = {one: where for one, where in self._started_at.items() if one in active}
+        running = [*active.values()].count(visitor) + self._starting[f"visitor {visitor}"]
+        if running >= settings.visitor_runs:
+            raise LimitExceeded(
+                f"{running} of your runs are in progress, which is the limit for one visitor. Wait "
                 "until one has ended, or stop one."
             )
         near = [*self._started_at.values()].count(address) + self._starting[f"address {address}"]
         if near >= settings.visitor_runs * ADDRESS_SHARE:
-            raise TooMuch(
+            raise LimitExceeded(
                 f"{near} runs from your address are in progress, which is the limit. Wait until "
                 "one has ended, then try again."
             )
         if len(active) + self._starting[""] >= settings.live_runs:
-            raise TooMuch(
+            raise LimitExceeded(
                 "This server is busy: it cannot run more programs at once. Try again in a minute; "
                 "your input is not lost."
             )
         wait_s = max(
-            self._rate.full_for_s(f"visitor {visitor}", settings.visitor_rate),
-            self._rate.full_for_s(f"address {address}", settings.visitor_rate * ADDRESS_SHARE),
+            self._rate.seconds_until_free(sender, settings.visitor_rate * share)
+            for sender, share in ((f"visitor {visitor}", 1), (f"address {address}", ADDRESS_SHARE))
         )
         if wait_s:
-            raise TooMuch(
+            raise LimitExceeded(
                 f"You can start at most {settings.visitor_rate} runs per minute. Try again in "
                 f"{wait_s:.0f} seconds.", wait_s,
             )

@@ -17,10 +17,10 @@ from typing import Any, Protocol
 from demo.browser_state import NEW_VISIT, Visit
 
 COOKIE = "heal_visitor"
-LEAST_WORD = 16
+SHORTEST_TOKEN = 16
 """Minimum characters of a token; shorter ones could be guessed."""
 KEPT_S = 365 * 24 * 3600
-_WORD = re.compile(rf"[\w-]{{{LEAST_WORD},200}}", re.ASCII)
+_TOKEN = re.compile(rf"[\w-]{{{SHORTEST_TOKEN},200}}", re.ASCII)
 LEAST_DIFFERENT = 8
 """Minimum number of different characters of a token."""
 _ROWS = "abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiop asdfghjkl zxcvbnm"
@@ -36,17 +36,17 @@ class VisitorRequest(Protocol):
     client: Any  # with `host`, or `None`
 
 
-def new_word() -> str:
+def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def is_word(text: str) -> bool:
+def is_token(text: str) -> bool:
     """Whether a text can be a token: long enough and not easy to guess."""
     low = text.lower()
     rows = f"{_ROWS} {_ROWS[::-1]}"
     adjacent = sum(low[at : at + 2] in rows for at in range(len(low) - 1))
     is_weak = len({*low}) < LEAST_DIFFERENT or 2 * adjacent > len(low) or low == _SHOWN
-    return _WORD.fullmatch(text) is not None and not is_weak
+    return _TOKEN.fullmatch(text) is not None and not is_weak
 
 
 def same_site(headers: Mapping[str, str]) -> bool:
@@ -60,26 +60,26 @@ def same_site(headers: Mapping[str, str]) -> bool:
     return origin is None or origin.partition("://")[2] in hosts
 
 
-def word_of(headers: Mapping[str, str]) -> str:
+def visitor_token(headers: Mapping[str, str]) -> str:
     """Returns the token in the cookie of a request from this page; else empty."""
-    return cookie_word(headers) if same_site(headers) else ""
+    return cookie_token(headers) if same_site(headers) else ""
 
 
-def cookie_word(headers: Mapping[str, str]) -> str:
+def cookie_token(headers: Mapping[str, str]) -> str:
     """Returns the token in a request's cookie, from any site; else empty."""
     try:
         saved = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return ""
-    word = saved.value if saved is not None else ""
-    return word if is_word(word) else ""
+    token = saved.value if saved is not None else ""
+    return token if is_token(token) else ""
 
 
-def cookie(word: str, *, secure: bool) -> str:
+def cookie(token: str, *, secure: bool) -> str:
     """Returns the header that saves a token in a cookie. With https it also works in a frame of
     another site, as on a Space, and is limited to that frame."""
     site = "SameSite=None; Partitioned; Secure" if secure else "SameSite=Lax"
-    return f"{COOKIE}={word}; Path=/; Max-Age={KEPT_S}; HttpOnly; {site}"
+    return f"{COOKIE}={token}; Path=/; Max-Age={KEPT_S}; HttpOnly; {site}"
 
 
 def network(address: str) -> str:
@@ -100,7 +100,7 @@ def visiting(request: VisitorRequest, value: object) -> Visit:
     for name in ("visitor", "provider", "model", "roles"):
         if isinstance(saved.get(name), str):
             visit[name] = saved[name]
-    visit["visitor"] = word_of(request.headers) or visit["visitor"]
+    visit["visitor"] = visitor_token(request.headers) or visit["visitor"]
     visit["address"] = address_of(request)
     return visit
 
@@ -111,5 +111,5 @@ def address_of(request: VisitorRequest) -> str:
 
 def to_keep(visit: Visit, request: VisitorRequest) -> Visit:
     """Returns the visit for the browser's storage, without a token if the cookie has it."""
-    known = bool(word_of(request.headers))
+    known = bool(visitor_token(request.headers))
     return {**visit, "visitor": "" if known else visit["visitor"], "address": ""}

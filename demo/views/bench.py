@@ -63,7 +63,7 @@ def workbench(result: Result, *, own: bool = True) -> str:
 
 
 def _programs(result: Result, behaviours_pane: str, own: bool) -> str:
-    if not (result.columns or result.talk or result.code or result.last_diff):
+    if not (result.columns or result.model_calls or result.code or result.last_diff):
         return ""
     lessons = len(result.learned)
     causes_first = result.outcome is not None and not leading(result) and result.diagnosis
@@ -72,11 +72,10 @@ def _programs(result: Result, behaviours_pane: str, own: bool) -> str:
         f'<section class="looked pane" aria-label="Programs" data-shown="{leading(result)}">'
         + scrubber(result, own=own)
         + tabs(
-            "Details of the program",
-            Tab("patch", "Diff", changes(result)),
+            "Details of the program", Tab("patch", "Diff", changes(result)),
             Tab("diagnosis", "Diagnosis", causes(result)),
             Tab("proof", "Proof", for_leading(result, claimed)),
-            Tab("trace", "Trace", trace(result), len(result.talk)),
+            Tab("trace", "Trace", trace(result), len(result.model_calls)),
             Tab("lessons", "Lessons", learned(result), lessons),
             Tab("console", "Console", console(result)),
             opens="diagnosis" if causes_first else "patch",
@@ -149,7 +148,7 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
     reason = "" if result.waiting is not None else result.why or result.reason
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
     if result.phase == "running":
-        line += writing_now(result.talk)
+        line += writing_now(result.model_calls)
     diagnosis = result.columns[0].diagnosis if result.columns else None
     if diagnosis is not None and result.phase == "finished":
         line += f'<p class="was"><b>Cause:</b> {prose(diagnosis.cause, 240)}</p>'

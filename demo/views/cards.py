@@ -44,7 +44,7 @@ def paused(waiting: Waiting, *, own: bool) -> str:
     if not own:
         how = "Only the visitor who started this run can continue it."
     elif waiting.needs == "budget":
-        how = "Nothing more is spent unless you raise the limit." if waiting.more else (
+        how = "Nothing more is spent unless you raise the limit." if waiting.budget_extension else (
             "The limit cannot be raised on this page. End the run."
         )
     else:

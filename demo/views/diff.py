@@ -12,7 +12,7 @@ from typing import Literal
 from demo.views.escape import escaped
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+_TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _ALIKE = 0.4
 """Lines with a lower similarity ratio are not compared word by word."""
 _MAX_WORDS = 800
@@ -54,7 +54,7 @@ def diff_lines(diff: str) -> tuple[DiffLine, ...]:
     for removed, added in pairwise(groups):
         if (removed[0].kind, added[0].kind, len(removed)) == ("removed", "added", len(added)):
             for place, (before, after) in enumerate(zip(removed, added, strict=True)):
-                olds, news = _WORD.findall(before.text), _WORD.findall(after.text)
+                olds, news = _TOKEN.findall(before.text), _TOKEN.findall(after.text)
                 left -= len(olds) * len(news)
                 if left < 0:
                     break

@@ -24,9 +24,7 @@ def tabs(label: str, *parts: Tab, opens: str) -> str:
         f"{part.body}</div>"
         for part in parts
     )
-    return (
-        f'<div role="tablist" aria-label="{label}" data-opens="{opens}">{heads}</div>{panels}'
-    )
+    return (f'<div role="tablist" aria-label="{label}" data-opens="{opens}">{heads}</div>{panels}')
 
 
 def _head(part: Tab, *, chosen: bool) -> str:

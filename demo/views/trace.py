@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from agent.core.events import FellBack, ModelCalled
 from agent.log.spending import role_words
 from agent.report.result import Result
-from agent.report.timeline import ModelQuestion, Talk
+from agent.report.timeline import ModelCall, ModelCalls
 from agent.report.words import model_words, not_chosen_words
 from demo.views.diff import diff
 from demo.views.escape import escaped
@@ -24,14 +24,14 @@ TEXTS_WHILE_RUNNING = 1
 
 
 def trace(result: Result) -> str:
-    if not result.talk:
+    if not result.model_calls:
         return '<p class="note">No model was used.</p>'
     running = result.phase == "running"
-    first = len(result.talk) - TEXTS_WHILE_RUNNING if running else 0
+    first = len(result.model_calls) - TEXTS_WHILE_RUNNING if running else 0
     items = "".join(
         f'<li class="tone-warning"><b>!</b> {escaped(model_words(one), 600)}</li>'
         if isinstance(one, FellBack) else _call(one, place, texts=place >= first)
-        for place, one in enumerate(result.talk)
+        for place, one in enumerate(result.model_calls)
     )
     rejected = "".join(
         f'<li><details data-key="outdone-{place}"><summary>Iteration {one.iteration}: '
@@ -43,8 +43,8 @@ def trace(result: Result) -> str:
     return f'<ol class="calls">{items}</ol>{rejected}'
 
 
-def _call(call: ModelQuestion, place: int, *, texts: bool) -> str:
-    asked, ended = call.asked, call.ended
+def _call(call: ModelCall, place: int, *, texts: bool) -> str:
+    asked, ended = call.request, call.result
     failed = ended is not None and not isinstance(ended, ModelCalled)
     if ended is not None:
         words = model_words(ended)
@@ -68,12 +68,12 @@ def _call(call: ModelQuestion, place: int, *, texts: bool) -> str:
     )
 
 
-def writing_now(talk: Talk) -> str:
+def writing_now(calls: ModelCalls) -> str:
     """Renders the place for the reply that a model is writing, next to the verdict."""
-    last = talk[-1] if talk else None
-    if not isinstance(last, ModelQuestion) or last.asked is None or last.ended is not None:
+    last = calls[-1] if calls else None
+    if not isinstance(last, ModelCall) or last.request is None or last.result is not None:
         return ""
-    return f'<pre class="writing last" aria-hidden="true" data-call="{last.asked.call}"></pre>'
+    return f'<pre class="writing last" aria-hidden="true" data-call="{last.request.call}"></pre>'
 
 
 def writing(replies: Mapping[int, str]) -> str:

@@ -27,7 +27,7 @@ from anthropic import (
 from anthropic.types import MessageParam, OutputConfigParam, RawMessageStreamEvent, TextBlockParam
 
 from llm.errors import InvalidResponse
-from llm.provider import Connection, sayable
+from llm.provider import Connection, escape_surrogates
 from llm.providers.wire import (
     UNREACHABLE,
     ErrorReply,
@@ -60,9 +60,9 @@ class AnthropicProvider(HttpProvider):
         "refusal": "refusal",
     }
     sdk_errors = (AnthropicError, httpx2.HTTPError)
-    wrapping = (APIConnectionError,)
+    wrapper_errors = (APIConnectionError,)
     unreachable = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-    silent = (httpx2.TimeoutException,)
+    timeout_errors = (httpx2.TimeoutException,)
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -84,7 +84,7 @@ class AnthropicProvider(HttpProvider):
         # ANTHROPIC_CUSTOM_HEADERS is always merged in and may hold a credential.
         self._client._custom_headers = {}
 
-    async def opened(
+    async def open_stream(
         self, request: Request, answer: ReplyStream
     ) -> AsyncStream[RawMessageStreamEvent]:
         config: OutputConfigParam = {}
@@ -96,15 +96,13 @@ class AnthropicProvider(HttpProvider):
                 "type": "json_schema", "schema": transform_schema(dict(request.output.schema)),
             }
         system: list[TextBlockParam] = [{
-            "type": "text", "text": sayable(request.system),
+            "type": "text", "text": escape_surrogates(request.system),
             "cache_control": {"type": "ephemeral"},
         }]
         events = await self._client.messages.create(
-            model=self.model,
-            max_tokens=request.max_tokens,
+            model=self.model, max_tokens=request.max_tokens,
             system=system if request.system else omit,
-            messages=cast("list[MessageParam]", turns(request)),
-            output_config=config or omit,
+            messages=cast("list[MessageParam]", turns(request)), output_config=config or omit,
             stream=True,
         )
         answer.accepted = True
@@ -146,7 +144,7 @@ class AnthropicProvider(HttpProvider):
             retry_after_s(error.response.headers),
         )
 
-    async def listed(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         found = [
             str(model.id) async for model in self._client.models.list(limit=100)
             if model.lifecycle != "retired"

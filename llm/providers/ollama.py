@@ -22,11 +22,11 @@ import httpx
 from ollama import AsyncClient, ChatResponse, RequestError, ResponseError
 
 from llm.errors import ContextOverflow, ProviderDown, UnknownModel
-from llm.provider import Connection, sayable
+from llm.provider import Connection, escape_surrogates
 from llm.providers.wire import (
-    FORM,
+    ERROR_ADVICE,
     LOADING_S,
-    NEXT_STEP,
+    RESPONSE_FORMAT,
     ErrorReply,
     HttpProvider,
     ReplyStream,
@@ -49,7 +49,7 @@ class OllamaProvider(HttpProvider):
     finishes: ClassVar[Mapping[str, Finish]] = {"stop": "stop", "length": "length"}
     sdk_errors = (ResponseError, RequestError, httpx.HTTPError, ConnectionError)
     unreachable = (httpx.ConnectError, httpx.ConnectTimeout, ConnectionError)
-    silent = (httpx.TimeoutException,)
+    timeout_errors = (httpx.TimeoutException,)
     listing_s = 2.0  # it answers from memory
 
     window: int
@@ -61,35 +61,31 @@ class OllamaProvider(HttpProvider):
         self.window = int(connection.option("num_ctx"))
         self.steps = {
             UnknownModel: f"does not have {self.model!r}: run `ollama pull {self.model}`",
-            ContextOverflow: f"{NEXT_STEP[ContextOverflow]}, or with a larger num_ctx",
+            ContextOverflow: f"{ERROR_ADVICE[ContextOverflow]}, or with a larger num_ctx",
             ProviderDown: "had an internal error; see its log",
         }
         self._checked = False
         self._can_think = False
         self._client = AsyncClient(
-            host=self.url,
-            timeout=httpx.Timeout(LOADING_S, connect=connection.connect_s),
-            follow_redirects=False,
-            trust_env=not on_this_machine(self.url),
+            host=self.url, timeout=httpx.Timeout(LOADING_S, connect=connection.connect_s),
+            follow_redirects=False, trust_env=not on_this_machine(self.url),
             event_hooks={"request": [self._keyed]},
         )
 
-    async def opened(self, request: Request, answer: ReplyStream) -> aclosing[Any]:
+    async def open_stream(self, request: Request, answer: ReplyStream) -> aclosing[Any]:
         """The SDK sends the request when its first line is awaited."""
         self._must_fit(request)
         await self._check()
         self._must_fit(request)  # the model's own window may be smaller than the configured one
-        first = {"role": "system", "content": sayable(request.system)}
+        first = {"role": "system", "content": escape_surrogates(request.system)}
         output, conversation = request.output, turns(request)
-        takes_schema = isinstance(output, Json) and FORM not in self.refused
+        takes_schema = isinstance(output, Json) and RESPONSE_FORMAT not in self.refused
         form = dict(output.schema) if isinstance(output, Json) and takes_schema else None
         sampling = self.sampling(request)
-        answer.optional = frozenset((*([FORM] if form is not None else ()), *sampling))
+        answer.optional = frozenset((*([RESPONSE_FORMAT] if form is not None else ()), *sampling))
         return aclosing(await self._client.chat(
-            model=self.model,
-            messages=[first, *conversation] if request.system else conversation,
-            stream=True,
-            format=form,
+            model=self.model, messages=[first, *conversation] if request.system else conversation,
+            stream=True, format=form,
             options={"num_ctx": self.window, "num_predict": request.max_tokens, **sampling},
             think=False if self._can_think else None,
             keep_alive=str(self.connection.option("keep_alive")),
@@ -98,11 +94,11 @@ class OllamaProvider(HttpProvider):
     def read(self, piece: ChatResponse, answer: ReplyStream) -> str:
         answer.accepted = True
         if piece.done:
-            answer.end = sayable(str(piece.done_reason or "stop"))
+            answer.end = escape_surrogates(str(piece.done_reason or "stop"))
             answer.counts = Usage(
                 token_count(piece.prompt_eval_count) or 0, token_count(piece.eval_count) or 0
             )
-        answer.reasoning.append(sayable(piece.message.thinking or ""))
+        answer.reasoning.append(escape_surrogates(piece.message.thinking or ""))
         return piece.message.content or ""
 
     def ended(self, request: Request, answer: ReplyStream, usage: Usage) -> None:
@@ -120,7 +116,7 @@ class OllamaProvider(HttpProvider):
             return None
         return ErrorReply(error.status_code, str(error.error))
 
-    async def listed(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         names = [str(model.model) for model in (await self._client.list()).models]
         own = _full(self.model)
         return tuple(self.model if _full(name) == own else name for name in names)
@@ -141,7 +137,8 @@ class OllamaProvider(HttpProvider):
     def _may_be_cut(self, request: Request, usage: Usage) -> bool:
         """Whether the server's token count of the request equals the length after a cut, or more
         than fits. A request with fewer bytes than the window has tokens cannot have been cut."""
-        most = question_tokens(lambda text: len(sayable(text).encode()), texts_of(request))
+        texts = texts_of(request)
+        most = question_tokens(lambda text: len(escape_surrogates(text).encode()), texts)
         if usage.estimated or most <= self.window:
             return False
         half = self.window // 2

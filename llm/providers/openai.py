@@ -2,7 +2,7 @@
 
 OpenAI's client would read keys, addresses, organisations and headers from the environment, so the
 headers of each request are set here. Each call is one request; callers do the retries. If a
-server has no schema mode (`ProviderRow.json`), the schema is part of the system prompt. The
+server has no schema mode (`ProviderRow.json_mode`), the schema is part of the system prompt. The
 caller validates answers in either case.
 
 The SDK does not check chunks against its types, and compatible servers omit required fields and
@@ -21,10 +21,10 @@ import openai
 
 from llm.asking.schemas import Schema, without_keys
 from llm.errors import Rejected, UnknownModel
-from llm.provider import Connection, sayable
+from llm.provider import Connection, escape_surrogates
 from llm.providers.wire import (
-    FORM,
-    NEXT_STEP,
+    ERROR_ADVICE,
+    RESPONSE_FORMAT,
     UNREACHABLE,
     ErrorReply,
     HttpProvider,
@@ -36,7 +36,7 @@ from llm.providers.wire import (
 )
 from llm.types import Finish, Json, Request, TokenAlternative, Usage
 
-ALIASES = {"response_format": FORM}
+ALIASES = {"response_format": RESPONSE_FORMAT}
 OPTIONAL = {*ALIASES, "temperature", "reasoning_effort", "stream_options"}
 """Parameters that a request can omit; `ALIASES` has their names in `ReplyStream.optional`."""
 
@@ -51,13 +51,13 @@ class OpenAiProvider(HttpProvider):
         "content_filter": "refusal", "safety": "refusal",
     }
     sdk_errors = (openai.OpenAIError, httpx2.HTTPError)
-    wrapping = (openai.APIConnectionError,)
+    wrapper_errors = (openai.APIConnectionError,)
     unreachable = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-    silent = (httpx2.TimeoutException,)
+    timeout_errors = (httpx2.TimeoutException,)
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self.steps = {Rejected: f"{NEXT_STEP[Rejected]} and the preset"}
+        self.steps = {Rejected: f"{ERROR_ADVICE[Rejected]} and the preset"}
         local, remote = "start the server", "check the network and the base URL"
         self.unreachable_step = f"{UNREACHABLE}; {local if self.row.local else remote}"
         patience = self._patience(connection.stall_s)
@@ -67,14 +67,12 @@ class OpenAiProvider(HttpProvider):
             max_retries=0,
             timeout=patience,
             http_client=httpx2.AsyncClient(
-                timeout=patience,
-                event_hooks={"request": [self._bare]},
-                follow_redirects=False,
+                timeout=patience, event_hooks={"request": [self._bare]}, follow_redirects=False,
                 trust_env=not on_this_machine(self.url),
             ),
         )
 
-    async def opened(self, request: Request, answer: ReplyStream) -> openai.AsyncStream[Any]:
+    async def open_stream(self, request: Request, answer: ReplyStream) -> openai.AsyncStream[Any]:
         if not self.model:
             raise UnknownModel(f"{self.name} has no default model: set a model for it")
         asked = self._asked(request)
@@ -100,7 +98,8 @@ class OpenAiProvider(HttpProvider):
             if thought:
                 answer.reasoning.append(thought)
                 self.thinks = True  # may not have been known before
-            answer.end = sayable(str(getattr(choice, "finish_reason", None) or answer.end))
+            reason = getattr(choice, "finish_reason", None)
+            answer.end = escape_surrogates(str(reason or answer.end))
         return text
 
     def error_reply(self, error: BaseException) -> ErrorReply | None:
@@ -115,7 +114,7 @@ class OpenAiProvider(HttpProvider):
         names = tuple(filter(None, (kind, code)))
         return ErrorReply(status, str(words or error.message), names, wait_s)
 
-    async def listed(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         there = {str(model.id): model async for model in self._client.models.list()}
         full = f"models/{self.model}"  # Gemini's spelling
         if full in there:
@@ -152,22 +151,24 @@ class OpenAiProvider(HttpProvider):
 
     def _asked(self, request: Request) -> dict[str, Any]:
         """The request's body for this server."""
-        row, system = self.row, sayable(request.system)
+        row, system = self.row, escape_surrogates(request.system)
         asked: dict[str, Any] = {
-            "model": self.model, "stream": True, row.limit: request.max_tokens,
+            "model": self.model, "stream": True, row.max_tokens_parameter: request.max_tokens,
             **self.sampling(request),
         }
-        if request.seed is not None and row.seeds:
+        if request.seed is not None and row.supports_seed:
             asked["seed"] = request.seed
-        frame = request.frame if row.frames else None
-        if frame is not None:
-            asked["stop"] = [frame.closing]
+        prefill = request.prefill if row.supports_prefill else None
+        if prefill is not None:
+            asked["stop"] = [prefill.stop]
         if request.alternatives and row.alternatives:
             asked |= {"logprobs": True, "top_logprobs": request.alternatives}
-        if isinstance(request.output, Json) and FORM not in self.refused and row.json != "none":
-            schema = request.output.schema
-            wanted = schema if row.lengths else strict_schema(schema)
-            asked["response_format"] = {"type": "json_object"} if row.json == "object" else {
+        can_constrain = RESPONSE_FORMAT not in self.refused and row.json_mode != "none"
+        if isinstance(request.output, Json) and can_constrain:
+            wanted = schema = request.output.schema
+            if not row.supports_string_lengths:
+                wanted = strict_schema(schema)
+            asked["response_format"] = {"type": "json_object"} if row.json_mode == "object" else {
                 "type": "json_schema",
                 "json_schema": {"name": "answer", "strict": True, "schema": wanted},
             }
@@ -179,14 +180,14 @@ class OpenAiProvider(HttpProvider):
         for name in self.refused & asked.keys() & OPTIONAL:
             del asked[name]
         first = [{"role": "system", "content": system}] if system else []
-        last = [{"role": "assistant", "content": frame.opening}] if frame is not None else []
+        last = [{"role": "assistant", "content": prefill.text}] if prefill is not None else []
         asked["messages"] = [*first, *turns(request), *last]
         if row.local:
             asked["timeout"] = self._patience(self.loading_s(request))
         return asked
 
     def takes_schema(self, request: Request) -> bool:
-        return self.row.json == "schema" and super().takes_schema(request)
+        return self.row.json_mode == "schema" and super().takes_schema(request)
 
     def _must_stream(self, response: httpx2.Response) -> None:
         """Raises `Rejected` for a response with status 200 that is not a stream, such as a web
@@ -209,8 +210,8 @@ def _note_alternatives(logprobs: object, answer: ReplyStream) -> None:
         for other in others if isinstance(others, list) else ():
             text, logprob = _text(_of(other, "token")), _of(other, "logprob")
             if text != written and isinstance(logprob, float):
-                answer.alternatives.append(TokenAlternative(answer.scored, text, logprob))
-        answer.scored += len(written)
+                answer.alternatives.append(TokenAlternative(answer.logprob_chars, text, logprob))
+        answer.logprob_chars += len(written)
 
 
 def _of(value: object, name: str) -> object:
@@ -238,7 +239,7 @@ def _text(value: object) -> str:
     if isinstance(value, list):
         parts = [part for part in value if isinstance(part, dict) and part.get("type") == "text"]
         return "".join(_text(part.get("text")) for part in parts)
-    return sayable(value) if isinstance(value, str) else ""
+    return escape_surrogates(value) if isinstance(value, str) else ""
 
 
 def _window(model: object) -> int | None:

@@ -38,9 +38,9 @@ from llm.keys import Secret
 from llm.provider import (
     Connection,
     checked_url,
+    escape_surrogates,
     estimated_tokens,
     overlong_message,
-    sayable,
     too_few,
 )
 from llm.redaction import MARK, Redactor
@@ -64,7 +64,7 @@ BY_STATUS: dict[int, type[CallFailed]] = {
 }
 """HTTP statuses whose meaning does not depend on the server."""
 
-NEXT_STEP: dict[type[CallFailed], str] = {
+ERROR_ADVICE: dict[type[CallFailed], str] = {
     WrongKey: "rejected the key; check it, and the balance and limits of its account",
     UnknownModel: "does not have the model; choose one that it lists",
     ContextOverflow: "found the request too long; shorten it",
@@ -79,7 +79,7 @@ NEXT_STEP: dict[type[CallFailed], str] = {
 
 UNREACHABLE = "cannot be reached"
 
-FORM = "form"
+RESPONSE_FORMAT = "form"
 """The optional schema; the other optional parameters go by the server's names."""
 
 
@@ -197,7 +197,7 @@ class ReplyStream:
     """Reasoning, which is billed but not part of the text."""
     first_s: float | None = None
     alternatives: list[TokenAlternative] = field(default_factory=list)
-    scored: int = 0
+    logprob_chars: int = 0
     """Characters of the tokens whose probabilities have arrived."""
 
     length: int = 0
@@ -205,7 +205,7 @@ class ReplyStream:
 
     def add(self, text: str) -> str:
         """Appends a piece of the answer's text."""
-        text = sayable(text)
+        text = escape_surrogates(text)
         self.started = True
         if text:
             self.pieces.append(text)
@@ -243,10 +243,10 @@ class HttpProvider(ABC):
     finishes: ClassVar[Mapping[str, Finish]]
     sdk_errors: ClassVar[Faults]
     """The exceptions of the SDK and of its transport."""
-    wrapping: ClassVar[Faults] = ()
+    wrapper_errors: ClassVar[Faults] = ()
     """SDK exceptions that wrap a transport exception."""
     unreachable: ClassVar[Faults]
-    silent: ClassVar[Faults]
+    timeout_errors: ClassVar[Faults]
     listing_s: ClassVar[float] = 20.0
     """The time-out in seconds of requests that are not billed, such as the list of models."""
 
@@ -264,7 +264,7 @@ class HttpProvider(ABC):
         self.unreachable_step = UNREACHABLE
         """The message for a server that cannot be reached."""
         self.steps: Mapping[type[CallFailed], str] = {}
-        """Next steps that replace those of `NEXT_STEP`."""
+        """Next steps that replace those of `ERROR_ADVICE`."""
         self.refused: set[str] = set()
         """The optional parameters that this server has refused."""
         self.key = connection.key
@@ -275,7 +275,7 @@ class HttpProvider(ABC):
         self._faults: Faults = (*self.sdk_errors, TimeoutError, Unreadable)
 
     @abstractmethod
-    async def opened(
+    async def open_stream(
         self, request: Request, answer: ReplyStream
     ) -> AbstractAsyncContextManager[Pieces]:
         """Sends a request and returns its stream; sets `answer.accepted` on status 200."""
@@ -289,7 +289,7 @@ class HttpProvider(ABC):
         """The server's error in an exception; `None` for a transport error."""
 
     @abstractmethod
-    async def listed(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         """The models, in the form of `Provider.models`."""
 
     def ended(self, request: Request, answer: ReplyStream, usage: Usage) -> None:  # noqa: B027 - a hook
@@ -300,10 +300,10 @@ class HttpProvider(ABC):
         fault: CallFailed | None = None
         if isinstance(request.output, Json) and not self.takes_schema(request):
             request = replace(request, system=f"{request.system}{form_words(request.output)}")
-        frame = request.frame if self.row.frames else None
-        opening = before = "" if frame is None else frame.opening
+        prefill = request.prefill if self.row.supports_prefill else None
+        opening = before = "" if prefill is None else prefill.text
         try:
-            async with await self.opened(request, answer) as pieces:
+            async with await self.open_stream(request, answer) as pieces:
                 while True:
                     async with asyncio.timeout(self._silence_s(request, answer)):
                         piece = await readable(anext(pieces, None))
@@ -321,7 +321,7 @@ class HttpProvider(ABC):
             raise fault  # outside of `except`: the SDK's exception may quote a key
         usage = answer.usage(sent_text(request))
         self.ended(request, answer, usage)
-        closing = "" if frame is None or answer.finish != "stop" else frame.closing
+        closing = "" if prefill is None or answer.finish != "stop" else prefill.stop
         if before + closing:
             yield before + closing
         reason = answer.refusal or answer.why or ("" if answer.end in PLAIN_ENDS else answer.end)
@@ -347,7 +347,7 @@ class HttpProvider(ABC):
         return text
 
     async def models(self) -> tuple[str, ...]:
-        return await self.unbilled(self.listed())
+        return await self.unbilled(self.list_models())
 
     async def unbilled(self, answer: Awaitable[T]) -> T:
         """The response to a request that is not billed."""
@@ -373,7 +373,7 @@ class HttpProvider(ABC):
 
     def takes_schema(self, request: Request) -> bool:
         """Whether the JSON Schema is sent as a parameter, not only in the prompt."""
-        return FORM not in self.refused
+        return RESPONSE_FORMAT not in self.refused
 
     def _unsent(self, request: Request) -> str:
         """A note if the requested temperature is not sent. An effort may be dropped without a note,
@@ -401,7 +401,7 @@ class HttpProvider(ABC):
         reply = self.error_reply(error)
         if reply is not None:
             kind = kind_of(reply)
-            step = self.steps.get(kind, NEXT_STEP[kind])
+            step = self.steps.get(kind, ERROR_ADVICE[kind])
             if kind is Rejected and reply.status in (400, 422) and not started:
                 option = refused_option(reply, answer.optional)
                 if option:
@@ -414,13 +414,13 @@ class HttpProvider(ABC):
                     message, retry_after_s=reply.retry_after_s, started=started, usage=usage
                 )
             return kind(message, started=started, usage=usage)
-        cause = error.__cause__ if isinstance(error, self.wrapping) else None
+        cause = error.__cause__ if isinstance(error, self.wrapper_errors) else None
         fault = cause or error
         name = type(fault).__name__.strip("_")
         what = scrubbed(f"{name}: {fault}".removesuffix(": "), self.key)
         if isinstance(fault, self.unreachable) and not started:
             return ProviderDown(f"{self.place} {self.unreachable_step} ({what})")
-        if isinstance(fault, (*self.silent, TimeoutError)):
+        if isinstance(fault, (*self.timeout_errors, TimeoutError)):
             return TimedOut(
                 f"{self.place} sent nothing for too long ({what}); try again later",
                 started=started, usage=usage,
@@ -437,9 +437,9 @@ class HttpProvider(ABC):
         """Marks an optional parameter as refused, so that it is not sent again."""
         self.refused.add(option)
         complaint = scrubbed(reply.line, self.key)
-        what, next_ = (
-            ("a schema", "described in the prompt") if option == FORM else (option, "omitted")
-        )
+        what, next_ = option, "omitted"
+        if option == RESPONSE_FORMAT:
+            what, next_ = "a schema", "described in the prompt"
         return OptionRefused(
             f"{self.place} refused a request with {what} ({complaint}); from now on it is {next_}"
         )
@@ -449,8 +449,8 @@ def refused_option(reply: ErrorReply, optional: Set[str]) -> str:
     """The optional parameter that made the server reject a request: the one that its error names,
     else the schema, which servers name differently; empty if neither was sent."""
     words = reply.words.lower()
-    named = sorted(one for one in optional if one != FORM and one in words)
-    return next((one for one in (*named, FORM) if one in optional), "")
+    named = sorted(one for one in optional if one != RESPONSE_FORMAT and one in words)
+    return next((one for one in (*named, RESPONSE_FORMAT) if one in optional), "")
 
 
 def form_words(output: Json) -> str:
@@ -463,7 +463,8 @@ def form_words(output: Json) -> str:
 
 def turns(request: Request) -> list[dict[str, str]]:
     """The messages in the common wire format."""
-    return [{"role": turn.speaker, "content": sayable(turn.text)} for turn in request.messages]
+    said = [(one.speaker, escape_surrogates(one.text)) for one in request.messages]
+    return [{"role": role, "content": text} for role, text in said]
 
 
 def sent_text(request: Request) -> str:
@@ -529,7 +530,7 @@ def scrubbed(text: str, key: Secret) -> str:
     text = Redactor([key]).text(text)
     if key:
         text = text.replace(key.reveal(), MARK)
-    line = " ".join(sayable(text).split())
+    line = " ".join(escape_surrogates(text).split())
     return line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]}…"
 
 

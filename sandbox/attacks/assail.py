@@ -137,7 +137,7 @@ async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool
     for number, text in enumerate(attack.texts()):
         job = script(
             text, limits=attack.limits, arguments=(world.facts(),),
-            sites=(world.site,) if attack.with_site else (),
+            package_folders=(world.site,) if attack.with_site else (),
         )
         outcome = await sandbox.run(job)
         killed_by: str = "" if outcome.ended in ("completed", "exited") else outcome.ended

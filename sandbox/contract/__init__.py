@@ -11,9 +11,9 @@ from sandbox.contract.checks import (
     Finding,
     findings,
 )
-from sandbox.contract.programs import HONEST, ROOMY, RUN_AS_MAIN, script
+from sandbox.contract.programs import GENEROUS_LIMITS, HONEST, RUN_AS_MAIN, script
 
 __all__ = [
-    "CHECKS", "ECHO", "EXECUTE", "HONEST", "HONEST_CHECKS", "ROOMY", "RUN_AS_MAIN", "ContractCheck",
-    "Finding", "findings", "script",
+    "CHECKS", "ECHO", "EXECUTE", "GENEROUS_LIMITS", "HONEST", "HONEST_CHECKS", "RUN_AS_MAIN",
+    "ContractCheck", "Finding", "findings", "script",
 ]

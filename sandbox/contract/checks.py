@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import get_args
 
 from sandbox.contract.programs import (
+    GENEROUS_LIMITS,
     HONEST,
     HOSTILE,
     KEY_NAME,
-    ROOMY,
     ContractProgram,
     planted_key,
     script,
@@ -134,7 +134,7 @@ async def _imports(sandbox: Sandbox) -> str:
         "jail.send([ours.inner.VALUE, theirs.VALUE, package.part.VALUE])",
         modules={"ours": "", "ours.inner": "VALUE = 1"},
         files={"theirs.py": "VALUE = 2", "package/part.py": "VALUE = 3"},
-        limits=ROOMY,
+        limits=GENEROUS_LIMITS,
     )
     outcome = await sandbox.run(job)
     return _unless((outcome.ended, outcome.messages) == ("completed", ([1, 2, 3],)), outcome)
@@ -144,17 +144,18 @@ async def _bytes(sandbox: Sandbox) -> str:
     held = bytes(range(256))
     job = Job(
         "with open('one.bin', 'rb') as file:\n    jail.send([*file.read()])",
-        files={"one.bin": held.decode("utf-8", "surrogateescape")}, limits=ROOMY,
+        files={"one.bin": held.decode("utf-8", "surrogateescape")}, limits=GENEROUS_LIMITS,
     )
     outcome = await sandbox.run(job)
     return _unless((outcome.ended, outcome.messages) == ("completed", ([*held],)), outcome)
 
 
-async def _sites(sandbox: Sandbox) -> str:
+async def _package_folders(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory() as site:  # only readable by this user
         _write(f"{site}/of_a_site.py", "VALUE = 4")
         outcome = await sandbox.run(
-            Job("import of_a_site\njail.send(of_a_site.VALUE)", sites=(site,), limits=ROOMY)
+            Job("import of_a_site\njail.send(of_a_site.VALUE)", package_folders=(site,),
+                limits=GENEROUS_LIMITS)
         )
     return _unless((outcome.ended, outcome.messages) == ("completed", (4,)), outcome)
 
@@ -164,7 +165,8 @@ async def _values(sandbox: Sandbox) -> str:
         None, True, 0, -(2**80), 1.5, float("inf"), "", "\ud800", "\ud83d\ude42", "\U0001f642",
         [], [[]], {}, {"a": {"\udfff": [1]}}, "x" * 200_000,
     ]
-    async with sandbox.start(Job("jail.send(jail.payload)\n" + ECHO, sent, limits=ROOMY)) as job:
+    async with sandbox.start(Job("jail.send(jail.payload)\n" + ECHO, sent,
+                                 limits=GENEROUS_LIMITS)) as job:
         first = await job.receive()
         if first != sent:
             return f"the payload came back as {str(first)[:300]}"
@@ -177,7 +179,7 @@ async def _values(sandbox: Sandbox) -> str:
 
 
 async def _end_of_talk(sandbox: Sandbox) -> str:
-    async with sandbox.start(Job("jail.send(1); jail.send(2)", limits=ROOMY)) as job:
+    async with sandbox.start(Job("jail.send(1); jail.send(2)", limits=GENEROUS_LIMITS)) as job:
         talk = [await job.receive(), await job.receive(), await job.receive()]
         await job.send("nobody hears this")
         again = await job.receive()
@@ -187,7 +189,7 @@ async def _end_of_talk(sandbox: Sandbox) -> str:
 
 
 async def _kept_messages(sandbox: Sandbox) -> str:
-    async with sandbox.start(Job("for n in range(3): jail.send(n)", limits=ROOMY)) as job:
+    async with sandbox.start(Job("for n in range(3): jail.send(n)", limits=GENEROUS_LIMITS)) as job:
         first = await job.receive()
         outcome = await job.finish()
     return _unless(first == 0 and outcome.messages == (1, 2), outcome)
@@ -195,7 +197,7 @@ async def _kept_messages(sandbox: Sandbox) -> str:
 
 async def _late_answer(sandbox: Sandbox) -> str:
     program = "jail.send(1)\njail.receive()\nwhile True: pass"
-    async with sandbox.start(Job(program, limits=ROOMY)) as job:
+    async with sandbox.start(Job(program, limits=GENEROUS_LIMITS)) as job:
         await job.receive()
         await job.send("go")
         outcome = await job.receive(timeout_s=0.2)
@@ -211,7 +213,7 @@ async def _batch(sandbox: Sandbox) -> str:
         "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "5", "jail.send(0)", "6",
     ]
     seen: list[str] = []
-    async with sandbox.batch(Job(EXECUTE, limits=ROOMY)) as batch:
+    async with sandbox.batch(Job(EXECUTE, limits=GENEROUS_LIMITS)) as batch:
         for part in (items, ["7", "8"]):
             async for index, reply in batch.replies(part, item_wall_s=2.0):
                 seen.append(f"{index} {reply.ended if isinstance(reply, LostItem) else reply}")
@@ -223,7 +225,7 @@ async def _batch(sandbox: Sandbox) -> str:
 
 
 async def _abandoned_batch(sandbox: Sandbox) -> str:
-    async with sandbox.batch(Job(ECHO, limits=ROOMY)) as batch:
+    async with sandbox.batch(Job(ECHO, limits=GENEROUS_LIMITS)) as batch:
         replies = batch.replies([f"old {n}" for n in range(50)], item_wall_s=5)
         async for _ in replies:
             break
@@ -241,14 +243,15 @@ async def _close(replies: object) -> None:
 
 
 async def _stillborn_batch(sandbox: Sandbox) -> str:
-    async with sandbox.batch(Job("raise ValueError('at once')", limits=ROOMY)) as batch:
+    async with sandbox.batch(Job("raise ValueError('at once')", limits=GENEROUS_LIMITS)) as batch:
         seen = [reply async for _, reply in batch.replies([1, 2, 3, 4], item_wall_s=5)]
     ended = [reply.ended for reply in seen if isinstance(reply, LostItem)]
     return "" if ended == ["exited"] * 4 else f"saw {seen}"
 
 
 async def _many_at_once(sandbox: Sandbox) -> str:
-    jobs = [Job("jail.send(jail.payload)", payload=number, limits=ROOMY) for number in range(8)]
+    jobs = [Job("jail.send(jail.payload)", payload=number,
+                limits=GENEROUS_LIMITS) for number in range(8)]
     outcomes = await asyncio.gather(*(sandbox.run(job) for job in jobs))
     got = [outcome.messages for outcome in outcomes]
     return "" if got == [(number,) for number in range(8)] else f"saw {got}"
@@ -337,7 +340,7 @@ async def _huge_message(sandbox: Sandbox) -> str:
 async def _deep_message(sandbox: Sandbox) -> str:
     program = "value = []\nfor _ in range({depth}): value = [value]\njail.send(value)"
     for depth, ended in ((100, "completed"), (500, "garbled")):
-        outcome = await sandbox.run(Job(program.format(depth=depth), limits=ROOMY))
+        outcome = await sandbox.run(Job(program.format(depth=depth), limits=GENEROUS_LIMITS))
         if outcome.ended != ended:
             return f"{depth} deep: {_seen(outcome)[:300]}"
     return ""
@@ -360,7 +363,8 @@ async def _confined_files(sandbox: Sandbox) -> str:
 
 
 async def _separate_jobs(sandbox: Sandbox) -> str:
-    victim = Job("import os\njail.send([os.getpid(), jail.folder])\njail.receive()", limits=ROOMY)
+    victim = Job("import os\njail.send([os.getpid(), jail.folder])\njail.receive()",
+                 limits=GENEROUS_LIMITS)
     async with sandbox.start(victim) as process:
         received = await process.receive()
         if not isinstance(received, list):
@@ -395,7 +399,9 @@ CHECKS: tuple[ContractCheck, ...] = (
     ContractCheck("an uncaught error is shown as Python shows it", _error),
     ContractCheck("files and modules given to a job can be imported", _imports),
     ContractCheck("a binary file keeps all its bytes", _bytes, WITH_FILES),
-    ContractCheck("packages of a folder in `sites` can be imported", _sites, WITH_FILES),
+    ContractCheck(
+        "packages of a folder in `package_folders` can be imported", _package_folders, WITH_FILES
+    ),
     ContractCheck("values come back as they were sent, including surrogates", _values),
     ContractCheck("after the last message every receive returns the outcome", _end_of_talk),
     ContractCheck("unreceived messages are in the outcome", _kept_messages),

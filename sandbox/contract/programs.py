@@ -37,28 +37,20 @@ except BaseException as error:
 """
 """Runs a file of the job like `python FILE`; the payload is its name and arguments."""
 
-ROOMY = Limits(wall_s=30, cpu_s=30)
+GENEROUS_LIMITS = Limits(wall_s=30, cpu_s=30)
 KEY_NAME = "SANDBOX_CANARY_KEY"
 
 _CASES = Path(__file__).with_name("cases")
 
 
 def script(
-    text: str,
-    stdin: str = "",
-    limits: Limits = ROOMY,
-    arguments: tuple[str, ...] = (),
-    files: Mapping[str, str] | None = None,
-    sites: tuple[str, ...] = (),
+    text: str, stdin: str = "", limits: Limits = GENEROUS_LIMITS, arguments: tuple[str, ...] = (),
+    files: Mapping[str, str] | None = None, package_folders: tuple[str, ...] = (),
 ) -> Job:
     """A job that runs `text` as a script, with additional `files`."""
     return Job(
-        RUN_AS_MAIN,
-        payload=["main.py", [*arguments]],
-        files={"main.py": text, **(files or {})},
-        stdin=stdin,
-        sites=sites,
-        limits=limits,
+        RUN_AS_MAIN, payload=["main.py", [*arguments]], files={"main.py": text, **(files or {})},
+        stdin=stdin, package_folders=package_folders, limits=limits,
     )
 
 
@@ -77,7 +69,7 @@ class ContractProgram:
     arguments: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     """Additional files of the job."""
-    limits: Limits = ROOMY
+    limits: Limits = GENEROUS_LIMITS
     levels: tuple[Level, ...] | None = None
     """The levels at which it is claimed; `None` derives them from the other fields."""
     needs_files: bool = False
@@ -106,8 +98,8 @@ class ContractProgram:
         """The job that runs the script."""
         spec = importlib.util.find_spec(self.package) if self.package else None
         origin = None if spec is None else spec.origin
-        sites = () if origin is None else (str(Path(origin).parents[1]),)
-        job = script(self.text, self.stdin, self.limits, self.arguments, self.files, sites)
+        folders = () if origin is None else (str(Path(origin).parents[1]),)
+        job = script(self.text, self.stdin, self.limits, self.arguments, self.files, folders)
         return replace(job, processes=self.processes, loopback=self.loopback)
 
     def as_expected(self, outcome: Outcome) -> bool:
@@ -138,7 +130,7 @@ def _program(claim: str, row: dict[str, Any], folder: Path) -> ContractProgram:
     }
     # With Python's escapes: TOML has none for a lone surrogate.
     stdin = row.pop("stdin", "").encode("ascii").decode("unicode_escape")
-    limits = replace(ROOMY, **row.pop("limits", {}))
+    limits = replace(GENEROUS_LIMITS, **row.pop("limits", {}))
     for key in {"arguments", "ends", "levels"} & row.keys():
         row[key] = tuple(row[key])
     seen = {

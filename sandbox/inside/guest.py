@@ -84,7 +84,7 @@ class Jail:
         self.folder = folder
         """The private folder, which is also the initial current directory."""
         self._channel = channel
-        self.undisturbed = Undisturbed(folder, files)
+        self.trusted_imports = TrustedImports(folder, files)
         """A context in which the job's files are not imported."""
 
     def send(self, value: Any) -> None:
@@ -96,7 +96,7 @@ class Jail:
         return self._channel.receive()
 
 
-class Undisturbed:
+class TrustedImports:
     """A context in which only Python's, packages' and trusted modules are imported, not the job's
     files. Afterwards the job's files take precedence again."""
 
@@ -239,10 +239,10 @@ class Modules:
 
     def __init__(
         self, sources: dict[str, tuple[str, CodeType | None]],
-        undisturbed: Undisturbed | None = None,
+        trusted_imports: TrustedImports | None = None,
     ) -> None:
         self._sources = sources
-        self._undisturbed = undisturbed or Undisturbed("", ())
+        self._undisturbed = trusted_imports or TrustedImports("", ())
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -310,7 +310,7 @@ def run_program(program: CodeType | None, source: str, jail: Jail) -> None:
     except SystemExit:
         raise
     except BaseException:  # noqa: BLE001 - any error is printed on standard error
-        with jail.undisturbed:
+        with jail.trusted_imports:
             import linecache
             import traceback
 
@@ -445,13 +445,13 @@ def _prepare_interpreter(job: dict[str, Any]) -> None:
                     raise
     reset_interpreter()
     sys.path[0] = job["folder"]  # instead of the folder of this file
-    sys.path.extend(job["sites"])
+    sys.path.extend(job["package_folders"])
 
 
 def import_job_modules(modules: dict[str, tuple[str, CodeType | None]], jail: Jail) -> None:
     """Makes a job's modules importable from memory."""
     if modules:
-        sys.meta_path.insert(0, Modules(modules, jail.undisturbed))
+        sys.meta_path.insert(0, Modules(modules, jail.trusted_imports))
 
 
 def reset_interpreter() -> None:

@@ -130,12 +130,8 @@ def landlock_version() -> int:
 
 
 def ruleset(
-    version: int,
-    readable: Iterable[str],
-    writable: Iterable[str],
-    devices: Iterable[str],
-    listable: Iterable[str] = (),
-    grants: Collection[str] = (),
+    version: int, readable: Iterable[str], writable: Iterable[str], devices: Iterable[str],
+    listable: Iterable[str] = (), grants: Collection[str] = (),
 ) -> int:
     """Creates Landlock rules and returns their descriptor.
 
@@ -292,9 +288,7 @@ def _mount(source: str, target: str, kind: str | None, flags: int, options: str 
     def text(value: str | None) -> bytes | None:
         return None if value is None else value.encode()
 
-    _call(
-        "namespaces", "mount", source.encode(), target.encode(), text(kind), flags, text(options)
-    )
+    _call("namespaces", "mount", source.encode(), target.encode(), text(kind), flags, text(options))
 
 
 # Calls.

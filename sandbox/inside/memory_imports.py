@@ -20,7 +20,7 @@ class OwnFiles:
     """Imports a job's files from memory."""
 
     is_own = True
-    """Marks the finder of a job's files for `guest.Undisturbed`."""
+    """Marks the finder of a job's files for `guest.TrustedImports`."""
 
     def __init__(self, files: dict[str, str], folder: str) -> None:
         self._files = files

@@ -18,9 +18,9 @@ def remove(folder: str, most: int | None = None, keep: bool = False) -> bool:
     seen = 0
     # A random name, which a job cannot have created in advance.
     token = os.urandom(8).hex()
-    waiting = [folder]
-    while waiting:
-        inner = waiting[-1]
+    pending = [folder]
+    while pending:
+        inner = pending[-1]
         try:
             with os.scandir(inner) as entries:
                 for entry in entries:
@@ -35,12 +35,12 @@ def remove(folder: str, most: int | None = None, keep: bool = False) -> bool:
                     if inner != folder:
                         place = f"{folder}/moved-{token}-{seen}"
                         os.rename(entry.path, place)
-                    waiting.append(place)
+                    pending.append(place)
         except FileNotFoundError:
-            waiting.pop()
+            pending.pop()
             continue
-        if waiting[-1] == inner:
-            waiting.pop()
+        if pending[-1] == inner:
+            pending.pop()
             if inner != folder or not keep:
                 os.rmdir(inner)
     return True

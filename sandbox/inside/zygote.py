@@ -383,7 +383,7 @@ class Zygote:
             )
             folder = f"{self._base}/{slot}/{self._letter}"
             self._job_folders.append(_JobFolders(folder, rules))
-        # Packages installed in the library are only readable if the job's sites include them.
+        # Packages installed in the library are only readable if the job's folders include them.
         modules = [
             f"{library}/{name}" for name in os.listdir(library)
             if name not in ("site-packages", "dist-packages")
@@ -449,7 +449,7 @@ class Zygote:
     def _preload(self) -> None:
         """Imports packages. They are untrusted, so where files are readable in the jail, this runs
         after the restrictions."""
-        sys.path += self._orders["sites"]
+        sys.path += self._orders["package_folders"]
         for name in self._orders["preload"]:
             # The program that imports the module gets the error.
             with contextlib.suppress(ImportError):
@@ -598,9 +598,7 @@ def main() -> NoReturn:
     """Runs the fork server."""
     with os.fdopen(os.dup(0), "rb") as file:
         orders = marshal.load(file)
-    control = socket.socket(
-        fileno=fcntl.fcntl(guest.CHANNEL, fcntl.F_DUPFD_CLOEXEC, _HIGH)
-    )
+    control = socket.socket(fileno=fcntl.fcntl(guest.CHANNEL, fcntl.F_DUPFD_CLOEXEC, _HIGH))
     zygote = Zygote(orders, control)
     try:
         report = zygote.settle()

@@ -68,8 +68,8 @@ class FairQueue:
 
     def end(self) -> None:
         """Wakes all requests, since the server has ended."""
-        waiting, self._waiting = self._waiting, []
-        for _, turn in waiting:
+        pending, self._waiting = self._waiting, []
+        for _, turn in pending:
             if not turn.done():
                 turn.set_result(None)
 

@@ -67,7 +67,7 @@ class Profile:
 
     level: JailLevel
     seed: int = 0
-    sites: tuple[str, ...] = ()
+    package_folders: tuple[str, ...] = ()
     modules: tuple[tuple[str, str], ...] = ()
     preload: tuple[str, ...] = ()
     grants: tuple[str, ...] = ()
@@ -192,17 +192,17 @@ class ForkServer:
             f"import sys; sys.path[0] = {code!r}; from {PACKAGE}.inside.zygote import main; "
             f"sys.path.remove({code!r}); main()"
         )
-        sites = self._workspaces.sites(profile.sites)
+        package_folders = self._workspaces.package_folders(profile.package_folders)
         own = {"HOME": "/"}
         if "processes" in profile.grants:
-            own["PYTHONPATH"] = ":".join(sites)
+            own["PYTHONPATH"] = ":".join(package_folders)
         with tempfile.TemporaryFile() as file:
-            marshal.dump(self._orders(sites, interpreter), file)
+            marshal.dump(self._orders(package_folders, interpreter), file)
             file.seek(0)
             descriptors = [file.fileno(), self._log, self._log, theirs.fileno()]
             return interpreter.start(["-c", start], environment(profile.seed) | own, descriptors)
 
-    def _orders(self, sites: list[str], interpreter: JailPython) -> dict[str, Any]:
+    def _orders(self, package_folders: list[str], interpreter: JailPython) -> dict[str, Any]:
         # Any: the values are marshalled and include code objects.
         profile = self.profile
         return {
@@ -218,8 +218,8 @@ class ForkServer:
             "threads": THREADS,
             "library": interpreter.library,
             "shared": interpreter.shared,
-            "readable": [one for one in (interpreter.shared, *sites) if one],
-            "sites": sites,
+            "readable": [one for one in (interpreter.shared, *package_folders) if one],
+            "package_folders": package_folders,
             "modules": loaded(dict(profile.modules), profile.python),
             "preload": list(profile.preload),
         }
@@ -399,9 +399,7 @@ class ForkServer:
         rights = array.array("i", descriptors or ())
         try:
             if descriptors:
-                self._control.sendmsg(
-                    [message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
-                )
+                self._control.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
             else:
                 self._control.send(message)
         except OSError as error:

@@ -200,14 +200,14 @@ def _written(output: int, most: int) -> bytes:
 
 def _exceeds(folder: str, most_bytes: int, most_entries: int) -> bool:
     size, entries = 0, 0
-    waiting = [folder]
-    while waiting:
+    pending = [folder]
+    while pending:
         try:
-            with os.scandir(waiting.pop()) as found:
+            with os.scandir(pending.pop()) as found:
                 for entry in found:
                     entries += 1
                     if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
+                        pending.append(entry.path)
                     else:
                         size += entry.stat(follow_symlinks=False).st_blocks * 512
                     if size > most_bytes or entries > most_entries:

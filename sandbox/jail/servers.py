@@ -162,10 +162,13 @@ def profile_of(job: Job, level: JailLevel) -> Profile:
     """The profile of a server for a job."""
     preload = tuple(
         name for name in PRELOADABLE
-        if name in job.preload and any(os.path.isdir(f"{site}/{name}") for site in job.sites)
+        if name in job.preload and any(
+            os.path.isdir(f"{folder}/{name}") for folder in job.package_folders
+        )
     )
     return Profile(
-        level, job.seed, job.sites, tuple(job.modules.items()), preload, job.grants, job.python
+        level, job.seed, job.package_folders, tuple(job.modules.items()), preload, job.grants,
+        job.python,
     )
 
 

@@ -111,8 +111,8 @@ def _job(document: Mapping[str, Any]) -> Job:
             f"a remote sandbox does not have the interpreter {job.python}: use the backend `jail`"
         )
     # The host's folders do not exist here: use the packages installed here.
-    packages = filter(os.path.isdir, site.getsitepackages()) if job.sites else ()
-    return dataclasses.replace(job, sites=tuple(packages))
+    packages = filter(os.path.isdir, site.getsitepackages()) if job.package_folders else ()
+    return dataclasses.replace(job, package_folders=tuple(packages))
 
 
 async def _messages() -> AsyncIterator[Any]:
@@ -134,9 +134,7 @@ def _json(value: Json) -> bytes:
 
 def _send(word: str, *rest: str | bytes) -> None:
     # Only the porter uses its standard output: jobs have their own pipes.
-    words = [
-        base64.b64encode(part).decode() if isinstance(part, bytes) else part for part in rest
-    ]
+    words = [base64.b64encode(part).decode() if isinstance(part, bytes) else part for part in rest]
     for line in lines(" ".join([word, *words])):
         sys.stdout.write(line)
     sys.stdout.flush()

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from agent.core.events import Event, Stamped, fold_attempts
+from agent.core.events import Event, LogEntry, fold_attempts
 from agent.core.settings import Settings
 from agent.loop.session import Session, open_session
 from agent.report.result import Result, fold
@@ -47,7 +47,7 @@ async def until(session: Session, run: str, kind: str) -> None:
     raise AssertionError(f"the run ended or waits without {kind}")
 
 
-def events(log: tuple[Stamped, ...], *kinds: str) -> list[Any]:  # of the kinds that are named
+def events(log: tuple[LogEntry, ...], *kinds: str) -> list[Any]:  # of the kinds that are named
     """The events of a run, of some kinds only where some are named."""
     told: list[Event] = [entry.event for entry in fold_attempts(log)]
     return [event for event in told if not kinds or event.kind in kinds]

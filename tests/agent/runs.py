@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.domain import Task
-from agent.core.events import RunFinished, Stamped, fold_attempts
+from agent.core.events import LogEntry, RunFinished, fold_attempts
 from agent.core.settings import Settings
 from agent.loop.session import Session, open_session
 from agent.target.task import from_page
 
-Log = tuple[Stamped, ...]
+Log = tuple[LogEntry, ...]
 
 
 PROVING_S = 60.0

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.domain import Task
-from agent.core.events import RunFailed, Stamped, from_jsonl, to_jsonl
+from agent.core.events import LogEntry, RunFailed, from_jsonl, to_jsonl
 from demo.serving.server import serve
 from demo.web import build
 from tests.demo.recorded import RecordedSession, hosting, recorded
 
 
-def chosen(task: Task) -> tuple[Stamped, ...]:
+def chosen(task: Task) -> tuple[LogEntry, ...]:
     """The recorded run that a task asks for."""
     words, _, said = task.text.partition(" held by ")[0].partition(" saying ")
     name = words.strip() or "healed"
@@ -31,7 +31,7 @@ def chosen(task: Task) -> tuple[Stamped, ...]:
     return from_jsonl(text.replace("late_fee", json.dumps(said)[1:-1]) if said else text)
 
 
-def until_held(task: Task) -> tuple[tuple[Stamped, ...], tuple[Stamped, ...]]:
+def until_held(task: Task) -> tuple[tuple[LogEntry, ...], tuple[LogEntry, ...]]:
     """The events before the patch, and those from it on; all before it for a run not held."""
     events = chosen(task)
     held = " held by " in task.text

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from agent.core.domain import Report, Verdict
-from agent.core.events import Judged, Stamped, TestInfo, TestsFrozen
+from agent.core.events import Judged, LogEntry, TestInfo, TestsFrozen
 from agent.report.result import fold
 from demo.views.bench import workbench
 from evaluation.screenshots import PICTURES, take
@@ -88,7 +88,7 @@ def test_the_page_fits_its_window_before_and_after_a_run(recorded_page: Any) -> 
     code = f"def test_{'a' * 300}():\n    assert price(**{{{'key: 1, ' * 60}}}) == 1"
     frozen = TestsFrozen(tests=(TestInfo(name=test, origin="user", code=code),))
     shown = workbench(fold(
-        Stamped(run="r", seq=number, task="t", attempt=1, ordinal=number, at=number,
+        LogEntry(run="r", seq=number, task="t", attempt=1, ordinal=number, at=number,
                 event=judged(number) if number else frozen)
         for number in range(12)
     ))

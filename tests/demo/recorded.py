@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.domain import JailStatus, Task
-from agent.core.events import Answered, Event, RunFinished, Stamped, Waiting, from_jsonl
+from agent.core.events import Answered, Event, LogEntry, RunFinished, Waiting, from_jsonl
 from agent.core.settings import Settings
 from agent.iteration.context import PROMPTS
-from agent.iteration.models import OWNER, Models
+from agent.iteration.models import LOCAL_USER, Models
 from agent.loop.fork import UNEDITED, Edits
 from agent.loop.session import Session
 from agent.target.errors import BadInput
@@ -22,7 +22,7 @@ from demo.serving.host import SessionHost
 from llm import ModelPlan
 from llm.asking.prompts import Prompts
 
-Log = tuple[Stamped, ...]
+Log = tuple[LogEntry, ...]
 NO_JAIL = JailStatus(words="none; this is a recording")
 OWN = Access()
 RUNS = Path(__file__).with_name("runs")
@@ -53,7 +53,7 @@ class RecordedRun:
     task: Task
     plan: ModelPlan
     visitor: str
-    played: list[Stamped] = field(default_factory=list)
+    played: list[LogEntry] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     player: asyncio.Task[None] | None = None
 
@@ -96,7 +96,7 @@ class RecordedSession(Session):
     def record_address(self, visitor: str, address: str) -> None:
         self.models.addresses.record(visitor, address)
 
-    async def forget_outlived(self) -> tuple[str, ...]:
+    async def delete_expired(self) -> tuple[str, ...]:
         return ()
 
     def visitor(self, run: str) -> str:
@@ -110,7 +110,7 @@ class RecordedSession(Session):
 
     async def start(
         self, task: Task, *, run_id: str | None = None, plan: ModelPlan | None = None,
-        visitor: str = OWNER, **_: Any,
+        visitor: str = LOCAL_USER, **_: Any,
     ) -> str:
         run = run_id or f"recorded-{len(self.recorded)}"
         if run in self.deleted:
@@ -189,19 +189,19 @@ class RecordedSession(Session):
         """Goes on with a run, until it ends or waits."""
 
         async def playing() -> None:
-            for place, stamped in enumerate(events):
+            for place, entry in enumerate(events):
                 await asyncio.sleep(self._pause_s if place else 0)  # a run begins at once
-                self._add(run, stamped.event, stamped)
-                if isinstance(stamped.event, Waiting):
+                self._add(run, entry.event, entry)
+                if isinstance(entry.event, Waiting):
                     return
 
         self.recorded[run].player = asyncio.create_task(playing())
 
-    def _add(self, run: str, event: Event, like: Stamped | None = None) -> None:
+    def _add(self, run: str, event: Event, like: LogEntry | None = None) -> None:
         run_of = self.recorded[run]
         seq = len(run_of.played) + 1
         run_of.played.append(
-            like.model_copy(update={"run": run, "seq": seq}) if like else Stamped(
+            like.model_copy(update={"run": run, "seq": seq}) if like else LogEntry(
                 run=run, seq=seq, task="session", attempt=1, ordinal=seq, event=event,
                 at=run_of.played[-1].at if run_of.played else 0.0,
             )

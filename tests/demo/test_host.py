@@ -131,7 +131,7 @@ async def test_what_cannot_be_deleted_now_is_tried_again(
     class Locked(RecordedSession):
         tried = 0
 
-        async def forget_outlived(self) -> tuple[str, ...]:
+        async def delete_expired(self) -> tuple[str, ...]:
             self.tried += 1
             if self.tried == 1:
                 raise sqlite3.OperationalError("database is locked")

@@ -21,9 +21,9 @@ from demo.browser_state import NEW_VISIT
 from demo.serving.access import Access
 from demo.serving.gate import Gate
 from demo.serving.host import SessionHost, Unavailable
-from demo.serving.limits import ADDRESS_SHARE, TooMuch, VisitorLimits
+from demo.serving.limits import ADDRESS_SHARE, LimitExceeded, VisitorLimits
 from demo.serving.server import health_route
-from demo.serving.visitors import network, new_word, to_keep, visiting
+from demo.serving.visitors import network, new_token, to_keep, visiting
 from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.demo.recorded import RecordedSession, hosting
@@ -42,10 +42,10 @@ def test_a_visitor_has_so_many_runs_at_once_and_an_address_some_more() -> None:
     limits, settings, going = VisitorLimits(Clock()), Settings(visitor_runs=1, visitor_rate=99), {}
     for number in range(ADDRESS_SHARE):
         with limits.working(settings, going, f"v{number}", "here", f"run-{number}"):
-            with pytest.raises(TooMuch):
+            with pytest.raises(LimitExceeded):
                 limits.working(settings, going, f"v{number}", "elsewhere").__enter__()
             going[f"run-{number}"] = f"v{number}"
-    with pytest.raises(TooMuch):
+    with pytest.raises(LimitExceeded):
         limits.working(settings, going, "new", "here").__enter__()
     with limits.working(settings, going, "new", "elsewhere"):
         pass
@@ -75,7 +75,7 @@ async def test_input_of_a_visitor_or_of_an_address_is_read_one_piece_at_a_time()
 def test_the_page_as_a_whole_has_so_many_and_a_minute_has_so_many_starts() -> None:
     clock = Clock()
     limits, settings = VisitorLimits(clock), Settings(live_runs=2, visitor_rate=2)
-    with pytest.raises(TooMuch):
+    with pytest.raises(LimitExceeded):
         limits.working(settings, {"a": "v1", "b": "v2"}, "new", "here").__enter__()
     for at in (0.0, 10.0):
         clock.now = at
@@ -83,7 +83,7 @@ def test_the_page_as_a_whole_has_so_many_and_a_minute_has_so_many_starts() -> No
             pass
     for at, wait_s in ((10.0, 50), (59.8, 1)):
         clock.now = at
-        with pytest.raises(TooMuch, match=str(wait_s)) as refused:
+        with pytest.raises(LimitExceeded, match=str(wait_s)) as refused:
             limits.working(settings, {}, "v", "here").__enter__()
         assert refused.value.after_s == wait_s
     clock.now = 60.0
@@ -96,7 +96,7 @@ async def test_the_owner_is_bounded_by_nothing_and_a_visitor_by_the_size() -> No
     session.settings = Settings(largest_input=3)
     with hosting(session).working(session, "", "here", ["x" * 1_000_000]):
         pass
-    with pytest.raises(TooMuch, match=r"4.* 3"):
+    with pytest.raises(LimitExceeded, match=r"4.* 3"):
         hosting(session, Access(public=True)).working(session, "v", "here", ["xx", "xx"])
 
 
@@ -199,7 +199,7 @@ def asked(**headers: str) -> Request:
 
 
 def test_who_visits_is_what_the_cookie_says_and_else_the_browsers_own_word() -> None:
-    word, own = new_word(), new_word()
+    word, own = new_token(), new_token()
     told = {**NEW_VISIT, "visitor": own, "address": "forged", "model": "m", "more": 1}
     known = visiting(asked(cookie=f"a=b; heal_visitor={word}"), told)
     assert known == {**NEW_VISIT, "visitor": word, "address": "2001:db8::/64", "model": "m"}

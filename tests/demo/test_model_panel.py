@@ -12,13 +12,13 @@ import pytest
 import app
 from agent.core.domain import JailStatus
 from agent.core.settings import Settings
-from agent.iteration.models import MAX_VISITORS, OWNER, Models, visitor_of
+from agent.iteration.models import LOCAL_USER, MAX_VISITORS, Models, visitor_of
 from demo.browser_state import NEW_VISIT, Update, Visit, with_choices
 from demo.models.choice import BadModelChoice, chosen_roles, keyed, offered
 from demo.models.panel import TESTS_A_MINUTE, KeyAction, Panel
 from demo.models.plans import NEEDS_MODEL
 from demo.serving.access import Access
-from demo.serving.visitors import new_word
+from demo.serving.visitors import new_token
 from llm import Connection
 from llm.errors import WrongKey
 from llm.provider import PROVIDERS
@@ -103,14 +103,14 @@ async def test_a_key_changes_the_plan_and_is_in_nothing_that_the_page_is_sent() 
             assert fact in told["spending"]
         assert told["key"] == "" and KEY not in json.dumps(told)
         assert (await act(page, "forget", ""))["plan"] == before["plan"]
-        assert page.session.models.available_keys(OWNER) == ()
+        assert page.session.models.available_keys(LOCAL_USER) == ()
 
 
 async def test_one_address_has_nobody_elses_keys_forgotten() -> None:
     async with opened(public=True) as page:
-        mine: Visit = {**NEW_VISIT, "visitor": new_word(), "address": "10.0.0.1"}
+        mine: Visit = {**NEW_VISIT, "visitor": new_token(), "address": "10.0.0.1"}
         await act(page, visit=mine)
-        words = [new_word() for _ in range(MAX_VISITORS + 1)]
+        words = [new_token() for _ in range(MAX_VISITORS + 1)]
         for number in range(MAX_VISITORS + 1):
             one: Visit = {**NEW_VISIT, "visitor": words[number], "address": "10.0.0.2"}
             page.session.record_address(page.panel.visitor(one), one["address"])
@@ -136,7 +136,7 @@ async def test_testing_a_key_lists_models_and_spends_nothing() -> None:
 async def test_an_invalid_key_is_refused_untested(action: KeyAction, whose: str, key: str) -> None:
     async with opened() as page:
         assert (await act(page, action, key, whose=whose))["key-message"]
-        assert page.session.models.available_keys(OWNER) == ()
+        assert page.session.models.available_keys(LOCAL_USER) == ()
         assert page.connections == []
 
 
@@ -155,7 +155,7 @@ async def test_visitors_of_a_public_page_have_keys_of_their_own() -> None:
         assert mine["visitor"] != other["visitor"] != ""
         assert "anthropic" in (await page.panel.shown(mine))["plan"]
         assert "anthropic" not in (await page.panel.shown(other))["plan"]
-        assert page.session.models.available_keys(OWNER) == ()
+        assert page.session.models.available_keys(LOCAL_USER) == ()
         await act(page, "forget", visit=other)
         assert "anthropic" in (await page.panel.shown(mine))["plan"]
 

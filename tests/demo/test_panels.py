@@ -22,7 +22,7 @@ from demo.models.panel import Panel
 from demo.panels.handlers import Panels
 from demo.panels.replay import moments
 from demo.serving.access import Access
-from demo.serving.endpoints import Verbs
+from demo.serving.endpoints import Endpoints
 from demo.serving.host import SessionHost
 from tests.agent.runs import finished, settings
 from tests.demo.recorded import recorded
@@ -188,15 +188,15 @@ async def test_only_what_was_measured_here_is_shown_with_its_interval(tmp_path: 
 async def test_programs_rename_delete_and_forget_what_is_theirs(tmp_path: Path) -> None:
     async with opened(tmp_path) as (panels, panel, session):
         run = await healed(session, panel)
-        verbs = Verbs(panels._host, panel)
+        endpoints = Endpoints(panels._host, panel)
         mine, theirs = ONE["visitor"], OTHER["visitor"]
-        for ask in (verbs.rename_run(run, "x", theirs), verbs.delete_run(run, theirs),
-                    verbs.forget(["1"], theirs)):
+        for ask in (endpoints.rename_run(run, "x", theirs), endpoints.delete_run(run, theirs),
+                    endpoints.forget(["1"], theirs)):
             with pytest.raises(BadInput):
                 await ask
-        assert (await verbs.remembered(theirs)) == {"fixes": [], "lessons": []}
-        await verbs.rename_run(run, "fee", mine)
-        assert [one["title"] for one in await verbs.runs(mine)] == ["fee"]
-        assert await verbs.forget(["1", "L1"], mine) == {"forgotten": 2}
-        assert await verbs.delete_run(run[:8], mine) == {"deleted": run}
-        assert await verbs.runs(mine) == []
+        assert (await endpoints.remembered(theirs)) == {"fixes": [], "lessons": []}
+        await endpoints.rename_run(run, "fee", mine)
+        assert [one["title"] for one in await endpoints.runs(mine)] == ["fee"]
+        assert await endpoints.forget(["1", "L1"], mine) == {"forgotten": 2}
+        assert await endpoints.delete_run(run[:8], mine) == {"deleted": run}
+        assert await endpoints.runs(mine) == []

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent.core import domain as d
 from agent.core import events as e
 from agent.core.domain import JailLayer, JailStatus, Report, Verdict
-from agent.core.events import Event, Judged, RunFinished, RunStarted, Stamped, from_jsonl
+from agent.core.events import Event, Judged, LogEntry, RunFinished, RunStarted, from_jsonl
 from agent.report.result import fold
 from agent.report.words import INTEGRITY_MEANING, STATUS_SYMBOLS
 from agent.search.ranking.question import Answer
@@ -130,7 +130,7 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         e.Waiting(interrupt=text, question=text, diff=diff), end,
     ]
     return tuple(
-        Stamped(run=text, seq=n, task="t", attempt=1, ordinal=n, at=n, event=event)
+        LogEntry(run=text, seq=n, task="t", attempt=1, ordinal=n, at=n, event=event)
         for n, event in enumerate(events, start=1)
     )
 
@@ -203,7 +203,7 @@ def a_run_of(*verdicts: Verdict) -> str:
     report = Report(solution="s", verdicts=verdicts)
     events = e.StepStarted(step="recall", iteration=0), Judged(iteration=0, report=report), end
     return workbench(fold(
-        Stamped(run="r", seq=seq, task="t", attempt=1, ordinal=seq, at=seq, event=event)
+        LogEntry(run="r", seq=seq, task="t", attempt=1, ordinal=seq, at=seq, event=event)
         for seq, event in enumerate(events, start=1)
     ))
 
@@ -320,9 +320,9 @@ def test_suspicion_is_shown_where_lines_differ() -> None:
         )
         found = d.Diagnosis(category="crash", cause="it is", suspicious_lines=lines, confidence=0.6)
         one, *rest = recorded("healed")
-        log = [stamped.model_copy(update={"event": stamped.event.model_copy(
+        log = [entry.model_copy(update={"event": entry.event.model_copy(
             update={"diagnosis": found}
-        )}) if isinstance(stamped.event, e.Diagnosed) else stamped for stamped in rest]
+        )}) if isinstance(entry.event, e.Diagnosed) else entry for entry in rest]
         page = workbench(fold((one, *log)))
         assert "60%" not in page
         return re.findall(r'class="line (s[1-5])"', page)

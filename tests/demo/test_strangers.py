@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from demo.browser_state import NO_RUN
-from demo.serving.endpoints import OFFERED
+from demo.serving.endpoints import ENDPOINTS
 from tests.demo.apart import WEAK, shipped
 from tests.demo.served import RIGHT, WRONG, Program, Refused, Stranger
 
@@ -135,7 +135,7 @@ def test_a_value_that_no_field_has_is_refused_in_words(home: str, wrong: Any) ->
     assert {
         name: text[-300:] for name, text in told.items()
         if re.search(r'"success": ?false|^\{"(detail|error)', text)
-        and name.split()[1] not in {verb.__name__ for verb in OFFERED}
+        and name.split()[1] not in {verb.__name__ for verb in ENDPOINTS}
     } == {}
 
 

@@ -16,13 +16,13 @@ from starlette.applications import Starlette
 from agent.core.domain import JailStatus, Script, Task
 from agent.core.events import Ambiguous, Answered, Extended, RunStarted, Waiting, from_jsonl
 from agent.core.settings import Settings
-from agent.iteration.models import OWNER, Models
+from agent.iteration.models import LOCAL_USER, Models
 from demo.browser_state import NEW_VISIT, NO_RUN, BrowserRun, Visit
 from demo.handlers import Page, Update
 from demo.serving.access import Access
 from demo.serving.downloads import download_route
 from demo.serving.host import SessionHost
-from demo.serving.visitors import new_word
+from demo.serving.visitors import new_token
 from demo.web import build
 from tests.demo.recorded import OWN, Log, RecordedSession, hosting, recorded
 
@@ -433,7 +433,7 @@ def pausing(needs: str, **settings: Any) -> RecordedSession:
     """Plays the healed run, with a wait for caps or a key in its middle."""
     wait = Waiting(
         interrupt="wait-1", question=f"more {needs} is needed", needs=needs,  # type: ignore[arg-type]
-        more=Extended(usd=0.06) if needs == "budget" else None,
+        budget_extension=Extended(usd=0.06) if needs == "budget" else None,
     )
     return RecordedSession(replaced("healed", "diagnosed", wait), **settings)
 
@@ -460,13 +460,13 @@ async def test_a_run_that_reached_a_cap_asks_whether_to_go_on_and_goes_on_or_end
 async def test_a_run_that_needs_a_key_goes_on_once_it_was_given() -> None:
     session = pausing("key")
     async with serving(session) as page:
-        session.models.add_key(OWNER, *OWN_KEY)
+        session.models.add_key(LOCAL_USER, *OWN_KEY)
         kept = await ran(page)
-        session.models.forget(OWNER)  # as a restart does
+        session.models.forget(LOCAL_USER)  # as a restart does
         settled = await page.settle(kept, NEW_VISIT)
         assert "more key is needed" in settled["needed"]
         assert refused(await page.go_on(settled["kept"], NEW_VISIT))
-        session.models.add_key(OWNER, *OWN_KEY)
+        session.models.add_key(LOCAL_USER, *OWN_KEY)
         assert (await page.go_on(settled["kept"], NEW_VISIT))["said"] == ""
         assert "is-healed" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
 
@@ -499,7 +499,7 @@ async def test_an_answer_to_a_strangers_run_is_paid_for_by_who_gives_it() -> Non
 
 
 async def test_a_run_has_the_plan_of_the_fields(page: Page, session: RecordedSession) -> None:
-    session.models.add_key(OWNER, *OWN_KEY)
+    session.models.add_key(LOCAL_USER, *OWN_KEY)
     kept = await begun(page, words="healed")
     await healed(page, kept, roles="critic=mock")
     plan = session.recorded[kept["run"]].plan
@@ -558,7 +558,7 @@ async def test_an_abandoned_run_is_paused() -> None:
 async def test_a_run_that_waits_for_its_visitor_goes_on_when_they_come_back() -> None:
     wait = Waiting(interrupt="away", question="its page was closed", needs="visitor")
     session = RecordedSession(replaced("healed", "proved", wait), jail=STRONG)
-    mine, other = ({**NEW_VISIT, "visitor": new_word()} for _ in "ab")
+    mine, other = ({**NEW_VISIT, "visitor": new_token()} for _ in "ab")
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")
         await healed(page, kept, mine)
@@ -572,7 +572,7 @@ async def test_a_run_that_waits_for_its_visitor_goes_on_when_they_come_back() ->
 async def test_a_stranger_who_looks_on_keeps_nobodys_run_going() -> None:
     session = RecordedSession(pause_s=60.0, jail=STRONG)
     session.settings = Settings(grace_s=1e-9)
-    mine, other = ({**NEW_VISIT, "visitor": new_word()} for _ in "ab")
+    mine, other = ({**NEW_VISIT, "visitor": new_token()} for _ in "ab")
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")
         own = page.heal(mine, kept, "", "", "healed", 5)

@@ -19,7 +19,7 @@ from agent.interfaces.bundle import patch, patch_of
 from agent.interfaces.project.reports import markdown
 from agent.loop.session import Session, open_session
 from agent.report.result import Result, fold
-from agent.report.timeline import Column, ModelQuestion
+from agent.report.timeline import Column, ModelCall
 from agent.target.task import from_page
 from demo.browser_state import NEW_VISIT, NO_RUN, Visit
 from demo.handlers import Page
@@ -237,21 +237,21 @@ def test_repairs_without_a_call_show_their_edits() -> None:
 
 def test_a_trace_holds_what_was_asked_and_said_and_what_failed() -> None:
     log = recorded("mute")
-    calls = [one for one in fold(log).talk if isinstance(one, ModelQuestion)]
+    calls = [one for one in fold(log).model_calls if isinstance(one, ModelCall)]
     read = Reader(workbench(fold(log)))
     for call in calls:
-        assert call.asked is not None
-        assert isinstance(call.ended, ModelCalled)
-        assert [who for who, _ in call.asked.asked][:2] == ["system", "user"]
-        assert call.asked.asked[1][1] in read.text
-        assert call.ended.answer in read.text
+        assert call.request is not None
+        assert isinstance(call.result, ModelCalled)
+        assert [who for who, _ in call.request.asked][:2] == ["system", "user"]
+        assert call.request.asked[1][1] in read.text
+        assert call.result.answer in read.text
     place = max(n for n, one in enumerate(log) if isinstance(one.event, ModelAsked))
     going = workbench(fold(log[: place + 1]))
     assert '<li class="now">' in going
-    assert calls[-1].asked is not None
-    assert calls[-1].asked.asked[1][1] in text(going)
+    assert calls[-1].request is not None
+    assert calls[-1].request.asked[1][1] in text(going)
     assert going.count(">system<") == 1  # of earlier calls no text, while it goes on
-    number = calls[-1].asked.call
+    number = calls[-1].request.call
     assert f'<pre class="writing" tabindex="0" data-call="{number}"></pre>' in going
     assert f'aria-hidden="true" data-call="{number}"></pre>' in going.partition("</header>")[0]
     assert 'class="writing' not in workbench(fold(log))

@@ -17,7 +17,7 @@ from llm.asking.ask import complete_reply as reply_of
 from llm.errors import CallFailed, ProviderDown, UnknownModel
 from llm.provider import PROVIDERS
 from llm.providers.openai import OpenAiProvider
-from llm.types import Frame, Usage
+from llm.types import Prefill, Usage
 from tests.llm.fakes.openai import (
     CHAT,
     DONE,
@@ -96,22 +96,22 @@ async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened
     assert reply.usage == Usage(input=30, output=20, read=60, written=10)
 
 
-FRAME = Frame("```python\n", "\n```")
+PREFILL = Prefill("```python\n", "\n```")
 
 
 async def test_a_framed_answer_is_begun_and_stopped(server: FakeServer, opened: Opened) -> None:
     server.on("POST", CHAT, answers())
 
-    pieces = await collected(opened("llama-server").stream(question(frame=FRAME)))
+    pieces = await collected(opened("llama-server").stream(question(prefill=PREFILL)))
 
     (seen,) = server.seen
-    assert seen.json["messages"][-1] == {"role": "assistant", "content": FRAME.opening}
-    assert seen.json["stop"] == [FRAME.closing]
+    assert seen.json["messages"][-1] == {"role": "assistant", "content": PREFILL.text}
+    assert seen.json["stop"] == [PREFILL.stop]
     *texts, reply = pieces
     assert "".join(texts) == reply.text == "```python\nhello world\n```"
     # One that is not whole is not closed.
     server.on("POST", CHAT, answers([*whole("length")]))
-    reply = await reply_of(opened("llama-server"), question(frame=FRAME))
+    reply = await reply_of(opened("llama-server"), question(prefill=PREFILL))
     assert (reply.text, reply.finish) == ("```python\nhello world", "length")
 
 
@@ -129,7 +129,7 @@ async def test_alternatives_have_their_place_in_text(server: FakeServer, opened:
     spoken[1]["choices"][0]["logprobs"] = {"content": [told("world", ("you", -1.5))]}
     server.on("POST", CHAT, streams([*sse(chunks), DONE]))
 
-    asked = question(frame=FRAME, alternatives=3)
+    asked = question(prefill=PREFILL, alternatives=3)
     reply = await reply_of(opened("llama-server"), asked)
 
     (seen,) = server.seen
@@ -143,7 +143,7 @@ async def test_alternatives_have_their_place_in_text(server: FakeServer, opened:
 
 async def test_a_frame_is_not_sent_where_unsupported(server: FakeServer, opened: Opened) -> None:
     server.on("POST", CHAT, answers())
-    reply = await reply_of(opened("vllm"), question(frame=FRAME))
+    reply = await reply_of(opened("vllm"), question(prefill=PREFILL))
     (seen,) = server.seen
     assert "stop" not in seen.json
     assert [one["role"] for one in seen.json["messages"]] == ["system", "user"]
@@ -162,19 +162,19 @@ async def test_each_preset_sends_its_fields(name: str, server: FakeServer, opene
     body = server.seen[0].json
     system = body["messages"][0]["content"]
     assert (reply.provider, reply.text, reply.finish) == (name, "hello world", "stop")
-    assert body[row.limit] == 64
+    assert body[row.max_tokens_parameter] == 64
     assert ("stream_options" in body) is row.stream_usage
     assert body["temperature"] == 0.5
     assert "reasoning_effort" not in body  # the model is none that thinks
     assert reply.note == ""
-    if row.json == "schema":
+    if row.json_mode == "schema":
         wanted = body["response_format"]["json_schema"]
         assert wanted["strict"] is True
-        assert (wanted["schema"] == SCHEMA) is row.lengths
+        assert (wanted["schema"] == SCHEMA) is row.supports_string_lengths
         assert system == "Be brief."
     else:
         assert body.get("response_format") == (
-            {"type": "json_object"} if row.json == "object" else None
+            {"type": "json_object"} if row.json_mode == "object" else None
         )
         assert system.startswith("Be brief.")
         assert '"maxLength": 300' in system

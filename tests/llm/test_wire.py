@@ -13,8 +13,8 @@ from llm.errors import CallFailed, NeedsKey, Overloaded, Rejected, WrongKey
 from llm.provider import PROVIDERS
 from llm.providers.wire import (
     BY_STATUS,
+    ERROR_ADVICE,
     MAX_SHOWN,
-    NEXT_STEP,
     HttpProvider,
     place,
     retry_after_s,
@@ -61,8 +61,8 @@ def test_words_and_addresses_hold_no_secret() -> None:
 
 
 def test_every_error_has_a_next_step() -> None:
-    assert set(NEXT_STEP) == set(CallFailed.__subclasses__()) | {Overloaded}
-    assert set(BY_STATUS.values()) <= set(NEXT_STEP)
+    assert set(ERROR_ADVICE) == set(CallFailed.__subclasses__()) | {Overloaded}
+    assert set(BY_STATUS.values()) <= set(ERROR_ADVICE)
 
 
 # What every provider behind a server does.

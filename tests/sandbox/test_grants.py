@@ -152,7 +152,7 @@ import subprocess, sys
 code = "import of_a_site, sys; print(of_a_site.VALUE, sys.path[-1] != '')"
 print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
 """
-    outcome = await jail.run(script(text, sites=(str(tmp_path),)))
+    outcome = await jail.run(script(text, package_folders=(str(tmp_path),)))
 
     assert outcome.stdout == "6 True\n\n"
 

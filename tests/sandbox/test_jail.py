@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.contract import ROOMY, script
+from sandbox.contract import GENEROUS_LIMITS, script
 from sandbox.jail import JailSandbox
 from sandbox.jail.running import RunningJob, ordered
 from sandbox.types import Job, Limits, Outcome, SandboxError
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 async def started(jail: JailSandbox) -> RunningJob:
     """A job that says something and waits, with nobody to end it but its event loop."""
-    job = Job("jail.send(1)\njail.receive()", limits=ROOMY)
+    job = Job("jail.send(1)\njail.receive()", limits=GENEROUS_LIMITS)
     server = await jail._server(job)
     worker = await server.worker()
     return RunningJob(server, worker, job, ordered(job, endless=False), endless=False)
@@ -43,13 +43,13 @@ async def test_the_level_is_the_one_that_canaries_saw(jail: JailSandbox) -> None
 
 async def test_an_answer_that_is_none_ends_the_server(strongest: JailSandbox) -> None:
     with pytest.raises(SandboxError, match="it sent an invalid answer"):
-        job = Job("jail.send(1)\njail.receive()", limits=ROOMY)
+        job = Job("jail.send(1)\njail.receive()", limits=GENEROUS_LIMITS)
         async with strongest.start(job) as process:
             await process.receive()
             process.running._server._handle_message(b"\x07garbage")
             await process.finish()
 
-    after = await strongest.run(Job("jail.send(3)", limits=ROOMY))
+    after = await strongest.run(Job("jail.send(3)", limits=GENEROUS_LIMITS))
 
     assert after.messages == (3,)
 
@@ -67,9 +67,9 @@ except RuntimeError:
     jail.send(count)
 jail.receive()
 """
-    async with strongest.start(Job(bomb, limits=ROOMY)) as process:
+    async with strongest.start(Job(bomb, limits=GENEROUS_LIMITS)) as process:
         count = await process.receive()
-        after = await strongest.run(Job("jail.send(4)", limits=ROOMY))
+        after = await strongest.run(Job("jail.send(4)", limits=GENEROUS_LIMITS))
 
     assert isinstance(count, int) and 50 < count < 1000
     assert after.messages == (4,)
@@ -77,7 +77,8 @@ jail.receive()
 
 def test_the_next_event_loop_takes_over_the_server(strongest: JailSandbox) -> None:
     async def number() -> int:
-        async with strongest.start(Job("jail.send(1)\njail.receive()", limits=ROOMY)) as process:
+        async with strongest.start(Job("jail.send(1)\njail.receive()",
+                                       limits=GENEROUS_LIMITS)) as process:
             await process.receive()
             return id(process.running._server)
 
@@ -91,7 +92,8 @@ def test_jobs_of_a_closed_loop_are_killed(strongest: JailSandbox) -> None:
         return process._worker.number
 
     async def living() -> list[int]:
-        async with strongest.start(Job("jail.send(1)\njail.receive()", limits=ROOMY)) as process:
+        async with strongest.start(Job("jail.send(1)\njail.receive()",
+                                       limits=GENEROUS_LIMITS)) as process:
             await process.receive()
             await asyncio.sleep(0.2)
             return list(process.running._server._workers)
@@ -144,7 +146,7 @@ asyncio.run(main())
 async def test_a_job_that_says_it_ended_does_not_go_on(strongest: JailSandbox) -> None:
     forged = bytes([3]) + bytes(8)  # what the guest says at the end
     program = f"import os\njail.send(os.getpid())\nos.write(3, {forged!r})\nwhile True: pass"
-    async with strongest.start(Job(program, limits=ROOMY)) as process:
+    async with strongest.start(Job(program, limits=GENEROUS_LIMITS)) as process:
         await process.receive()
         outcome = await process.finish()
         server, worker = process.running._server, process.running._worker
@@ -164,7 +166,7 @@ def test_a_closed_loop_leaves_no_descriptor_open(strongest: JailSandbox) -> None
             await process.receive()
 
     async def open_descriptors() -> int:
-        await strongest.run(Job("pass", limits=ROOMY))
+        await strongest.run(Job("pass", limits=GENEROUS_LIMITS))
         await asyncio.sleep(0.2)
         return descriptors()
 
@@ -176,7 +178,8 @@ def test_a_closed_loop_leaves_no_descriptor_open(strongest: JailSandbox) -> None
 
 
 async def test_more_jobs_than_folders_take_their_turn(strongest: JailSandbox) -> None:
-    jobs = [Job("jail.send(jail.payload)", payload=number, limits=ROOMY) for number in range(60)]
+    jobs = [Job("jail.send(jail.payload)", payload=number,
+                limits=GENEROUS_LIMITS) for number in range(60)]
 
     outcomes = await asyncio.gather(*(strongest.run(job) for job in jobs))
 
@@ -201,18 +204,19 @@ async def test_a_job_never_finds_leftovers_of_another(jail_with_files: JailSandb
 
 @pytest.mark.parametrize("seed", [0, 7])
 async def test_random_follows_the_seed_in_every_child(jail: JailSandbox, seed: int) -> None:
-    job = Job("import random\njail.send([random.random(), hash('a')])", seed=seed, limits=ROOMY)
+    job = Job("import random\njail.send([random.random(), hash('a')])", seed=seed,
+              limits=GENEROUS_LIMITS)
 
     first, second = [await jail.run(job) for _ in range(2)]
 
     assert first.messages == second.messages != ()
-    other = await jail.run(Job(job.program, seed=seed + 1, limits=ROOMY))
+    other = await jail.run(Job(job.program, seed=seed + 1, limits=GENEROUS_LIMITS))
     assert other.messages != first.messages
 
 
 async def test_modules_are_loaded_once_for_all_jobs(jail: JailSandbox) -> None:
     modules = {"ours": "import time\nLOADED = time.monotonic_ns()"}
-    job = Job("import ours\njail.send(ours.LOADED)", modules=modules, limits=ROOMY)
+    job = Job("import ours\njail.send(ours.LOADED)", modules=modules, limits=GENEROUS_LIMITS)
 
     loaded = {(await jail.run(job)).messages for _ in range(3)}
 
@@ -221,17 +225,18 @@ async def test_modules_are_loaded_once_for_all_jobs(jail: JailSandbox) -> None:
 
 async def test_files_are_weighed_in_bytes(strongest: JailSandbox) -> None:
     with pytest.raises(SandboxError, match="limited to 32 MiB, but have 33 MiB"):
-        await strongest.run(Job("pass", files={"a": "\N{TOOTH}" * (33 << 18)}, limits=ROOMY))
+        await strongest.run(Job("pass", files={"a": "\N{TOOTH}" * (33 << 18)},
+                                limits=GENEROUS_LIMITS))
 
 
 async def test_too_many_files_are_no_internal_error(jail: JailSandbox) -> None:
     many = {f"{number}.txt": "" for number in range(2_049)}
     with pytest.raises(SandboxError, match="limited to 2048 files, but has 2049"):
-        await jail.run(Job("pass", files=many, limits=ROOMY))
+        await jail.run(Job("pass", files=many, limits=GENEROUS_LIMITS))
 
     del many["0.txt"]
 
-    assert (await jail.run(Job("pass", files=many, limits=ROOMY))).ended == "completed"
+    assert (await jail.run(Job("pass", files=many, limits=GENEROUS_LIMITS))).ended == "completed"
 
 
 async def test_a_jobs_own_module_comes_before_one_that_is_loaded(jail: JailSandbox) -> None:
@@ -290,7 +295,8 @@ async def test_a_large_package_is_preloaded(jail: JailSandbox, preload: tuple[st
         "import numpy\njail.send(numpy.arange(4).sum().item())"
     )
 
-    outcome = await jail.run(Job(program, preload=preload, sites=SITES, limits=ROOMY))
+    outcome = await jail.run(Job(program, preload=preload, package_folders=SITES,
+                                 limits=GENEROUS_LIMITS))
 
     assert (outcome.messages, outcome.stderr) == ((bool(preload), 6), "")
 
@@ -298,7 +304,8 @@ async def test_a_large_package_is_preloaded(jail: JailSandbox, preload: tuple[st
 async def test_a_broken_package_fails_in_the_job(strongest: JailSandbox, tmp_path: Path) -> None:
     (tmp_path / "numpy").mkdir()
     (tmp_path / "numpy" / "__init__.py").write_text("raise ImportError('broken')")
-    job = Job("import numpy", preload=("numpy",), sites=(str(tmp_path),), limits=ROOMY)
+    job = Job("import numpy", preload=("numpy",), package_folders=(str(tmp_path),),
+              limits=GENEROUS_LIMITS)
 
     outcome = await strongest.run(job)
 
@@ -316,6 +323,6 @@ async def test_a_job_that_cannot_start_is_not_the_codes_fault(strongest: JailSan
 
 
 async def test_an_exit_with_our_own_code_is_the_codes_doing(strongest: JailSandbox) -> None:
-    outcome = await strongest.run(Job("import os\nos._exit(97)", limits=ROOMY))
+    outcome = await strongest.run(Job("import os\nos._exit(97)", limits=GENEROUS_LIMITS))
 
     assert (outcome.ended, outcome.exit_code) == ("exited", 97)

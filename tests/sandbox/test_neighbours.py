@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox.contract import ROOMY
+from sandbox.contract import GENEROUS_LIMITS
 from sandbox.jail import JailSandbox, forkserver
 from sandbox.types import Job
 
 
 def job(text: str) -> Job:
-    return Job(textwrap.dedent(text), limits=ROOMY)
+    return Job(textwrap.dedent(text), limits=GENEROUS_LIMITS)
 
 
 UNTIDY = {

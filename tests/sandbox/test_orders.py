@@ -23,7 +23,7 @@ IMPOSSIBLE = [
     (Job("", files={"/".join(["aa"] * 1001): ""}), "its name is too long"),
     (Job("", files={"\ud800": ""}), "surrogates not allowed"),
     (Job("", seed=-1), "seed"),
-    (Job("", sites=("/nowhere",)), "'/nowhere' does not exist"),
+    (Job("", package_folders=("/nowhere",)), "'/nowhere' does not exist"),
     (Job("", payload=object()), "JSON"),  # type: ignore[arg-type]
 ]
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from sandbox import Job, SandboxError
-from sandbox.contract import ROOMY
+from sandbox.contract import GENEROUS_LIMITS
 from sandbox.types import Json, SandboxDied
 
 if sys.platform != "linux":
@@ -37,7 +37,7 @@ def kill(server: ForkServer) -> None:
 
 
 async def test_a_run_is_done_again_where_its_server_is_killed(jail: JailSandbox) -> None:
-    job = Job("import time\njail.send(1)\ntime.sleep(0.5)\njail.send(2)", limits=ROOMY)
+    job = Job("import time\njail.send(1)\ntime.sleep(0.5)\njail.send(2)", limits=GENEROUS_LIMITS)
     running = asyncio.create_task(jail.run(job))
     await asyncio.sleep(0.2)
 
@@ -47,10 +47,10 @@ async def test_a_run_is_done_again_where_its_server_is_killed(jail: JailSandbox)
 
 
 async def test_a_server_killed_before_the_job_comes_is_not_noticed(jail: JailSandbox) -> None:
-    await jail.run(Job("pass", limits=ROOMY))
+    await jail.run(Job("pass", limits=GENEROUS_LIMITS))
     kill(await server_of(jail))
 
-    outcome = await jail.run(Job("jail.send(3)", limits=ROOMY))
+    outcome = await jail.run(Job("jail.send(3)", limits=GENEROUS_LIMITS))
 
     assert outcome.messages == (3,)
 
@@ -69,7 +69,7 @@ def test_a_server_of_an_ended_event_loop_is_not_reused(strongest: JailSandbox) -
 
 async def test_a_job_that_is_talked_with_hears_again_what_it_was_sent(jail: JailSandbox) -> None:
     program = "import time\nheard = [jail.receive(), jail.receive()]\ntime.sleep(0.3)\n"
-    async with jail.start(Job(program + "jail.send(heard)", limits=ROOMY)) as process:
+    async with jail.start(Job(program + "jail.send(heard)", limits=GENEROUS_LIMITS)) as process:
         await process.send("one")
         await process.send("two")
         await asyncio.sleep(0.1)
@@ -81,7 +81,8 @@ async def test_a_job_that_is_talked_with_hears_again_what_it_was_sent(jail: Jail
 
 async def test_a_loss_after_data_is_an_error(jail: JailSandbox) -> None:
     with pytest.raises(SandboxDied, match="the fork server ended"):
-        async with jail.start(Job("jail.send(1)\njail.receive()", limits=ROOMY)) as process:
+        async with jail.start(Job("jail.send(1)\njail.receive()",
+                                  limits=GENEROUS_LIMITS)) as process:
             assert await process.receive() == 1
             kill(await server_of(jail))
             await process.finish()
@@ -98,7 +99,7 @@ async def test_a_second_loss_is_raised(jail: JailSandbox, monkeypatch: pytest.Mo
     monkeypatch.setattr(jail, "_server", soon_killed)
 
     with pytest.raises(SandboxError, match="the fork server ended"):
-        await jail.run(Job("import time\ntime.sleep(5)", limits=ROOMY))
+        await jail.run(Job("import time\ntime.sleep(5)", limits=GENEROUS_LIMITS))
 
     assert len(killed) == 2
 
@@ -108,7 +109,7 @@ async def test_a_batch_asks_again_what_was_not_answered(jail: JailSandbox) -> No
     seen = []
     # Slow, so that the answers to the rest do not lie here already.
     slow = ANSWERS.replace("jail.send", "__import__('time').sleep(0.005)\n    jail.send")
-    async with jail.batch(Job(slow, limits=ROOMY)) as batch:
+    async with jail.batch(Job(slow, limits=GENEROUS_LIMITS)) as batch:
         async for index, reply in batch.replies(items, item_wall_s=5):
             seen.append((index, reply))
             if index in (0, 199):

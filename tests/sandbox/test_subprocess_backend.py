@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import Job, Limits, LostItem, Outcome, SandboxError, SandboxUnavailable, open_sandbox
-from sandbox.contract import ECHO, ROOMY, script
+from sandbox.contract import ECHO, GENEROUS_LIMITS, script
 from sandbox.subprocess_backend import SubprocessSandbox
 from tests.sandbox.here import descriptors, marked, until
 
@@ -170,7 +170,7 @@ async def test_a_cancelled_batch_kills_its_program(sandbox: SubprocessSandbox) -
 
     async def stuck() -> None:
         program = "import os\njail.send(os.getpid()) if jail.receive() else 0\nwhile True: pass"
-        async with sandbox.batch(Job(program, limits=ROOMY)) as batch:
+        async with sandbox.batch(Job(program, limits=GENEROUS_LIMITS)) as batch:
             async for _, reply in batch.replies([1, 2], item_wall_s=60):
                 assert isinstance(reply, int)
                 pids.append(reply)
@@ -188,7 +188,7 @@ async def test_a_cancelled_batch_kills_its_program(sandbox: SubprocessSandbox) -
 
 
 async def test_a_batch_answers_one_list_at_a_time(sandbox: SubprocessSandbox) -> None:
-    async with sandbox.batch(Job(ECHO, limits=ROOMY)) as batch:
+    async with sandbox.batch(Job(ECHO, limits=GENEROUS_LIMITS)) as batch:
         first = batch.replies([1, 2], item_wall_s=5)
         assert await anext(first) == (0, 1)
 
@@ -247,7 +247,7 @@ for attempt in (lambda: open(loose.__file__, "a"), lambda: open(loose.__file__ +
 """
 
     job = Job(script(text).program, ["main.py", []], files={"main.py": text},
-              sites=(str(module.parent),))
+              package_folders=(str(module.parent),))
     outcome = await sandbox.run(job)
 
     assert outcome.stdout == "refused 1\n" * 2

@@ -35,14 +35,14 @@ class Committed:
     commit: str
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         return (
             f"Committed as {self.commit[:10]} on the branch {self.branch}. Your branch, index and "
             "files did not change; no hook ran and nothing was pushed."
         )
 
 
-def refuse_what_cannot_be_committed(root: Path) -> None:
+def check_committable(root: Path) -> None:
     """Raises `NotWritten` if no commit is possible, before anything runs."""
     repository = _Repository(root)
     repository.base()
@@ -57,14 +57,14 @@ def commit_edits(root: Path, edits: Sequence[Edited], message: str) -> Committed
     base = repository.base()
     entries = [repository.entry(base, one) for one in edits]
     with tempfile.TemporaryDirectory(prefix="heal-index-") as folder:
-        own = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
-        repository.git("read-tree", base, environment=own)
+        environment = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
+        repository.git("read-tree", base, environment=environment)
         for (mode, path), one in zip(entries, edits, strict=True):
             blob = repository.git("hash-object", "-w", "--stdin", stdin=one.after)
             repository.git(
-                "update-index", "--cacheinfo", f"{mode},{blob},{path}", environment=own,
+                "update-index", "--cacheinfo", f"{mode},{blob},{path}", environment=environment,
             )
-        tree = repository.git("write-tree", environment=own)
+        tree = repository.git("write-tree", environment=environment)
     commit = repository.git("commit-tree", tree, "-p", base, "-F", "-", stdin=message.encode())
     branch = f"{PREFIX}{commit[:8]}"
     # The zeros say that there must be no such branch yet.

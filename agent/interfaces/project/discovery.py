@@ -20,21 +20,21 @@ from agent.core.domain import (
     counted,
     tally,
 )
-from agent.core.events import Stamped
+from agent.core.events import LogEntry
 from agent.core.settings import Settings
 from agent.interfaces.preparation import NOTE, Say, silent
 from agent.interfaces.project.display import changed_words, found_words, judged_words, suite_words
 from agent.interfaces.project.obstacles import (
-    broken_by,
-    left_out_words,
-    refuse_unless_failing,
-    refuse_what_does_not_run,
+    blocking_files,
+    check_suite_runs,
+    left_out_message,
+    note_on_partial_run,
     uncollected_files,
-    uncollected_words,
+    uncollected_message,
     unreadable,
-    unreadable_words,
-    untried,
-    waiting_words,
+    unreadable_message,
+    unrun_tests,
+    waiting_message,
 )
 from agent.interfaces.project.selection import (
     UNITTEST,
@@ -130,9 +130,9 @@ async def inspect_project(
 
     async def ran(project: Project) -> SuiteRun:
         return await run_suite(
-            {**tree.files}, project, interpreter.sites, sandbox,
+            {**tree.files}, project, interpreter.package_folders, sandbox,
             watch=lambda what, seconds: say(
-                waiting_words(what, seconds, project.test_s or TEST_S), NOTE
+                waiting_message(what, seconds, project.test_s or TEST_S), NOTE
             ), until=until, first=first,
         )
 
@@ -144,31 +144,30 @@ async def inspect_project(
         })
         rest = await ran(without)
         if rest.failing and not rest.problems:
-            say(f"note: {uncollected_words(run.problems)}", NOTE)
+            say(f"note: {uncollected_message(run.problems)}", NOTE)
             run, project = rest, without
         else:
             uncollected = []
     if run.unfinished:
-        say(f"note: {refuse_unless_failing(run, time.monotonic() - started)}", NOTE)
-        project = project.model_copy(update={"only": tuple(run.rows)})
+        say(f"note: {note_on_partial_run(run, time.monotonic() - started)}", NOTE)
+        project = project.model_copy(update={"only": tuple(run.outcomes)})
     unreadable_files = unreadable(tree) if run.problems or run.failing else []
-    broken = broken_by(unreadable_files, run.problems, interpreter)
+    broken = blocking_files(unreadable_files, run.problems, interpreter)
     if not broken:
-        refuse_what_does_not_run(run, tree, interpreter.words, request.test_cmd)
-    wanted = chosen(run.failing, [*run.rows], request, layout) if not broken else []
+        check_suite_runs(run, tree, interpreter.words, request.test_cmd)
+    wanted = chosen(run.failing, [*run.outcomes], request, layout) if not broken else []
     if request.keyword and wanted:
         wanted = await _matching(request.keyword, wanted, tree, project, interpreter, sandbox)
     left = [path for path in unreadable_files if path not in broken]
     for path in left[:MAX_NOTICES]:
-        say(f"note: {unreadable_words(path, interpreter)}", NOTE)
+        say(f"note: {unreadable_message(path, interpreter)}", NOTE)
     if run.left_out:
-        say(f"note: {left_out_words(run.left_out)}", NOTE)
+        say(f"note: {left_out_message(run.left_out)}", NOTE)
     say(_uncompiled(broken) if broken else suite_words(run, wanted, request.test_cmd), "")
     tree = tree.excluding(left)
     inspected = Inspection(
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
-        settings, run, wanted, broken, time.monotonic() - started, request,
-        uncollected,
+        settings, run, wanted, broken, time.monotonic() - started, request, uncollected,
     )
     if broken or request.alone:  # an upload has no git history and no grants
         return inspected
@@ -238,7 +237,7 @@ async def _matching(
     picked = project.model_copy(update={
         "arguments": (*project.arguments, "--collect-only", "-k", keyword)
     })
-    run = await run_suite({**tree.files}, picked, interpreter.sites, sandbox)
+    run = await run_suite({**tree.files}, picked, interpreter.package_folders, sandbox)
     if not run.collected and run.problems:
         raise NotFixable("invalid_tests", f"-k {keyword!r}: {run.problems[0]}")
     return [node for node in wanted if node in {*run.collected}]
@@ -265,7 +264,7 @@ def task_to_heal(inspected: Inspection) -> Task:
     return Task(
         solution=Solution(files=program, entry=entry), tests=(*tests, rest_of_suite(wanted)),
         support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
-        site_dirs=inspected.interpreter.sites, project=_with_excluded(inspected),
+        site_dirs=inspected.interpreter.package_folders, project=_with_excluded(inspected),
     )
 
 
@@ -290,13 +289,13 @@ def rest_of_suite(excluded_nodes: Sequence[str] = ()) -> Script:
 
 def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
     for node in wanted:
-        file = str(run.rows[node].get("file", ""))
+        file = str(run.outcomes[node].get("file", ""))
         if file in tree.editable:
             return file
     return min(tree.editable, key=lambda path: (path.endswith("__init__.py"), path))
 
 
-def heal_result(inspected: Inspection, log: Sequence[Stamped]) -> Result:
+def heal_result(inspected: Inspection, log: Sequence[LogEntry]) -> Result:
     """Returns the result of a run from its log; an empty log means nothing was to heal."""
     if not log:
         return result_without_edit(inspected)
@@ -306,7 +305,7 @@ def heal_result(inspected: Inspection, log: Sequence[Stamped]) -> Result:
         left = inspected.uncollected
         missing = f"; left out: {counted(len(left), 'test file')} not collected" if left else ""
         if inspected.run.unfinished:
-            untested = counted(len(untried(inspected.run)), "test")
+            untested = counted(len(unrun_tests(inspected.run)), "test")
             missing += f"; left out: {untested} for lack of time"
         return replace(result, reason=f"{result.reason}; {judged}{missing}")
     return result
@@ -317,7 +316,7 @@ async def believed_report(inspected: Inspection) -> Report:
     passes."""
     files = tuple(File(path=path, text=text) for path, text in inspected.tree.files.items())
     project = _with_excluded(inspected)
-    task = Task(support=files, site_dirs=inspected.interpreter.sites, project=project)
+    task = Task(support=files, site_dirs=inspected.interpreter.package_folders, project=project)
     sandbox = open_sandbox(inspected.settings.sandbox, inspected.settings.environment or None)
     nothing = Solution(files=(), entry="")
     return await check(nothing, [rest_of_suite()], task, sandbox)
@@ -353,4 +352,4 @@ def result_without_edit(inspected: Inspection, believed: Report | None = None) -
 def _with_excluded(inspected: Inspection) -> Project:
     run, wanted = inspected.run, {*inspected.wanted}
     others = tuple(node for node in run.failing if node not in wanted)
-    return inspected.project.model_copy(update={"excluded": others, "tests": tuple(run.rows)})
+    return inspected.project.model_copy(update={"excluded": others, "tests": tuple(run.outcomes)})

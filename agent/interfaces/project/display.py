@@ -41,8 +41,9 @@ def found_words(tree: ProjectTree, python: str, command: str = "") -> str:
         for path in tree.files if path.endswith(".py")
     )
     folder = next((root for root in layout.import_roots if root), "")
-    own = layout.configuration
-    settings = f", pytest settings from {own}" if own else ", default pytest settings"
+    configuration = layout.configuration
+    source = f"pytest settings from {configuration}" if configuration else "default pytest settings"
+    settings = f", {source}"
     suite = counted(tests, "test file") if not command else f"tests by `{command}`"
     return (
         f"{layout.name}: {counted(len(tree.editable), 'module')} "
@@ -66,7 +67,7 @@ def suite_words(run: SuiteRun, wanted: Sequence[str], command: str = "") -> str:
     if command:
         fails = "fails; it runs once for each candidate patch"
         return f"its test command {fails if failing else 'passes'}"
-    total = f"its suite: {counted(len(run.rows), 'test')}, "
+    total = f"its suite: {counted(len(run.outcomes), 'test')}, "
     if not failing:
         return f"{total}none fails"
     others = failing - len(wanted)

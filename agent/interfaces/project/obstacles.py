@@ -21,16 +21,16 @@ _ENDED = re.compile(r"^(\S+?\.py(?:::.*)?) (ends its process .*|did not end with
 LONGER = ", or allow more time: --test-timeout SECONDS"
 
 
-def refuse_what_does_not_run(
+def check_suite_runs(
     run: SuiteRun, tree: ProjectTree, python: str, command: str = ""
 ) -> None:
     """Raises `NotFixable` if no test is collected, or if some of the suite does not run."""
-    if command and not run.rows:
+    if command and not run.outcomes:
         raise NotFixable(
             "invalid_tests", f"`{command}` ran no test. Name the folder of the tests, for example "
             "`python -m unittest discover -s FOLDER`, or leave --test-cmd out",
         )
-    if not run.problems and not run.rows:
+    if not run.problems and not run.outcomes:
         raise NotFixable(
             "invalid_tests", f"pytest collects no test in {tree.layout.root}. Write one that fails "
             "now and passes once the program is right",
@@ -38,28 +38,28 @@ def refuse_what_does_not_run(
     for problem in run.problems:
         missing = _MISSING.match(problem)
         if missing is not None:
-            where, module, place = missing.groups()
-            raise NotFixable("missing_package", _missing(where, module, place or "", tree, python))
+            where, module, source = missing.groups()
+            raise NotFixable("missing_package", _missing(where, module, source or "", tree, python))
         ended = _ENDED.match(problem)
         if ended is not None:
             raise NotFixable("invalid_tests", _unending(*ended.groups()))
     if run.problems:
         raise NotFixable(
-            "invalid_tests", f"some of the suite does not run: {first_few(run.problems)}. Repair "
+            "invalid_tests", f"some of the suite does not run: {join_first(run.problems)}. Repair "
             "that first, or leave the file out (-- --ignore=FILE), because a repair is judged by "
             "the whole suite",
         )
 
 
-def untried(run: SuiteRun) -> set[str]:
+def unrun_tests(run: SuiteRun) -> set[str]:
     """Returns the tests that did not run before the deadline."""
-    return {*run.collected} - run.rows.keys()
+    return {*run.collected} - run.outcomes.keys()
 
 
-def refuse_unless_failing(run: SuiteRun, seconds: float) -> str:
+def note_on_partial_run(run: SuiteRun, seconds: float) -> str:
     """Returns the note on a suite that its share of the time ended. Raises: NotFixable: No test has
     failed by then."""
-    ran = f"{len(run.rows):,} of {len(run.rows) + len(untried(run)):,} tests ran"
+    ran = f"{len(run.outcomes):,} of {len(run.outcomes) + len(unrun_tests(run)):,} tests ran"
     if not run.failing:
         raise NotFixable(
             "environment", f"in {seconds:.0f} seconds, its share of the given time, "
@@ -78,7 +78,7 @@ def uncollected_files(run: SuiteRun, tree: ProjectTree) -> list[str]:
     for problem in run.problems:
         file, missing = problem.partition(":")[0], _MISSING.match(problem)
         if (
-            run.rows or file not in tree.files
+            run.outcomes or file not in tree.files
             or (missing is not None and missing[2].partition(".")[0] in _own_modules(tree))
             or any(path in problem for path in tree.editable)
         ):
@@ -87,10 +87,10 @@ def uncollected_files(run: SuiteRun, tree: ProjectTree) -> list[str]:
     return sorted(files)
 
 
-def uncollected_words(problems: Sequence[str]) -> str:
+def uncollected_message(problems: Sequence[str]) -> str:
     """Returns the message about test files that are left out."""
     return (
-        f"pytest cannot collect some files: {first_few(problems)}. They are left out, and do not "
+        f"pytest cannot collect some files: {join_first(problems)}. They are left out, and do not "
         "judge the repair"
     )
 
@@ -102,7 +102,7 @@ def unreadable(tree: ProjectTree) -> list[str]:
     return [path for path in sorted(tree.editable) if not compiles(tree.files[path])]
 
 
-def broken_by(
+def blocking_files(
     unreadable_files: Sequence[str], problems: Sequence[str], interpreter: Interpreter
 ) -> list[str]:
     """Returns the files among these that prevent the suite from running."""
@@ -110,7 +110,7 @@ def broken_by(
     return named or ([*unreadable_files] if problems and not interpreter.python else [])
 
 
-def unreadable_words(path: str, interpreter: Interpreter) -> str:
+def unreadable_message(path: str, interpreter: Interpreter) -> str:
     """Returns why a file is not edited."""
     running = ".".join(map(str, sys.version_info[:2]))
     if interpreter.version > sys.version_info[:2]:
@@ -121,14 +121,14 @@ def unreadable_words(path: str, interpreter: Interpreter) -> str:
     return f"{path} is not edited, because it does not compile and no test needs it"
 
 
-def waiting_words(what: str, seconds: float, most: float = TEST_S) -> str:
+def waiting_message(what: str, seconds: float, most: float = TEST_S) -> str:
     """Returns the message about a test or file that does not end."""
     return (
         f"{what} has been running for {seconds:g} s. A test that takes more than {most:g} s fails"
     )
 
 
-def left_out_words(options: Sequence[str]) -> str:
+def left_out_message(options: Sequence[str]) -> str:
     """Returns the message about ignored pytest options of the project."""
     return (
         f"the pytest options {', '.join(options)} are ignored, because a repair is judged by the "
@@ -136,26 +136,26 @@ def left_out_words(options: Sequence[str]) -> str:
     )
 
 
-def first_few(problems: Sequence[str]) -> str:
-    """Joins the first three."""
+def join_first(problems: Sequence[str]) -> str:
+    """Joins the first three and counts the others."""
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return "; ".join(problems[:3]) + more
 
 
-def _missing(where: str, module: str, place: str, tree: ProjectTree, python: str) -> str:
+def _missing(where: str, module: str, source: str, tree: ProjectTree, python: str) -> str:
     name = module.partition(".")[0]
     by = "a conftest.py or a plugin of pytest" if where == "pytest" else where
-    own, dotted = _own_modules(tree), modules_in(tree.files)
-    if name in own and module not in dotted and (meant := nearest_module(module, dotted)):
-        return f"{by} imports {module}{f' at {place}' if place else ''}: did you mean {meant}?"
-    if name in own:
+    own_modules, dotted = _own_modules(tree), modules_in(tree.files)
+    if name in own_modules and module not in dotted and (meant := nearest_module(module, dotted)):
+        return f"{by} imports {module}{f' at {source}' if source else ''}: did you mean {meant}?"
+    if name in own_modules:
         roots = ", ".join(one or "the top" for one in tree.layout.import_roots)
         return (
             f"{by} imports {module}, a module of this project that is not found from {roots}. Add "
             "its folder to `pythonpath` in the pytest settings"
         )
-    at = f" (imported at {place})" if place else ""
-    meant = nearest_module(name, own | standard_modules())
+    at = f" (imported at {source})" if source else ""
+    meant = nearest_module(name, own_modules | standard_modules())
     return (
         f"{by} needs the module {module}{at}, which is not installed in {python}"
         f"{f'. Did you mean {meant}? Otherwise install' if meant else '. Install'} "
@@ -164,11 +164,11 @@ def _missing(where: str, module: str, place: str, tree: ProjectTree, python: str
 
 
 def _own_modules(tree: ProjectTree) -> set[str]:
-    own = {tree.layout.name.replace("-", "_").lower(), tree.layout.name}
+    names = {tree.layout.name.replace("-", "_").lower(), tree.layout.name}
     for path in tree.files:
         if path.endswith(".py"):
-            own |= {*PurePosixPath(path).parts[:-1], PurePosixPath(path).stem}
-    return own
+            names |= {*PurePosixPath(path).parts[:-1], PurePosixPath(path).stem}
+    return names
 
 
 def _unending(test: str, how: str) -> str:

@@ -12,7 +12,7 @@ from agent.core.settings import GENERATOR
 from agent.interfaces.next_step import UNHEALED, next_steps
 from agent.interfaces.project.discovery import Inspection, task_to_heal
 from agent.interfaces.project.display import judged_words
-from agent.interfaces.project.obstacles import untried
+from agent.interfaces.project.obstacles import unrun_tests
 from agent.interfaces.terminal.display import competing_words, edits, evidence_words, suspect_words
 from agent.iteration.context import PROMPTS
 from agent.propose.wording import diagnosis, repair_question, suspects_of
@@ -69,7 +69,7 @@ def project_document(
         "settings": inspected.tree.layout.configuration or None,
         "test_command": inspected.project.command_words or None,
         "failed_before": [*inspected.run.failing], "uncollected": [*inspected.uncollected],
-        "untried": len(untried(inspected.run)) if inspected.run.unfinished else 0,
+        "untried": len(unrun_tests(inspected.run)) if inspected.run.unfinished else 0,
         "changed": [
             {"file": path, "line": line} for path, line in edits(inspected.tree.files, result)
         ],
@@ -86,10 +86,10 @@ def _failed(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
         return
     lines = []
     for node in wanted[:MAX_LISTED]:
-        row = run.rows[node]
+        row = run.outcomes[node]
         message = str(row.get("message", ""))[:MESSAGE]
-        place = f"{row['file']}:{row['line']}" if row.get("file") and row.get("line") else ""
-        lines.append(f"- {_code(node)}{f' at {_code(place)}' if place else ''}")
+        location = f"{row['file']}:{row['line']}" if row.get("file") and row.get("line") else ""
+        lines.append(f"- {_code(node)}{f' at {_code(location)}' if location else ''}")
         if message:
             lines.append(f"  {_code(message)}")
     if len(wanted) > MAX_LISTED:
@@ -212,9 +212,9 @@ def _testcase(one: Verdict) -> ElementTree.Element:
     path, name = (path, name) if found_in else ("tests", path)  # it is in no file
     head, bracket, values = name.partition("[")
     *classes, last = head.split("::")
-    place = ".".join([path.removesuffix(".py").replace("/", "."), *classes])
+    classname = ".".join([path.removesuffix(".py").replace("/", "."), *classes])
     found = ElementTree.Element("testcase", {
-        "classname": _legal(place), "name": _legal(f"{last}{bracket}{values}"),
+        "classname": _legal(classname), "name": _legal(f"{last}{bracket}{values}"),
         "time": f"{one.wall_s:.3f}",
     })
     message = _legal(one.message)

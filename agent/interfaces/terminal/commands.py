@@ -15,7 +15,7 @@ import click
 import typer
 
 from agent.core.domain import CompetingPatches, RunOutcome
-from agent.core.events import Stamped, Waiting, from_jsonl
+from agent.core.events import LogEntry, Waiting, from_jsonl
 from agent.core.settings import COMMAND, Settings
 from agent.interfaces.exits import (
     HEALED,
@@ -65,9 +65,9 @@ def run(opener: OpenSession, request: HealRequest, display: Display) -> int:
     """Heals the requested program or project, shows the result, and writes the output files."""
     request.refuse_contradictions()
     if request.commit:
-        from agent.interfaces.project.branch import refuse_what_cannot_be_committed
+        from agent.interfaces.project.branch import check_committable
 
-        refuse_what_cannot_be_committed(find_layout(request.start).root)
+        check_committable(find_layout(request.start).root)
     settings = request.settings(drafts=_drafts() if request.path is None else None)
     if request.watch:
         from agent.interfaces.terminal.watching import heal_at_changes
@@ -103,7 +103,7 @@ async def _heal(
 
 
 def ended(
-    result: Result, log: tuple[Stamped, ...], request: HealRequest, display: Display,
+    result: Result, log: tuple[LogEntry, ...], request: HealRequest, display: Display,
     prepared: Prepared = NOTHING,
 ) -> int:
     """Shows a run's result, writes the requested files, and returns the exit code."""
@@ -152,13 +152,13 @@ def check(opener: OpenSession, request: HealRequest, display: Display) -> int:
 def replay(source: str, display: Display) -> int:
     log = read_log(source)
     with display.terminal.progress() as progress:
-        for stamped in log:
-            progress.show(stamped.event)
+        for entry in log:
+            progress.show(entry.event)
     show_result(fold(log), display)
     return HEALED
 
 
-def read_log(source: str) -> tuple[Stamped, ...]:
+def read_log(source: str) -> tuple[LogEntry, ...]:
     """Reads the log of a saved run from a file, or for `-` from standard input. Raises:
     UsageError."""
     try:
@@ -243,8 +243,8 @@ def run_example(
     return run(opener, replace(request, task=words), display)
 
 
-def refused(display: Display, code: int, words: str) -> int:
-    """Shows why a command ended without a result, and returns its exit code."""
+def print_error(display: Display, code: int, words: str) -> int:
+    """Prints why a command ended without a result, and returns its exit code."""
     outcome: RunOutcome | None = REFUSALS.get(code)
     if display.json:
         display.data(document(Result(outcome=outcome, reason=words, error=words)))
@@ -261,7 +261,7 @@ def _drafts() -> Mapping[str, str]:
 
 async def watched(
     session: Session, run: str, display: Display, *, calm: bool = False
-) -> tuple[Stamped, ...]:
+) -> tuple[LogEntry, ...]:
     """Shows a run until it ends and returns its log. Ctrl-C cancels the run."""
     last_seq = 0
     try:
@@ -269,8 +269,8 @@ async def watched(
             with display.terminal.progress(calm=calm) as progress:
                 async for batch in session.follow(run, last_seq):
                     last_seq = batch[-1].seq
-                    for stamped in batch:
-                        progress.show(stamped.event)
+                    for entry in batch:
+                        progress.show(entry.event)
             if not await _answered(session, run, display):
                 break
     except asyncio.CancelledError:
@@ -294,8 +294,8 @@ async def _answered(session: Session, run: str, display: Display) -> bool:
     try:
         if question.needs == "budget":
             display.terminal.say(question.question, "yellow")
-            more = question.more is not None and typer.confirm(
-                f"Add {raised_words(question.more)} and continue?", err=True
+            more = question.budget_extension is not None and typer.confirm(
+                f"Add {raised_words(question.budget_extension)} and continue?", err=True
             )
             value: dict[str, object] = {} if more else {"end": True}
         elif question.needs == "leave":

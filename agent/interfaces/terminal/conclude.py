@@ -35,14 +35,14 @@ def conclude(
 
 def _exit_code(work: Callable[[Display], int], display: Display) -> int:
     from agent.core.dotenv_files import read_dotenv
-    from agent.interfaces.terminal.commands import refused
+    from agent.interfaces.terminal.commands import print_error
 
     try:
-        if left_out := read_dotenv():
-            display.terminal.say(left_out)
+        if warning := read_dotenv():
+            display.terminal.say(warning)
         return work(display)
     except KeyboardInterrupt:
-        return refused(display, INTERRUPTED, "Interrupted. Nothing was written.")
+        return print_error(display, INTERRUPTED, "Interrupted. Nothing was written.")
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001  # the outermost handler of a bug
@@ -52,7 +52,7 @@ def _exit_code(work: Callable[[Display], int], display: Display) -> int:
 def report_error(error: Exception, display: Display) -> int:
     """Shows why a command failed, logs an internal error, and returns the exit code."""
     from agent.core.settings import BadSettings
-    from agent.interfaces.terminal.commands import refused
+    from agent.interfaces.terminal.commands import print_error
     from agent.interfaces.writeback import NotWritten
     from agent.target.errors import BadInput, NotFixable
     from llm import LlmError
@@ -60,14 +60,15 @@ def report_error(error: Exception, display: Display) -> int:
 
     match error:
         case BadInput() | BadSettings() | LlmError() | NotWritten():
-            return refused(display, USAGE, str(error))
+            return print_error(display, USAGE, str(error))
         case NotFixable():
-            return refused(display, NOT_FIXABLE, str(error))
+            return print_error(display, NOT_FIXABLE, str(error))
         case SandboxError():
-            return refused(display, NOT_FIXABLE, f"The sandbox cannot run code here: {error}")
+            return print_error(display, NOT_FIXABLE, f"The sandbox cannot run code here: {error}")
         case _:
             logging.getLogger("agent").error("internal error", exc_info=error)
-            return refused(display, INTERNAL, f"Internal error: {type(error).__name__}: {error}")
+            words = f"Internal error: {type(error).__name__}: {error}"
+            return print_error(display, INTERNAL, words)
 
 
 class FaultLog(logging.Handler):

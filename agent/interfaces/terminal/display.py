@@ -135,7 +135,7 @@ class Terminal:
 
     def result(self, result: Result, inspected: Inspection | None = None) -> None:
         """Shows a result without its patch; `inspected` is the project before the repair."""
-        own = result.of_submitted
+        submitted = result.of_submitted
         before = inspected.tree.files if inspected is not None else {}
         named = inspected.wanted if inspected is not None else None
         unhealed = result.outcome in ("unresolved", "budget", "cancelled")
@@ -149,8 +149,8 @@ class Terminal:
         for path, line_number in edits(before, result) if result.diff else ():
             self.say(f"edited: {path}, line {line_number}")
         if named is None or self.verbose or not unhealed:
-            self.tests(own.shown_report, self.talk, named, result.integrity_reason)
-        for line in evidence_words(own) if unhealed else ():
+            self.tests(submitted.shown_report, self.talk, named, result.integrity_reason)
+        for line in evidence_words(submitted) if unhealed else ():
             self.say(line)
         self.best_attempt(result)
         for line in node_words(result) if self.verbose else ():

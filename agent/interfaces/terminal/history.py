@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from agent.core.domain import counted
-from agent.core.events import Critiqued, Diagnosed, Parent, Stamped, TestRuled, fold_attempts
+from agent.core.events import Critiqued, Diagnosed, LogEntry, Parent, TestRuled, fold_attempts
 from agent.core.settings import Settings
 from agent.interfaces.exits import HEALED
 from agent.interfaces.preparation import OpenSession
@@ -22,7 +22,7 @@ from agent.interfaces.terminal.display import (
     status_line,
     table,
 )
-from agent.iteration.models import OWNER
+from agent.iteration.models import LOCAL_USER
 from agent.log.history import History, open_history
 from agent.report.iterations import JudgedIteration, compared, iterations, program_of
 from agent.report.result import document, fold, in_one_text
@@ -109,7 +109,7 @@ def fork_run(
     settings = request.settings()
     chosen = bool(request.provider or request.model or request.role)
 
-    async def drive() -> tuple[Stamped, ...]:
+    async def drive() -> tuple[LogEntry, ...]:
         async with opener(settings) as session:
             plan = session.plan() if chosen else None
             run = await session.fork(
@@ -124,7 +124,7 @@ def fork_run(
     return ended(fold(log), log, request, display)
 
 
-def _show_all(log: tuple[Stamped, ...], display: Display) -> int:
+def _show_all(log: tuple[LogEntry, ...], display: Display) -> int:
     result, found = fold(log), iterations(log)
     if display.json:
         programs = [one.document for one in found]
@@ -163,7 +163,7 @@ def _fork_of(parent: Parent | None) -> str:
     return f"{parent.run[:SHOWN_ID]} at iteration {parent.iteration}{edits}"
 
 
-def _log(history: History, name: str) -> tuple[Stamped, ...]:
+def _log(history: History, name: str) -> tuple[LogEntry, ...]:
     return read_log(name) if Path(name).is_file() else history.log(name)
 
 
@@ -184,4 +184,4 @@ def _tests(request: HealRequest) -> tuple[TestText, ...]:
 
 
 def _history() -> AbstractContextManager[History]:
-    return open_history(Settings.from_env(), OWNER)
+    return open_history(Settings.from_env(), LOCAL_USER)

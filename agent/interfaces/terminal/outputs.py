@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.core.events import Stamped, to_jsonl
+from agent.core.events import LogEntry, to_jsonl
 from agent.core.settings import data_folder
 from agent.interfaces.exits import HEALED, with_missed_requirement
 from agent.interfaces.preparation import Prepared
@@ -34,7 +34,7 @@ class Written:
 
 
 def write(
-    result: Result, code: int, request: HealRequest, log: Sequence[Stamped], prepared: Prepared
+    result: Result, code: int, request: HealRequest, log: Sequence[LogEntry], prepared: Prepared
 ) -> Written:
     """Writes the files that the request names. A repair is written only if `code` is `HEALED`."""
     done = Written()
@@ -107,8 +107,8 @@ def _applied(result: Result, request: HealRequest, prepared: Prepared) -> Iterat
     if not result.diff:
         yield f"{request.path} was not changed."
         return
-    for place, backup in write_all_back(_changes(result, prepared)).items():
-        yield f"Wrote {place}. The previous version is in {backup}."
+    for path, backup in write_all_back(_changes(result, prepared)).items():
+        yield f"Wrote {path}. The previous version is in {backup}."
 
 
 def _changes(result: Result, prepared: Prepared) -> list[Change]:
@@ -148,8 +148,8 @@ def _committed(
     from agent.interfaces.project.branch import commit_edits
     from agent.interfaces.project.display import commit_message
 
-    failed = {node: inspected.run.rows[node] for node in inspected.wanted}
+    failed = {node: inspected.run.outcomes[node] for node in inspected.wanted}
     message = commit_message(result, failed, inspected.project)
     root = inspected.tree.layout.root
     done.commits.append(commit_edits(root, edited(result, inspected), message))
-    yield done.commits[-1].words
+    yield done.commits[-1].message

@@ -11,7 +11,7 @@ from agent.interfaces.exits import HEALED, NOT_FIXABLE
 from agent.interfaces.preparation import OpenSession
 from agent.interfaces.request import HealRequest
 from agent.interfaces.terminal.commands import Display
-from agent.iteration.models import OWNER
+from agent.iteration.models import LOCAL_USER
 from agent.log.spending import dollars
 from agent.report.words import NO_MODEL
 from llm import LlmError
@@ -44,7 +44,7 @@ def plan(opener: OpenSession, request: HealRequest, display: Display, *, test: b
         async with opener(settings) as session:
             found = session.plan()
             reached, usable = await _reached(session, found, test)
-            most_usd = {one.role: one.usd for one in session.predicted(found, SAMPLE_PROGRAM)}
+            most_usd = {one.role: one.usd for one in session.estimate_costs(found, SAMPLE_PROGRAM)}
             return PlanFacts(found, await session.jail(), most_usd, reached, usable)
 
     facts = asyncio.run(gather())
@@ -71,7 +71,7 @@ async def _reached(session: Session, found: ModelPlan, test: bool) -> tuple[dict
         if not choice.uses_model:
             continue
         try:
-            provider = session.models.provider(choice, OWNER)
+            provider = session.models.provider(choice, LOCAL_USER)
             try:
                 models = await provider.models() if test else None
             finally:

@@ -371,13 +371,13 @@ class _Search:
         """Judges the offered candidates, the most likely first, until one is confirmed."""
         pool = sorted(self.offered, key=lambda it: (it[0], it[1].suspect.file, it[2].text))
         self.offered = []
-        for place, (_, one, candidate) in enumerate(pool[:MAX_VERIFIED]):
+        for index, (_, one, candidate) in enumerate(pool[:MAX_VERIFIED]):
             if not self._may_judge():
                 break
             self.judged.add((one.suspect.file, candidate.text))
             solution = self._solution(one, candidate)
             if (await self.verify(solution)).passed:
-                rest = [self._solution(at, further) for _, at, further in pool[place + 1 :]]
+                rest = [self._solution(at, further) for _, at, further in pool[index + 1 :]]
                 self.found = solution, await self._alternatives(one, candidate, solution, rest)
                 return
         for one in self.searches:
@@ -400,11 +400,11 @@ class _Search:
         """
         until = time.monotonic() + min(MAX_COMPETING_JUDGED_S, max(0.0, self.limits.left_s))
         calls = one.findings.calls
-        own = Alternative(solution=solution, note=solution.note, confirmed=True)
+        current = Alternative(solution=solution, note=solution.note, confirmed=True)
         others = [Alternative(solution=it, note=it.note) for it in rest[: MAX_COMPETING - 1]]
         if calls:
             known = clusters(one.findings.plausible, chosen.text)
-            own = own.model_copy(update={"answers": known[0].answers})
+            current = current.model_copy(update={"answers": known[0].answers})
             others = [
                 Alternative(
                     solution=self._solution(one, it.best), note=it.best.note, answers=it.answers
@@ -412,7 +412,7 @@ class _Search:
                 for it in known[1:] if (one.suspect.file, it.best.text) not in self.judged
             ]
         every = await confirmed_alternatives(
-            Alternatives(calls=calls, behaviours=(own, *others)), self.verify_competing,
+            Alternatives(calls=calls, behaviours=(current, *others)), self.verify_competing,
             lambda: time.monotonic() > until,
         )
         kept = tuple(it for it in every.behaviours if it.confirmed or calls)

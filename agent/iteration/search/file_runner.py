@@ -113,8 +113,8 @@ class FileRunner:
         self, file: str, request: PrecheckRequest, is_over: Callable[[], bool]
     ) -> Sequence[PrecheckResult | None]:
         results = [self.cache.lookup(text, request.mode) for text in request.candidates]
-        fresh = [place for place, result in enumerate(results) if result is None]
-        texts = [request.candidates[place] for place in fresh]
+        fresh = [index for index, result in enumerate(results) if result is None]
+        texts = [request.candidates[index] for index in fresh]
         # Results from before the wall-clock limit are kept.
         with suppress(TimeIsOver):
             async with self.limits.wall_limited(), aclosing(
@@ -168,8 +168,8 @@ async def file_runner(
             async with limits.wall_limited():
                 baseline = await prechecker.baseline()
             prechecked = [
-                test for place, test in enumerate(tests)
-                if baseline.is_precheckable(place) or not _is_passed(test, base, report)
+                test for index, test in enumerate(tests)
+                if baseline.is_precheckable(index) or not _is_passed(test, base, report)
             ]
             if len(prechecked) == len(tests):
                 break

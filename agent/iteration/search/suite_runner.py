@@ -31,9 +31,9 @@ from agent.search.project.suite import (
 from agent.search.project.suspects import (
     CoveredTest,
     Suspect,
-    co_set_fields,
     named_statements,
     names_read,
+    sibling_fields,
     strings_in_tests,
     suspects,
     with_module_level,
@@ -212,7 +212,7 @@ class SuiteRunner:
                 [self._code(self.suite.nodes[number]) for number in failing],
                 [self.suite.nodes[number].partition("[")[2] for number in failing],
             ),
-            co_set_fields=co_set_fields(self.suite.files[one.file] for one in self.suspects),
+            sibling_fields=sibling_fields(self.suite.files[one.file] for one in self.suspects),
         )
         return self
 
@@ -260,7 +260,7 @@ class SuiteRunner:
         self, failing: Sequence[Coverage], passing: dict[int, Coverage]
     ) -> list[int]:
         """Passing tests, those first that run the most functions which failing tests run too."""
-        entered = {place for one in failing for place in _entered_functions(one)}
+        entered = {function for one in failing for function in _entered_functions(one)}
         near = sorted(
             (-len(entered & _entered_functions(one)), number) for number, one in passing.items()
             if entered & _entered_functions(one)

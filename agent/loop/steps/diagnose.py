@@ -61,13 +61,12 @@ async def diagnose(state: State, ctx: Context) -> State:
         found = found.model_copy(update={"cause": f"{words}; {found.cause}"})
     if found.fixable:
         answer = await _ask_debugger(ctx, state, suite, solution, report, _prompt_values(
-            ctx, solution, report, found,
-            [test for test in suite.visible if test.name in failing],
+            ctx, solution, report, found, [test for test in suite.visible if test.name in failing],
         ), found)
         if answer is not None:
             found = combined(found, answer, solution.text, one_file=len(solution.files) == 1)
     ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found, solution=solution.id))
-    if state["iteration"] == 0 and not state.get("paid"):
+    if state["iteration"] == 0 and not state.get("models_allowed"):
         _remind(ctx, state, found, solution)
     update: State = {"diagnosis_id": ctx.store.put(found)}
     if not found.fixable:
@@ -86,7 +85,7 @@ async def _ask_debugger(
     """Asks the debugger, with tools if the model supports them. No model is paid before a free
     search has failed."""
     searches = ctx.settings.enable_search and not is_guess(ctx.task, suite.oracle)
-    free = searches and not state.get("paid", False)
+    free = searches and not state.get("models_allowed", False)
     without = "The run continues with the findings from running the program."
     calls, max_chars = (0, 0) if free else await allowed_calls(ctx)
     if calls:

@@ -21,7 +21,7 @@ async def execute(state: State, ctx: Context) -> State:
     if suite.flaky and is_repaired(state):
         flaky = tuple(test for test in suite.all if test.name in suite.flaky)
         report = await with_reruns(ctx, solution, flaky, report)
-    report = suite.with_rulings(report)
+    report = suite.with_current_origins(report)
     if report != known:
         ctx.emit(Judged(iteration=state["iteration"], report=report))
     update: State = {"report_id": ctx.store.put(report), "objected": False, "edited": False}
@@ -65,12 +65,12 @@ async def arbitrate(state: State, ctx: Context) -> State:
         }},
         "validated": (*suite.validated, *(one.test.name for one in disputes)),
     })
-    report = suite.with_rulings(report)
+    report = suite.with_current_origins(report)
     names = worth_requiring(state, ctx, suite, report)
     update: State = {}
     if names:
         update = require_confirmed(state, ctx, names)
         suite = suite.requiring(names)
-        report = suite.with_rulings(report)
+        report = suite.with_current_origins(report)
     ctx.emit(Judged(iteration=state["iteration"], report=report))
     return update | {"suite_id": ctx.store.put(suite), "report_id": ctx.store.put(report)}

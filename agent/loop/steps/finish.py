@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from agent.core.domain import Report, RunOutcome, Solution
-from agent.core.events import Event, ModelCalled, ModelFailed, RunFinished, Stamped
+from agent.core.events import Event, LogEntry, ModelCalled, ModelFailed, RunFinished
 from agent.core.state import State, is_repaired
 from agent.iteration.context import Context
 from agent.iteration.doubtful_patch import restore_reserve
@@ -29,7 +29,7 @@ async def finish(state: State, ctx: Context) -> State:
 
 
 def conclude(
-    state: State, store: Store, log: Sequence[Stamped], emit: Callable[[Event], Stamped],
+    state: State, store: Store, log: Sequence[LogEntry], emit: Callable[[Event], LogEntry],
     refused: RunOutcome | None, reason: str, required: float,
 ) -> RunOutcome:
     """Emits the last event.

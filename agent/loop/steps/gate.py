@@ -104,7 +104,7 @@ async def help_(state: State, ctx: Context) -> State:
         return {"asked_person": True, "asking": False}
     iterations = ctx.iterations(state).with_note(f"A person says: {answer.hint.strip()}")
     return {
-        "iterations_id": ctx.store.put(iterations), "approach": "rewrite", "paid": True,
+        "iterations_id": ctx.store.put(iterations), "approach": "rewrite", "models_allowed": True,
         "asking": False, "outcome": None, "stopped": None, "escalated": True, "taken": False,
         "edit_feedback": "", "edit_tried": "",
     }
@@ -113,7 +113,7 @@ async def help_(state: State, ctx: Context) -> State:
 async def _judge_edit(state: State, ctx: Context, edited: Solution) -> State:
     """Judges a user's edit like any other; a failing edit is reported with the next question."""
     suite = ctx.store.get(state["suite_id"], Suite)
-    report = suite.with_rulings(await ctx.judge(edited, suite.all))
+    report = suite.with_current_origins(await ctx.judge(edited, suite.all))
     if not report.passed:
         failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])
         words = f"Your version fails {counted(len(report.failing), 'test')} ({failing})"
@@ -172,7 +172,7 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
     return iteration_started(state, ctx, following, iterations.last) | {
         "iterations_id": ctx.store.put(iterations), "solution_id": state["base_id"],
         "escalated": True, "report_id": state["report_id"] if first is None
-        else ctx.store.put(suite.with_rulings(first)),
+        else ctx.store.put(suite.with_current_origins(first)),
         "taken": False, "asking": False, "edited": False, "alternatives_id": "",
         "edit_feedback": "", "edit_tried": "",
     }

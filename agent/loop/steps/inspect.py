@@ -35,7 +35,7 @@ async def simplify(state: State, ctx: Context) -> State:
     if shorter.files == solution.files:
         return {}
     before = ctx.store.get(state["report_id"], Report)
-    report = suite.with_rulings(await ctx.judge(shorter, suite.all))
+    report = suite.with_current_origins(await ctx.judge(shorter, suite.all))
     passed = {one.name for one in before.verdicts if one.passed}
     if not report.passed or not passed <= {one.name for one in report.verdicts if one.passed}:
         ctx.emit(Notice(level="info", text=(

@@ -67,7 +67,7 @@ async def _summary(
             ctx,
             MEMORY_SUMMARISER,
             {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
-            rules_only=not state.get("paid", False),  # a rule summarises what a search found
+            rules_only=not state.get("models_allowed", False),  # a rule summarises a search's fix
             consequence=without,
         )
     except (OverBudget, NeedsKey) as error:

@@ -22,7 +22,7 @@ from agent.core.domain import (
 )
 from agent.core.events import CodeWritten, Judged, Notice, TestInfo, TestsFrozen
 from agent.core.state import State, Suite, is_repaired
-from agent.core.trees import expression, is_call, is_literal, plain, readable
+from agent.core.trees import expression, is_call, is_literal, parse_or_empty, plain
 from agent.iteration.context import Context
 from agent.propose import wording
 from agent.propose.roles import QA_ADVERSARY, SPEC_TESTER, ask_if_it_answers
@@ -106,7 +106,7 @@ def is_tested(call: str, tests: Iterable[TestCase]) -> bool:
     """Whether a trusted test makes a call already."""
     pattern = re.compile(rf"(?<!\w){re.escape(call)}")
     return any(
-        pattern.search(f"{test.code}\n{ast.unparse(readable(test.code))}")
+        pattern.search(f"{test.code}\n{ast.unparse(parse_or_empty(test.code))}")
         for test in tests if test.origin in VETOING_ORIGINS
     )
 

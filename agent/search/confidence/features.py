@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from agent.search.confidence.naturalness import added
 from agent.search.inspection.dead_code import dead_statements
 from agent.search.inspection.doubts import dropped_calls, ignored_fields, unread_names
@@ -55,7 +55,7 @@ def features_of(patches: Sequence[Candidate], now: Situation) -> list[dict[str, 
 
 def _size(text: str) -> dict[str, float]:
     """The size of the program."""
-    nodes = readable_nodes(text)
+    nodes = nodes_or_empty(text)
     return {
         "lines": math.log1p(sum(bool(line.strip()) for line in text.splitlines())),
         "functions": math.log1p(sum(isinstance(one, Function) for one in nodes)),
@@ -103,13 +103,13 @@ def _swallowed(text: str) -> int:
             isinstance(one, _JUMPS) or (
                 isinstance(one, ast.Return) and isinstance(one.value, ast.Constant | None)
             ) for one in node.body
-        ) for node in readable_nodes(text)
+        ) for node in nodes_or_empty(text)
     )
 
 
 def _vacuous(text: str) -> Iterator[str]:
     """Operations without effect: constants in conditions, equal operands, `+ 0`, `* 1`."""
-    for node in readable_nodes(text):
+    for node in nodes_or_empty(text):
         match node:
             case ast.BoolOp(values=values):
                 idle = _equal(values) or any(isinstance(one, ast.Constant) for one in values)

@@ -61,24 +61,22 @@ class Coefficients:
     weights: Mapping[str, Weight]
     agreed: float
     """Added if a search and a model find the same program."""
-    of_a_model: float
+    model_log_odds: float
     """The log-odds of an average patch by a model."""
-    of_a_draft: float
+    draft_shift: float
     """Added for a repair of a program that a model wrote and that may be far from right."""
-    of_a_project: float
+    project_shift: float
     """Added for a search's patch of one place that passes a project's large suite. Of several
     places, one may compensate for what another breaks."""
-    written: float
+    draft_probability: float
     """The probability that a program written by a model is right if it passes the examples."""
-    written_twice: float
+    agreed_draft_probability: float
     """The same if another draft of the model answers further calls equally."""
 
     def estimate(self, features: Features, further: float = 0.0) -> Estimate:
         """The estimate from some features; `further` is added to its log-odds."""
         known = {name: features.get(name, 0.0) for name in self.weights}
-        lowers = {
-            name: one.weight * (known[name] - one.mean) for name, one in self.weights.items()
-        }
+        lowers = {name: one.weight * (known[name] - one.mean) for name, one in self.weights.items()}
         lowest = min(lowers, key=lambda name: lowers[name], default="")
         return Estimate(
             log_odds=further + self.intercept + sum(
@@ -94,13 +92,12 @@ def fitted() -> Coefficients:
     """The installed coefficients."""
     table = tomllib.loads(files(__package__).joinpath("coefficients.toml").read_text("utf-8"))
     return Coefficients(
-        table["intercept"],
-        {name: Weight(*pair) for name, pair in table["features"].items()},
+        table["intercept"], {name: Weight(*pair) for name, pair in table["features"].items()},
         **table["sources"],
     )
 
 
-def natural(solution: Solution) -> bool:
+def likely_if_alone(solution: Solution) -> bool:
     """Whether a patch would be likely right if no other competed with it, or has no features."""
     estimate = solution.estimate
     if estimate is None or not estimate.features:
@@ -118,7 +115,7 @@ def estimated(patches: Sequence[Candidate], now: Situation) -> tuple[Candidate, 
     )
 
 
-def of_a_model(text: str, now: Situation) -> Estimate:
+def model_patch_estimate(text: str, now: Situation) -> Estimate:
     """The estimate for a model's patch.
 
     Since few are tried, passing the tests is stronger evidence than for a search; features that
@@ -128,4 +125,4 @@ def of_a_model(text: str, now: Situation) -> Estimate:
     model = fitted()
     means = {name: one.mean for name, one in model.weights.items()}
     known = means | {name: features[name] for name in means if name in OF_THE_TEXT}
-    return model.estimate(known, model.of_a_model - model.estimate(means).log_odds)
+    return model.estimate(known, model.model_log_odds - model.estimate(means).log_odds)

@@ -20,7 +20,7 @@ from importlib.resources import files
 from marshal import loads
 from typing import NamedTuple
 
-from agent.core.trees import readable
+from agent.core.trees import parse_or_empty
 
 NUMBERS = frozenset({*range(-1, 11), 12, 16, 24, 30, 60, 100, 365, 1000, 1024, 3600})
 """Numbers with their own symbol; all others share one."""
@@ -87,7 +87,7 @@ def added(before: str, after: str) -> tuple[float, ...]:
     """
     model = published()
     old, new = (
-        {ast.dump(one): one for one in readable(text).body} for text in (before, after)
+        {ast.dump(one): one for one in parse_or_empty(text).body} for text in (before, after)
     )
     lost, gained = (
         Counter(
@@ -100,9 +100,9 @@ def added(before: str, after: str) -> tuple[float, ...]:
 
 def productions(tree: ast.AST, names: Collection[str]) -> Iterator[Production]:
     """All productions of a tree; `$` ends a list."""
-    waiting = [tree]
-    while waiting:
-        parent = waiting.pop()
+    pending = [tree]
+    while pending:
+        parent = pending.pop()
         own, before = symbol(parent, names), "^"
         for field, value in ast.iter_fields(parent):
             ended = False
@@ -114,7 +114,7 @@ def productions(tree: ast.AST, names: Collection[str]) -> Iterator[Production]:
                 found = symbol(child, names)
                 yield Production(own, field, before, found)
                 before, ended = found, True
-                waiting.append(child)
+                pending.append(child)
             if isinstance(value, list) and (ended or field in _LISTS):
                 yield Production(own, field, before if ended else "^", "$")
 

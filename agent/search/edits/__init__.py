@@ -239,14 +239,14 @@ def drawn_edits(
     )
     costs: dict[tuple[int, int, str], float] = {}
     numbers = count()
-    waiting: list[tuple[float, int, Edit | _Listing]] = []
+    pending: list[tuple[float, int, Edit | _Listing]] = []
     for node in nodes:
         if node not in program.hidden:
             listing = propose.listing(node)
-            waiting.append((listing.bound, next(numbers), listing))
-    heapq.heapify(waiting)
-    while waiting:
-        _, _, first = heapq.heappop(waiting)
+            pending.append((listing.bound, next(numbers), listing))
+    heapq.heapify(pending)
+    while pending:
+        _, _, first = heapq.heappop(pending)
         if isinstance(first, Edit):
             yield first
             continue
@@ -255,9 +255,9 @@ def drawn_edits(
         for edit in propose.next_of(first):
             if edit.cost < costs.get(edit.place, math.inf):
                 costs[edit.place] = edit.cost
-                heapq.heappush(waiting, (edit.cost, next(numbers), edit))
+                heapq.heappush(pending, (edit.cost, next(numbers), edit))
         if first.operators:
-            heapq.heappush(waiting, (first.bound, next(numbers), first))
+            heapq.heappush(pending, (first.bound, next(numbers), first))
 
 
 @dataclass(slots=True)
@@ -346,9 +346,7 @@ class _Proposals:
 def _feeding_lines(program: Program, raising: int | None) -> frozenset[int]:
     """The lines that bind names which the raising line reads, in the same function."""
     names = [one for one in program.nodes if isinstance(one, ast.Name)]
-    there = [
-        one for one in names if one.lineno == raising and isinstance(one.ctx, ast.Load)
-    ]
+    there = [one for one in names if one.lineno == raising and isinstance(one.ctx, ast.Load)]
     read = {(program.scope(one), one.id) for one in there}
     return frozenset(
         line for one in names

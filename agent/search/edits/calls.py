@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from agent.search.edits.library import NO_ARGUMENTS, WRAPPERS
-from agent.search.program import ATOM, Program, Splice
+from agent.search.program import Precedence, Program, Splice
 
 _ORDERED = frozenset({"sorted", "max", "min"})
 _CONTAINERS = frozenset({"list", "tuple", "dict", "set"})
@@ -99,7 +99,7 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
         views.update(dict.fromkeys(("{}[1:]", "{}[:-1]", "{}[:1]")))
     for view in views:
         called = view.endswith("({})")
-        inner = text if called or view == "[{}]" else program.grouped(node, ATOM)
+        inner = text if called or view == "[{}]" else program.parenthesized(node, Precedence.ATOM)
         cost = 4.3 if kinds else 5.0
         if view == "abs({})" and isinstance(node, ast.BinOp):
             cost -= 0.8
@@ -113,7 +113,8 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
                 yield program.replace(node, f"sorted({text}, key=lambda x: {name}[x])", 5.4)
     if "str" in kinds and not isinstance(parent, ast.Compare):
         for mark in ("' '", "'.'", "','", "'-'", "'\\n'"):
-            yield program.replace(node, f"{program.grouped(node, 10)} + {mark}", 5.4)
+            joined = f"{program.parenthesized(node, Precedence.SUM)} + {mark}"
+            yield program.replace(node, joined, 5.4)
 
 
 def sort_key(program: Program, node: ast.Call) -> Iterator[Splice]:

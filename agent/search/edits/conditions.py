@@ -12,7 +12,15 @@ from operator import itemgetter
 from agent.search.edits.constants import NEUTRAL
 from agent.search.edits.everyday import conditions_elsewhere
 from agent.search.evidence import both, either, worth
-from agent.search.program import AND, NOT, NUMBERS, SEQUENCES, Function, Program, Splice, parameters
+from agent.search.program import (
+    NUMBERS,
+    SEQUENCES,
+    Function,
+    Precedence,
+    Program,
+    Splice,
+    parameters,
+)
 from agent.search.program.blocks import (
     SIMPLE,
     ends_the_program,
@@ -34,24 +42,26 @@ MAX_EXIT_CONDITIONS = 80
 def condition(program: Program, node: ast.expr) -> Iterator[Splice]:
     """Adds an operand to a condition with `and` or `or`, or replaces the condition."""
     returned = isinstance(program.parents.get(node), ast.Return)
-    if not program.is_tested(node) and not (returned and program.type_of(node) == {"bool"}):
+    if not program.is_condition(node) and not (returned and program.type_of(node) == {"bool"}):
         return
     if isinstance(program.parents.get(node), ast.BoolOp | ast.UnaryOp):
         return
     text = program.code(node)
     extra = 0.5 * returned
     line = program.statement(node).lineno
-    moments, before = program.moments(line), program.held(text, line)
+    moments, before = program.moments(line), program.condition_values(text, line)
+    operand = program.parenthesized(node, Precedence.NOT)
+    alternative = program.parenthesized(node, Precedence.AND)
     for atom, cost in atoms(program, node):
         if atom == text:
             continue
         part = f"({atom})" if _LOOSE.search(atom) else atom
-        now = program.held(atom, line)
+        now = program.condition_values(atom, line)
         narrow = 4.8 + cost + extra + worth(before, both(before, now), moments)
         wide = 4.8 + cost + extra + worth(before, either(before, now), moments)
-        yield program.replace(node, f"{program.grouped(node, NOT)} and {part}", narrow)
-        yield program.replace(node, f"{program.grouped(node, AND)} or {part}", wide)
-        yield program.replace(node, f"{part} and {program.grouped(node, NOT)}", narrow + 0.3)
+        yield program.replace(node, f"{operand} and {part}", narrow)
+        yield program.replace(node, f"{alternative} or {part}", wide)
+        yield program.replace(node, f"{part} and {operand}", narrow + 0.3)
         yield program.replace(node, atom, 5.0 + cost + extra + worth(before, now, moments))
 
 
@@ -73,7 +83,7 @@ def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
         for test in tests:
             for position, answer in enumerate((*NEUTRAL, name, "1", "-1", "{}")):
                 yield program.insert_before(
-                    first, [f"if {test}:", f"{program.step}return {answer}"],
+                    first, [f"if {test}:", f"{program.indent_unit}return {answer}"],
                     4.4 + 0.05 * position,
                 )
 
@@ -85,21 +95,21 @@ def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
     if program.scope(node) is program.tree or ends_the_program(node):
         return
     start, end = program.whole_lines(node)
-    inner = indented(lines_of(program, node), program.indent(node) + program.step)
+    inner = indented(lines_of(program, node), program.indent(node) + program.indent_unit)
     exits = ["continue", "break"] if in_loop(program, node) else []
     exits += ["return False", "return True", "return None"]
     line = node.lineno
     moments = program.moments(line)
     never, always = (False,) * len(moments), (True,) * len(moments)
     for place, (test, cost) in enumerate(atoms(program, node)):
-        now = program.held(test, line)
+        now = program.condition_values(test, line)
         head = f"{program.indent(node)}if {test}:{program.newline}"
         guard_cost = 5.4 + cost + worth(always, now, moments)
         yield Splice(start, end, head + inner, guard_cost, node.lineno)
         if cost < 0.7 and place < MAX_EXIT_CONDITIONS:
             exit_cost = 5.8 + cost + worth(never, now, moments)
             for leave in exits:
-                lines = [f"if {test}:", f"{program.step}{leave}"]
+                lines = [f"if {test}:", f"{program.indent_unit}{leave}"]
                 yield program.insert_before(node, lines, exit_cost)
 
 

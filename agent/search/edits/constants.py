@@ -128,9 +128,7 @@ def swapped_booleans(program: Program, node: Function) -> Iterator[Splice]:
             and isinstance(one.value, bool) and isinstance(program.parents.get(one), inside)
         ]
         if len({one.value for one in places}) == 2:
-            edits = [
-                (program.start(one), program.end(one), repr(not one.value)) for one in places
-            ]
+            edits = [(program.start(one), program.end(one), repr(not one.value)) for one in places]
             yield combined(program, edits, 2.6, places[0].lineno)
 
 

@@ -1,7 +1,8 @@
 """Edits that maintainers make most often: emptiness, lookups, copies, conversions, grouping.
 
 Each is a form that occurs repeatedly among the small fixes in histories of public packages. Most
-take what they add from the module itself: its helpers, its conditions, its classes.
+take what they add from the module itself: its helpers, its conditions, its classes. An operator
+yields the edits of one node; a higher cost means a less likely edit, and is tried later.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 
 from agent.search.edits.calls import given_arguments, replaced_call
 from agent.search.edits.constants import quoted
-from agent.search.program import AND, ATOM, BUILTINS, NOT, Function, Program, Splice, parameters
+from agent.search.program import BUILTINS, Function, Precedence, Program, Splice, parameters
 
 MAX_METHODS, MAX_CONDITIONS = 8, 24
 _WITH_DEFAULT = frozenset({"pop", "get", "setdefault"})
@@ -27,18 +28,19 @@ _CLASSES = ("str", "bytes", "int", "float", "list", "tuple", "dict", "set", "boo
 def emptiness(program: Program, node: ast.expr) -> Iterator[Splice]:
     """Tests for `None` or for a key, not for truth, and the other way round."""
     match node:
-        case ast.BoolOp(op=ast.Or(), values=[first, second]) if not program.is_tested(node):
-            text = program.grouped(first, NOT)
-            otherwise = f"{text} if {text} is not None else {program.grouped(second, NOT)}"
-            yield program.replace(node, _in_place(program, node, otherwise), 2.4)
+        case ast.BoolOp(op=ast.Or(), values=[first, second]) if not program.is_condition(node):
+            text = program.parenthesized(first, Precedence.NOT)
+            default = program.parenthesized(second, Precedence.NOT)
+            otherwise = f"{text} if {text} is not None else {default}"
+            yield program.replace(node, _parenthesized_for(program, node, otherwise), 2.4)
             return
         case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[
             ast.Constant(value=None)
-        ]) if program.is_tested(node):
-            text = program.grouped(left, NOT)
+        ]) if program.is_condition(node):
+            text = program.parenthesized(left, Precedence.NOT)
             yield program.replace(node, text if isinstance(op, ast.IsNot) else f"not {text}", 2.8)
             return
-    if not program.is_tested(node) or isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp):
+    if not program.is_condition(node) or isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp):
         return
     parent = program.parents.get(node)
     negated = isinstance(parent, ast.UnaryOp)
@@ -46,11 +48,11 @@ def emptiness(program: Program, node: ast.expr) -> Iterator[Splice]:
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="get"), args=[key]):
             word = "not in" if negated else "in"
-            text = f"{program.grouped(key, ATOM)} {word} {program.code(owner)}"
+            text = f"{program.parenthesized(key, Precedence.ATOM)} {word} {program.code(owner)}"
             yield program.replace(place, text, 2.2)
     if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         text = f"{program.code(node)} is {'' if negated else 'not '}None"
-        held = program.held(text, program.statement(node).lineno)
+        held = program.condition_values(text, program.statement(node).lineno)
         kinds = program.type_of(node)
         # A condition that never changes only disables its branch.
         is_constant = len(held) > 1 and {*held} in ({True}, {False})
@@ -81,9 +83,8 @@ def lookup(program: Program, node: ast.expr) -> Iterator[Splice]:
                 yield replaced_call(program, node, [*given, "1"], [], 2.8)
             elif name == "get" and len(args) == 2:
                 text = program.code(func)
-                yield program.replace(
-                    node, _in_place(program, node, f"{text}({given[0]}) or {given[1]}"), 3.0
-                )
+                text = f"{text}({given[0]}) or {given[1]}"
+                yield program.replace(node, _parenthesized_for(program, node, text), 3.0)
 
 
 def copy(program: Program, node: ast.expr) -> Iterator[Splice]:
@@ -121,7 +122,7 @@ def helper(program: Program, node: ast.expr) -> Iterator[Splice]:
     if isinstance(parent, ast.For | ast.comprehension) and node is parent.target:
         return
     text = program.code(node)
-    for place, name in enumerate((*program.helpers, *_own_methods(program, node, 1))):
+    for place, name in enumerate((*program.unary_functions, *_own_methods(program, node, 1))):
         inside = isinstance(parent, ast.Call) and program.code(parent.func) == name
         if not inside and not text.startswith(f"{name}("):
             yield program.replace(node, f"{name}({text})", 4.0 + 0.05 * place)
@@ -135,17 +136,17 @@ def converted(program: Program, node: Function) -> Iterator[Splice]:
     for name in parameters(node, keywords=False):
         if name in ("self", "cls"):
             continue
-        for place, made in enumerate(("str", "list", "tuple", *program.helpers[:4])):
+        for place, made in enumerate(("str", "list", "tuple", *program.unary_functions[:4])):
             yield program.insert_before(first, [f"{name} = {made}({name})"], 4.2 + 0.1 * place)
         for default in ("[]", "{}", "''", "()"):
-            lines = [f"if {name} is None:", f"{program.step}{name} = {default}"]
+            lines = [f"if {name} is None:", f"{program.indent_unit}{name} = {default}"]
             yield program.insert_before(first, lines, 4.4)
         for given in ("str", "list", "bytes", *program.class_names[:4]):
-            for made in ("str", "list", "tuple", "[{}]", *program.helpers[:2]):
+            for made in ("str", "list", "tuple", "[{}]", *program.unary_functions[:2]):
                 if made != given:
                     value = made.format(name) if "{" in made else f"{made}({name})"
                     yield program.insert_before(first, [
-                        f"if isinstance({name}, {given}):", f"{program.step}{name} = {value}"
+                        f"if isinstance({name}, {given}):", f"{program.indent_unit}{name} = {value}"
                     ], 5.0)
 
 
@@ -195,22 +196,24 @@ def kind(program: Program, node: ast.Call) -> Iterator[Splice]:
 def grouping(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
     """Groups operands of different operators otherwise: `a % b or c` as `a % (b or c)`."""
     outer = "or" if isinstance(node.op, ast.Or) else "and"
-    values = [program.grouped(one, AND) for one in node.values]
+    values = [program.parenthesized(one, Precedence.AND) for one in node.values]
     first, end = node.values[0], node.values[-1]
     match first:
         case ast.BoolOp(values=inside) if isinstance(first.op, ast.And) and outer == "or":
-            left = " and ".join(program.grouped(one, NOT) for one in inside[:-1])
-            right = " or ".join([program.grouped(inside[-1], AND), *values[1:]])
-            yield program.replace(node, _in_place(program, node, f"{left} and ({right})"), 2.4)
+            left = " and ".join(program.parenthesized(one, Precedence.NOT) for one in inside[:-1])
+            right = " or ".join([program.parenthesized(inside[-1], Precedence.AND), *values[1:]])
+            text = _parenthesized_for(program, node, f"{left} and ({right})")
+            yield program.replace(node, text, 2.4)
         case ast.BinOp(right=right_side):
             start = program.between(program.start(first), program.start(right_side))
             right = f" {outer} ".join([program.code(right_side), *values[1:]])
             yield program.replace(node, f"{start}({right})", 2.4)
     match end:
         case ast.BoolOp(values=inside) if isinstance(end.op, ast.And) and outer == "or":
-            left = " or ".join([*values[:-1], program.grouped(inside[0], AND)])
-            right = " and ".join(program.grouped(one, NOT) for one in inside[1:])
-            yield program.replace(node, _in_place(program, node, f"({left}) and {right}"), 2.6)
+            left = " or ".join([*values[:-1], program.parenthesized(inside[0], Precedence.AND)])
+            right = " and ".join(program.parenthesized(one, Precedence.NOT) for one in inside[1:])
+            text = _parenthesized_for(program, node, f"({left}) and {right}")
+            yield program.replace(node, text, 2.6)
 
 
 def like_siblings(program: Program, node: ast.Dict) -> Iterator[Splice]:
@@ -241,7 +244,7 @@ def conditions_elsewhere(program: Program, node: ast.expr | ast.stmt) -> Iterato
             yield text
 
 
-def _in_place(program: Program, node: ast.expr, text: str) -> str:
+def _parenthesized_for(program: Program, node: ast.expr, text: str) -> str:
     """An expression of low precedence, in parentheses where its place may need them."""
     free = ast.Return | ast.Assign | ast.AnnAssign | ast.keyword | ast.If | ast.While | ast.Call
     return text if isinstance(program.parents.get(node), free) else f"({text})"

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from agent.search.edits.constants import is_indexing
-from agent.search.program import ATOM, NUMBERS, SEQUENCES, Program, Splice
+from agent.search.program import NUMBERS, SEQUENCES, Precedence, Program, Splice
 
 _PLACES = (
     ast.Compare, ast.Slice, ast.BinOp, ast.Subscript, ast.Call, ast.Return, ast.Assign,
@@ -34,7 +34,7 @@ def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
             # A one-based number is made zero-based before it is divided.
             if divided is node and isinstance(by, int) and by > 2:
                 cost = 1.8
-    text = program.grouped(node, 10)
+    text = program.parenthesized(node, Precedence.SUM)
     for shift, undone in (("+ 1", ast.Sub), ("- 1", ast.Add)):
         match node:
             case ast.BinOp(left=left, op=op, right=ast.Constant(value=1)) if isinstance(op, undone):
@@ -55,7 +55,8 @@ def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
     kinds, text = program.type_of(node), program.code(node)
     names = program.variables(node)
     if not kinds or kinds & NUMBERS:
-        added, times = program.grouped(node, 10), program.grouped(node, 11)
+        added = program.parenthesized(node, Precedence.SUM)
+        times = program.parenthesized(node, Precedence.PRODUCT)
         numbers = [repr(v) for v in program.constants(node, int) if v not in (0, 1, -1)][:4]
         known = [name for name in names if program.may_be(name, NUMBERS) and name != text]
         sized = SEQUENCES | {"dict", "set"}
@@ -64,25 +65,27 @@ def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
             yield program.replace(node, f"{added} + {other}", 5.0)
             yield program.replace(node, f"{added} - {other}", 5.0)
             yield program.replace(node, f"{times} * {other}", 5.6)
-            yield program.replace(node, f"{other} - {program.grouped(node, 11)}", 5.6)
+            yield program.replace(node, f"{other} - {times}", 5.6)
         if not isinstance(node, ast.Constant):
             for other in dict.fromkeys(("2", *numbers)):
                 for sign in ("*", "//", "%", "/"):
                     yield program.replace(node, f"{times} {sign} {other}", 5.5)
-                yield program.replace(node, f"{program.grouped(node, ATOM)} ** {other}", 5.5)
+                base = program.parenthesized(node, Precedence.ATOM)
+                yield program.replace(node, f"{base} ** {other}", 5.5)
             for other in known:
                 yield program.replace(node, f"{times} % {other}", 6.0)
                 yield program.replace(node, f"max({text}, {other})", 6.0)
                 yield program.replace(node, f"min({text}, {other})", 6.0)
     if kinds & SEQUENCES:
-        joined = program.grouped(node, 10)
+        joined = program.parenthesized(node, Precedence.SUM)
+        right = program.parenthesized(node, Precedence.PRODUCT)
         for other in names:
             if program.observed(other) & kinds and other != text:
                 yield program.replace(node, f"{joined} + {other}", 5.0)
-                yield program.replace(node, f"{other} + {program.grouped(node, 11)}", 5.2)
+                yield program.replace(node, f"{other} + {right}", 5.2)
             if "list" in kinds and other != text:
                 yield program.replace(node, f"{joined} + [{other}]", 5.2)
-                yield program.replace(node, f"[{other}] + {program.grouped(node, 11)}", 5.2)
+                yield program.replace(node, f"[{other}] + {right}", 5.2)
 
 
 def donor(program: Program, node: ast.expr) -> Iterator[Splice]:

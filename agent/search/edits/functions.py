@@ -50,7 +50,7 @@ def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
             indent = program.indent(first)
             lines = [
                 f"{indent}if {argument.arg} is None:",
-                f"{indent}{program.step}{argument.arg} = {program.code(value)}",
+                f"{indent}{program.indent_unit}{argument.arg} = {program.code(value)}",
             ]
             text = (
                 "None" + program.between(program.end(value), start)

@@ -192,4 +192,4 @@ def else_branch(program: Program, node: ast.If) -> Iterator[Splice]:
         texts.setdefault(text, 5.4)
     indent = program.indent(node)
     for text, cost in texts.items():
-        yield program.insert_after(last, ["else:", f"{program.step}{text}"], cost, indent)
+        yield program.insert_after(last, ["else:", f"{program.indent_unit}{text}"], cost, indent)

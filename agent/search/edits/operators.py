@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from agent.search.edits.library import ARITHMETIC, NEARBY
-from agent.search.program import AND, BINARY, COMPARE, COMPARISONS, NOT, OR, UNARY, Program, Splice
+from agent.search.program import BINARY, COMPARISONS, Precedence, Program, Splice
 
 _COMPARISON = re.compile(rb"not\s+in\b|is\s+not\b|is\b|in\b|<=|>=|==|!=|<|>")
 _ARITHMETIC = re.compile(rb"\*\*|//|<<|>>|[-+*/%@&|^]")
@@ -48,7 +48,8 @@ def _comparison_cost(old: str, new: str) -> float:
 
 def comparison_sides(program: Program, node: ast.Compare) -> Iterator[Splice]:
     """Swaps the sides, shortens a chain, or applies the same function to both sides."""
-    parts = [program.grouped(one, COMPARE + 1) for one in (node.left, *node.comparators)]
+    sides = (node.left, *node.comparators)
+    parts = [program.parenthesized(one, Precedence.COMPARE + 1) for one in sides]
     indicators = [COMPARISONS[type(op)] for op in node.ops]
     for index in range(len(indicators)):
         swapped = list(parts)
@@ -79,37 +80,40 @@ def arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
         if start is not None and need == BINARY[type(node.op)][1]:
             yield Splice(start, start + len(old), new, cost, node.lineno)
             continue
-        left = program.grouped(node.left, need + (new == "**"))
-        right = program.grouped(node.right, UNARY if new == "**" else need + 1)
+        left = program.parenthesized(node.left, need + (new == "**"))
+        right = program.parenthesized(node.right, Precedence.UNARY if new == "**" else need + 1)
         yield program.replace(node, f"{left} {new} {right}", cost)
 
 
 def operands(program: Program, node: ast.BinOp) -> Iterator[Splice]:
     """Swaps or regroups operands, or drops one of them."""
     sign, need = BINARY[type(node.op)]
-    left, right = program.grouped(node.right, need), program.grouped(node.left, need + 1)
+    left = program.parenthesized(node.right, need)
+    right = program.parenthesized(node.left, need + 1)
     if sign not in ("*", "&", "|", "^"):
         yield program.replace(node, f"{left} {sign} {right}", {"+": 3.6, "-": 2.2}.get(sign, 3.0))
     yield program.replace(node, program.code(node.left), 3.4)
     yield program.replace(node, program.code(node.right), 3.6)
     if isinstance(node.left, ast.BinOp):
         inner = BINARY[type(node.left.op)]
-        a = program.grouped(node.left.left, inner[1])
+        a = program.parenthesized(node.left.left, inner[1])
         b, c = program.code(node.left.right), program.code(node.right)
         yield program.replace(node, f"{a} {inner[0]} ({b} {sign} {c})", 3.4)
         # Without the middle operand, with either operator.
         for mark, level in (inner, (sign, need)):
-            first = program.grouped(node.left.left, level + (mark == "**"))
-            last = program.grouped(node.right, UNARY if mark == "**" else level + 1)
+            first = program.parenthesized(node.left.left, level + (mark == "**"))
+            below = Precedence.UNARY if mark == "**" else level + 1
+            last = program.parenthesized(node.right, below)
             yield program.replace(node, f"{first} {mark} {last}", 3.8)
     if isinstance(node.right, ast.BinOp):
         inner = BINARY[type(node.right.op)]
         a, b = program.code(node.left), program.code(node.right.left)
-        c = program.grouped(node.right.right, inner[1] + 1)
+        c = program.parenthesized(node.right.right, inner[1] + 1)
         yield program.replace(node, f"({a} {sign} {b}) {inner[0]} {c}", 3.4)
-        first = program.grouped(node.left, inner[1])
+        first = program.parenthesized(node.left, inner[1])
         if inner[1] > need:
-            text = f"{first} {inner[0]} {c} {sign} {program.grouped(node.right.left, need + 1)}"
+            last = program.parenthesized(node.right.left, need + 1)
+            text = f"{first} {inner[0]} {c} {sign} {last}"
             yield program.replace(node, text, 3.6)
 
 
@@ -127,7 +131,7 @@ def augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:
         if name not in (target, value) and program.observed(name) & types:
             yield program.replace_statement(node, f"{target} = {name}", 3.0)
     need = BINARY[type(node.op)][1]
-    grouped = program.grouped(node.value, need)
+    grouped = program.parenthesized(node.value, need)
     yield program.replace_statement(node, f"{target} = {grouped} {old} {target}", 3.2)
     if old in ("+", "-"):
         yield program.replace_statement(node, f"{target} = max({target}, {value})", 4.0)
@@ -137,16 +141,17 @@ def augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:
 def connective(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
     """Swaps `and` and `or`, or drops one operand."""
     old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
-    need = (AND if new == "and" else OR) + 1
-    parts = [program.grouped(value, need) for value in node.values]
+    need = (Precedence.AND if new == "and" else Precedence.OR) + 1
+    parts = [program.parenthesized(value, need) for value in node.values]
     yield program.replace(node, f" {new} ".join(parts), 2.0)
-    same = [program.grouped(value, (AND if old == "and" else OR) + 1) for value in node.values]
+    kept = (Precedence.AND if old == "and" else Precedence.OR) + 1
+    same = [program.parenthesized(value, kept) for value in node.values]
     for index in range(len(same)):
         rest = same[:index] + same[index + 1 :]
         text = f" {old} ".join(rest) if len(rest) > 1 else program.code(node.values[1 - index])
         yield program.replace(node, text, 3.0)
     if len(same) > 2:
-        tight = [program.grouped(value, AND + 1) for value in node.values]
+        tight = [program.parenthesized(value, Precedence.AND + 1) for value in node.values]
         for place in range(1, len(tight)):
             before, after = f" {old} ".join(tight[:place]), f" {old} ".join(tight[place:])
             yield program.replace(node, f"{before} {new} {after}", 2.4)
@@ -160,7 +165,7 @@ def connective(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
 def negation(program: Program, node: ast.expr) -> Iterator[Splice]:
     """Negates a condition."""
     parent = program.parents.get(node)
-    tested = program.is_tested(node)
+    tested = program.is_condition(node)
     if not (tested or isinstance(parent, ast.Return)) or isinstance(node, ast.Constant):
         return
     if isinstance(parent, ast.UnaryOp) or (
@@ -171,7 +176,7 @@ def negation(program: Program, node: ast.expr) -> Iterator[Splice]:
     likely = tested or "bool" in kinds
     # The opposite comparison, which another operator proposes, is likelier than `not`.
     cost = 3.0 if isinstance(node, ast.Compare) else 2.5 if likely else 3.8
-    yield program.replace(node, f"not {program.grouped(node, NOT)}", cost)
+    yield program.replace(node, f"not {program.parenthesized(node, Precedence.NOT)}", cost)
 
 
 def _comparison_places(program: Program, node: ast.Compare) -> Iterator[tuple[int, int, str]]:

@@ -112,7 +112,7 @@ def wrapped_in_try(program: Program, node: ast.stmt) -> Iterator[Splice]:
         return
     indent, end = program.indent(node), program.newline
     start, stop = program.whole_lines(node)
-    body = indented(lines_of(program, node), indent + program.step)
+    body = indented(lines_of(program, node), indent + program.indent_unit)
     exits = ["continue"] if in_loop(program, node) else []
     # The failure of a call made for its effect must not be silenced.
     exits += [] if isinstance(node, ast.Expr) else ["pass"]
@@ -122,6 +122,6 @@ def wrapped_in_try(program: Program, node: ast.stmt) -> Iterator[Splice]:
     for place, leave in enumerate(exits):
         text = (
             f"{indent}try:{end}{body}{indent}except {crash.exception}:{end}"
-            f"{indent}{program.step}{leave}{end}"
+            f"{indent}{program.indent_unit}{leave}{end}"
         )
         yield Splice(start, stop, text, 3.0 + 0.05 * place, node.lineno)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from agent.core.trees import is_legible, readable_nodes, tree_of
+from agent.core.trees import is_legible, nodes_or_empty, tree_of
 from agent.search.program import names_in
 
 BLOCK_ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
@@ -47,7 +47,7 @@ def reachable_children(node: ast.AST) -> Iterator[ast.AST]:
 
 def dead_statements(text: str) -> Iterator[ast.stmt]:
     """The statements after the end of their block; none if the text does not parse."""
-    for node in readable_nodes(text):
+    for node in nodes_or_empty(text):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if isinstance(block, list):

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 
-from agent.core.trees import parse, readable_nodes
+from agent.core.trees import nodes_or_empty, parse
 from agent.search.program import BUILTINS, Function, parameters
 
 MISSPELT = 0.7
@@ -46,7 +46,7 @@ def dropped_calls(before: str, after: str) -> tuple[str, ...]:
 def calls(text: str, name: str) -> bool:
     """Whether a text contains a call by that name, which is written as by `dropped_calls`."""
     return any(
-        isinstance(node, ast.Call) and _name(node.func) == name for node in readable_nodes(text)
+        isinstance(node, ast.Call) and _name(node.func) == name for node in nodes_or_empty(text)
     )
 
 
@@ -85,7 +85,7 @@ def ignored_fields(before: str, after: str) -> tuple[str, ...]:
 def _comparisons(text: str) -> dict[str, frozenset[str]]:
     """The fields that each dataclass and each comparison method of a text compares."""
     found = {}
-    for node in readable_nodes(text):
+    for node in nodes_or_empty(text):
         if not isinstance(node, ast.ClassDef):
             continue
         found[node.name] = frozenset(
@@ -158,9 +158,7 @@ def _functions(statements: Iterable[ast.stmt]) -> Iterator[tuple[Function, bool]
 
 def _is_prescribed(function: Function) -> bool:
     is_protocol = function.name.startswith("__") and function.name not in MAKERS
-    does_nothing = all(
-        isinstance(one, ast.Pass | ast.Raise | ast.Expr) for one in function.body
-    )
+    does_nothing = all(isinstance(one, ast.Pass | ast.Raise | ast.Expr) for one in function.body)
     return bool(function.decorator_list) or is_protocol or does_nothing
 
 

@@ -91,5 +91,6 @@ def _conditions(program: Program) -> Iterator[ast.expr]:
     for node in program.nodes:
         if isinstance(node, ast.expr) and not isinstance(node, ast.Constant | ast.BoolOp):
             parent = program.parents.get(node)
-            if program.is_tested(node) or (isinstance(parent, ast.Assert) and node is parent.test):
+            is_asserted = isinstance(parent, ast.Assert) and node is parent.test
+            if is_asserted or program.is_condition(node):
                 yield node

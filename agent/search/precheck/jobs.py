@@ -27,7 +27,7 @@ async def job(
     own = {path.partition("/")[0].removesuffix(".py") for path in texts}
     own |= {PurePosixPath(solution.entry).stem, "solution"}
     with_pytest = any(jail_modules.needs_packages(test, own) for test in tests)
-    bundle = await jail_modules.bundle(sandbox, task.site_dirs, with_pytest)
+    bundle = await jail_modules.bundle(sandbox, task.site_dirs, with_pytest=with_pytest)
     payload: dict[str, Json] = {
         "entry": solution.entry,
         "base": solution.text,
@@ -46,11 +46,8 @@ async def job(
         **more,
     }
     return Job(
-        program=jail_modules.program(program),
-        payload=payload,
-        modules=bundle.modules,
-        files=texts,
-        sites=bundle.sites,
+        program=jail_modules.program(program), payload=payload, modules=bundle.modules, files=texts,
+        package_folders=bundle.package_folders,
         preload=jail_modules.preloads(text for path, text in texts.items() if path.endswith(".py")),
         limits=Limits(wall_s=600.0, cpu_s=600.0, output_bytes=8_000_000),
     )

@@ -2,21 +2,9 @@
 
 from agent.search.program.program import NUMBERS, SEQUENCES, Program
 from agent.search.program.scopes import BUILTINS, Function, names_in, parameters
-from agent.search.program.source import (
-    AND,
-    ATOM,
-    BINARY,
-    COMPARE,
-    COMPARISONS,
-    NOT,
-    OR,
-    UNARY,
-    Splice,
-    rank,
-    spliced,
-)
+from agent.search.program.source import BINARY, COMPARISONS, Precedence, Splice, rank, spliced
 
 __all__ = [
-    "AND", "ATOM", "BINARY", "BUILTINS", "COMPARE", "COMPARISONS", "Function", "NOT", "NUMBERS",
-    "OR", "Program", "SEQUENCES", "Splice", "UNARY", "names_in", "parameters", "rank", "spliced",
+    "BINARY", "BUILTINS", "COMPARISONS", "Function", "NUMBERS", "Precedence", "Program",
+    "SEQUENCES", "Splice", "names_in", "parameters", "rank", "spliced",
 ]

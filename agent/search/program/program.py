@@ -9,7 +9,7 @@ from functools import cached_property
 from importlib.resources import files
 
 from agent.core.trees import is_literal, parse_expression
-from agent.search.evidence import Vector, held, picked
+from agent.search.evidence import Vector, condition_values, picked
 from agent.search.program.scopes import BUILTINS, NEAR, Function, Scopes, nearest
 from agent.search.values import Crash, Snapshot
 
@@ -58,15 +58,9 @@ class Program(Scopes):
     """
 
     def __init__(
-        self,
-        text: str,
-        *,
-        types: Mapping[str, frozenset[str]] | None = None,
-        crash: Crash | None = None,
-        moments: tuple[Snapshot, ...] = (),
-        words: tuple[str, ...] = (),
-        beside: Mapping[str, tuple[str, ...]] | None = None,
-        together: bool = False,
+        self, text: str, *, types: Mapping[str, frozenset[str]] | None = None,
+        crash: Crash | None = None, moments: tuple[Snapshot, ...] = (), words: tuple[str, ...] = (),
+        beside: Mapping[str, tuple[str, ...]] | None = None, together: bool = False,
     ) -> None:
         super().__init__(text)
         self.types = types or {}
@@ -75,7 +69,7 @@ class Program(Scopes):
         self.words = words
         self.beside = beside or {}
         self.together = together
-        self._held: dict[tuple[str, int], Vector] = {}
+        self._condition_values: dict[tuple[str, int], Vector] = {}
         self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}
 
     # Values in the traced runs
@@ -91,12 +85,12 @@ class Program(Scopes):
         """Up to eight moments of failing and of passing tests just before a line ran."""
         return self._picked.get(line, ())
 
-    def held(self, condition: str, line: int) -> Vector:
+    def condition_values(self, condition: str, line: int) -> Vector:
         """The value of a condition at each of the line's moments."""
         key = condition, line
-        if key not in self._held:
-            self._held[key] = held(condition, self.moments(line))
-        return self._held[key]
+        if key not in self._condition_values:
+            self._condition_values[key] = condition_values(condition, self.moments(line))
+        return self._condition_values[key]
 
     def observed(self, name: str) -> frozenset[str]:
         """The types observed in a variable; empty if unknown."""
@@ -158,7 +152,7 @@ class Program(Scopes):
         return found
 
     @cached_property
-    def helpers(self) -> tuple[str, ...]:
+    def unary_functions(self) -> tuple[str, ...]:
         """Functions that the module calls with one argument, those it calls most often first."""
         uses = {
             name: sum(
@@ -256,7 +250,7 @@ class Program(Scopes):
         return tuple(
             text for text, node in self.expressions(scope)
             if isinstance(node, ast.Compare) or (
-                self.is_tested(node) and not isinstance(self.parents.get(node), ast.UnaryOp)
+                self.is_condition(node) and not isinstance(self.parents.get(node), ast.UnaryOp)
             )
         )
 
@@ -276,7 +270,7 @@ class Program(Scopes):
             return nearest(found, self.start(self.statement(node)), NEAR)
         return tuple(dict.fromkeys(value for _, value in found))
 
-    def is_tested(self, node: ast.expr) -> bool:
+    def is_condition(self, node: ast.expr) -> bool:
         """Whether a node is used as a condition or an operand of one."""
         parent = self.parents.get(node)
         if isinstance(parent, ast.If | ast.While | ast.IfExp):

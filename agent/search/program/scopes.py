@@ -224,9 +224,7 @@ def nearest(places: Sequence[tuple[int, T]], at: int, most: int) -> tuple[T, ...
     after = bisect_left(places, at, key=lambda one: one[0])
     before = after - 1
     while len(found) < most and (before >= 0 or after < len(places)):
-        if before < 0 or (
-            after < len(places) and places[after][0] - at < at - places[before][0]
-        ):
+        if before < 0 or (after < len(places) and places[after][0] - at < at - places[before][0]):
             found[places[after][1]] = None
             after += 1
         else:

@@ -10,18 +10,25 @@ import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property, lru_cache
 
 from agent.core.trees import parse, parse_expression
 
-LOWEST, CONDITIONAL, OR, AND, NOT, COMPARE = 0, 1, 2, 3, 4, 5
-UNARY, POWER, ATOM = 12, 13, 15
+
+class Precedence(IntEnum):
+    """How tightly operators bind, as in the grammar of Python."""
+
+    LOWEST, CONDITIONAL, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT = range(10)
+    SUM, PRODUCT, UNARY, POWER, AWAIT, ATOM = range(10, 16)
+
+
 BINARY: dict[type[ast.operator], tuple[str, int]] = {
     ast.BitOr: ("|", 6), ast.BitXor: ("^", 7), ast.BitAnd: ("&", 8),
     ast.LShift: ("<<", 9), ast.RShift: (">>", 9),
     ast.Add: ("+", 10), ast.Sub: ("-", 10),
     ast.Mult: ("*", 11), ast.Div: ("/", 11), ast.FloorDiv: ("//", 11), ast.Mod: ("%", 11),
-    ast.MatMult: ("@", 11), ast.Pow: ("**", POWER),
+    ast.MatMult: ("@", 11), ast.Pow: ("**", Precedence.POWER),
 }
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
@@ -34,29 +41,29 @@ _PLAIN = re.compile(r"[A-Za-z_][\w.]*\Z|\d+\Z")
 def rank(text: str) -> int:
     """The precedence of an expression; the lowest for text that is not an expression."""
     if _PLAIN.match(text):
-        return ATOM
+        return Precedence.ATOM
     try:
         node = parse_expression(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return LOWEST
+        return Precedence.LOWEST
     match node:
         case ast.BinOp():
             return BINARY[type(node.op)][1]
         case ast.UnaryOp():
-            return NOT if isinstance(node.op, ast.Not) else UNARY
+            return Precedence.NOT if isinstance(node.op, ast.Not) else Precedence.UNARY
         case ast.Compare():
-            return COMPARE
+            return Precedence.COMPARE
         case ast.BoolOp():
-            return AND if isinstance(node.op, ast.And) else OR
+            return Precedence.AND if isinstance(node.op, ast.And) else Precedence.OR
         case ast.IfExp() | ast.Lambda():
-            return CONDITIONAL
+            return Precedence.CONDITIONAL
         case ast.Tuple():
-            return ATOM if text.startswith("(") else LOWEST
+            return Precedence.ATOM if text.startswith("(") else Precedence.LOWEST
         case ast.NamedExpr() | ast.Yield() | ast.YieldFrom() | ast.Starred():
-            return LOWEST
+            return Precedence.LOWEST
         case ast.Await():
-            return ATOM - 1
-    return ATOM
+            return Precedence.AWAIT
+    return Precedence.ATOM
 
 
 def needed(node: ast.expr, parent: ast.AST | None) -> int:
@@ -65,29 +72,29 @@ def needed(node: ast.expr, parent: ast.AST | None) -> int:
         case ast.BinOp():
             own = BINARY[type(parent.op)][1]
             if isinstance(parent.op, ast.Pow):
-                return own + 1 if node is parent.left else UNARY
+                return own + 1 if node is parent.left else Precedence.UNARY
             return own if node is parent.left else own + 1
         case ast.UnaryOp():
-            return NOT if isinstance(parent.op, ast.Not) else UNARY
+            return Precedence.NOT if isinstance(parent.op, ast.Not) else Precedence.UNARY
         case ast.Compare():
-            return COMPARE + 1
+            return Precedence.COMPARE + 1
         case ast.BoolOp():
-            return (AND if isinstance(parent.op, ast.And) else OR) + 1
+            return (Precedence.AND if isinstance(parent.op, ast.And) else Precedence.OR) + 1
         case ast.IfExp():
-            return CONDITIONAL if node is parent.orelse else OR
+            return Precedence.CONDITIONAL if node is parent.orelse else Precedence.OR
         case ast.Attribute() | ast.Await():
-            return ATOM
+            return Precedence.ATOM
         case ast.Subscript():
-            return ATOM if node is parent.value else LOWEST
+            return Precedence.ATOM if node is parent.value else Precedence.LOWEST
         case ast.Call():
-            return ATOM if node is parent.func else CONDITIONAL
+            return Precedence.ATOM if node is parent.func else Precedence.CONDITIONAL
         case ast.Starred():
-            return COMPARE + 1
+            return Precedence.COMPARE + 1
         case ast.comprehension():
-            return OR
+            return Precedence.OR
         case ast.expr() | ast.keyword():
-            return CONDITIONAL
-    return LOWEST
+            return Precedence.CONDITIONAL
+    return Precedence.LOWEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +171,7 @@ class Source:
         return line[: len(line) - len(line.lstrip())]
 
     @cached_property
-    def step(self) -> str:
+    def indent_unit(self) -> str:
         """One level of indentation as this program writes it."""
         for node in self.nodes:
             body = getattr(node, "body", None)
@@ -233,12 +240,12 @@ class Source:
             return text
         return f"({text})"
 
-    def grouped(self, node: ast.expr, least: int) -> str:
-        """A node's own text, in parentheses if its precedence is below `least`."""
+    def parenthesized(self, node: ast.expr, below: int) -> str:
+        """A node's own text, in parentheses if it binds less tightly than `below`."""
         text = self.code(node)
         if "\n" in text and not text.startswith(("(", "[", "{")):
             return f"({text})"
-        return text if rank(text) >= least else f"({text})"
+        return text if rank(text) >= below else f"({text})"
 
     def is_called(self, node: ast.AST) -> bool:
         """Whether a node is the function of a call."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from agent.core.domain import Project
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from agent.search.precheck.batches import ProcessorTime
 from agent.search.project.suite import Coverage, TestRow
 from agent.search.values import Mode, PrecheckResult, Trace, TracedTest
@@ -32,7 +32,7 @@ class CommandSuite:
     """The interface of `agent.search.project.suite.CollectedSuite` for a test command."""
 
     def __init__(
-        self, files: Mapping[str, str], project: Project, sites: tuple[str, ...],
+        self, files: Mapping[str, str], project: Project, package_folders: tuple[str, ...],
         sandbox: Sandbox, until: float,
     ) -> None:
         self.files = files
@@ -41,7 +41,7 @@ class CommandSuite:
         """Files that the command executed."""
         self.problems: tuple[str, ...] = ()
         self.work = ProcessorTime()
-        self._project, self._sites, self._sandbox = project, sites, sandbox
+        self._project, self._package_folders, self._sandbox = project, package_folders, sandbox
         self._until = until
         self._left = MAX_TRIED
         self._base_run: CommandRun | None = None
@@ -104,7 +104,7 @@ class CommandSuite:
         left_s = max(1.0, self._until - time.monotonic())
         limit_s = min(MAX_S, max(LEAST_S, LONGER * base_s), left_s)
         files = {**self.files, **changed}
-        job = await suite_job(COMMAND, files, self._project, self._sites, self._sandbox)
+        job = await suite_job(COMMAND, files, self._project, self._package_folders, self._sandbox)
         return await run_command(
             job, self._project.command, self._sandbox, watched=watched, wall_s=limit_s
         )
@@ -113,7 +113,7 @@ class CommandSuite:
 def _functions_at(text: str, line: int) -> list[str]:
     """The source of the innermost function around a line; empty outside of functions."""
     around = [
-        node for node in readable_nodes(text)
+        node for node in nodes_or_empty(text)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]

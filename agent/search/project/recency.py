@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from agent.search.project.suspects import Suspect, first_line
 from agent.target.errors import BadInput
 from agent.target.repository.git import GitFault, git
@@ -99,7 +99,7 @@ def _touched(one: Suspect, text: str, lines: Sequence[int]) -> set[int]:
     if not lines:
         return set()
     spans = {
-        first_line(node): node.end_lineno for node in readable_nodes(text)
+        first_line(node): node.end_lineno for node in nodes_or_empty(text)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     around = {

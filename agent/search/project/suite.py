@@ -95,11 +95,11 @@ class CollectedSuite:
         """Runs tests on the base; tests that end their process, or miss the deadline, are missing.
         """
         found: dict[int, TestRow] = {}
-        waiting = [*numbers]
+        pending = [*numbers]
         limit_s = self._limit_s(numbers)
-        while waiting and time.monotonic() < self.until:
+        while pending and time.monotonic() < self.until:
             rows = await self._asked(
-                {"ask": "baseline", "tests": [*waiting], "limits": _limits(limit_s),
+                {"ask": "baseline", "tests": [*pending], "limits": _limits(limit_s),
                  "wall_s": TEST_S * 12}, TEST_S * 13,
             )
             for row in rows if isinstance(rows, list) else []:
@@ -110,7 +110,7 @@ class CollectedSuite:
                             self.nodes[number], passed and not late, cpu_s, exc, said, late, wall_s
                         )
             # The first test without a row ended the process.
-            waiting = [one for one in waiting if one not in found][1:]
+            pending = [one for one in pending if one not in found][1:]
         return found
 
     async def coverage(
@@ -203,10 +203,10 @@ class CollectedSuite:
 
 @asynccontextmanager
 async def open_suite(
-    files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox
+    files: dict[str, str], project: Project, package_folders: tuple[str, ...], sandbox: Sandbox
 ) -> AsyncIterator[CollectedSuite]:
     """Collects the suite of a project with these files; its processes end with the context."""
-    job = await suite_job("suite_session", files, project, sites, sandbox)
+    job = await suite_job("suite_session", files, project, package_folders, sandbox)
     async with sandbox.batch(job) as batch:
         suite = CollectedSuite(batch, files)
         await suite.collect()

@@ -12,11 +12,11 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent.core.trees import readable, readable_nodes
+from agent.core.trees import nodes_or_empty, parse_or_empty
 from agent.search.project.suite import Coverage
 from agent.search.values import Trace
 
-AT_THE_TOP = 0.9
+MODULE_LEVEL_FACTOR = 0.9
 """A factor of the suspicion of module-level code."""
 
 MAX_STRINGS, LONGEST_STRING = 60, 80
@@ -49,7 +49,7 @@ def suspects(
     """The `editable` files with a suspicion, the highest first; `files` has the text of each."""
     reads = {
         file: {
-            first_line(node): names_read(ast.walk(node)) for node in readable_nodes(files[file])
+            first_line(node): names_read(ast.walk(node)) for node in nodes_or_empty(files[file])
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         }
         for file in {file for one in (*failing, *passing) for file in one.coverage.functions}
@@ -62,8 +62,8 @@ def suspects(
                            [one.coverage.functions.get(file, {}) for one in passing])
             for first in {line for one in failing for line in one.coverage.functions.get(file, {})}
         }
-        bound = {name for node in readable(files[file]).body for name, _ in _bound(node)}
-        at_the_top = AT_THE_TOP * max(
+        bound = {name for node in parse_or_empty(files[file]).body for name, _ in _bound(node)}
+        at_the_top = MODULE_LEVEL_FACTOR * max(
             (_ochiai(name, failed, passed) for name in bound), default=0.0
         )
         suspicion = max([at_the_top, *functions.values()])
@@ -95,13 +95,13 @@ def first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> int
     return min([node.lineno, *(one.lineno for one in decorators)])
 
 
-def co_set_fields(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def sibling_fields(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The name of each field to all fields of the classes that have it, including inherited ones.
     """
     own: dict[str, dict[str, None]] = {}
     bases: dict[str, list[str]] = {}
     for text in texts:
-        for owner in (one for one in readable_nodes(text) if isinstance(one, ast.ClassDef)):
+        for owner in (one for one in nodes_or_empty(text) if isinstance(one, ast.ClassDef)):
             bases.setdefault(owner.name, []).extend(sorted(names_read(owner.bases)))
             own.setdefault(owner.name, {}).update(dict.fromkeys(
                 one.attr for one in ast.walk(owner) if isinstance(one, ast.Attribute)
@@ -110,13 +110,13 @@ def co_set_fields(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
             ))
     found: dict[str, dict[str, None]] = {}
     for name in own:
-        waiting, fields, visited = [name], dict[str, None](), set[str]()
-        while waiting:
-            owner_name = waiting.pop()
+        pending, fields, visited = [name], dict[str, None](), set[str]()
+        while pending:
+            owner_name = pending.pop()
             if owner_name not in visited:
                 visited.add(owner_name)
                 fields |= own.get(owner_name, {})
-                waiting += bases.get(owner_name, [])
+                pending += bases.get(owner_name, [])
         for one in fields if len(fields) <= MAX_FIELDS else ():
             found.setdefault(one, {}).update(fields)
     return {name: tuple(fields) for name, fields in found.items()}
@@ -127,14 +127,14 @@ def named_statements(text: str) -> dict[str, ast.stmt]:
 
     Empty if the text does not parse.
     """
-    waiting = [("", one) for one in readable(text).body]
+    pending = [("", one) for one in parse_or_empty(text).body]
     found: dict[str, ast.stmt] = {}
-    while waiting:
-        prefix, node = waiting.pop()
+    while pending:
+        prefix, node = pending.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found[f"{prefix}{node.name}"] = node
             if isinstance(node, ast.ClassDef):
-                waiting += [(f"{prefix}{node.name}::", one) for one in node.body]
+                pending += [(f"{prefix}{node.name}::", one) for one in node.body]
     return found
 
 
@@ -154,7 +154,7 @@ def strings_in_tests(codes: Sequence[str], cases: Sequence[str]) -> tuple[str, .
     """
     found: dict[str, None] = {}
     for code, case in zip(codes, cases, strict=True):
-        test = next(iter(readable(code).body), None)
+        test = next(iter(parse_or_empty(code).body), None)
         rows = _strings(*getattr(test, "decorator_list", []))
         # pytest escapes strings in ids.
         used = [one for one in rows if one.encode("unicode_escape").decode("ascii") in case]
@@ -198,24 +198,24 @@ def with_module_level(text: str, trace: Trace, reads: Sequence[Collection[str]])
     `reads` has the names that each test's own code reads.
     """
     bound: dict[str, set[int]] = {}
-    for statement in readable(text).body:
+    for statement in parse_or_empty(text).body:
         for name, lines in _bound(statement):
             bound.setdefault(name, set()).update(lines)
     names_at: dict[int, set[str]] = {}
-    for one in readable_nodes(text):
+    for one in nodes_or_empty(text):
         if isinstance(one, ast.Name | ast.Attribute):
             names_at.setdefault(one.lineno, set()).update(names_read([one]))
 
     def extended(covered: frozenset[int], own: Collection[str]) -> frozenset[int]:
         reached: set[int] = set()
         names = {*own, *(name for line in covered for name in names_at.get(line, ()))}
-        waiting = [*names]
-        while waiting:
-            lines = bound.get(waiting.pop(), set()) - reached
+        pending = [*names]
+        while pending:
+            lines = bound.get(pending.pop(), set()) - reached
             reached |= lines
             more = {name for line in lines for name in names_at.get(line, ())} - names
             names |= more
-            waiting += more
+            pending += more
         return covered | reached
 
     return replace(trace, tests=tuple(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from agent.core.trees import is_literal, readable, readable_nodes
+from agent.core.trees import is_literal, nodes_or_empty, parse_or_empty
 from agent.search.inspection.dead_code import reachable_children
 from agent.search.program import BUILTINS, Function, names_in, parameters
 
@@ -30,7 +30,8 @@ def blindness(before: str, after: str, tests: Iterable[str]) -> Blindness:
     """
     old = _functions(before)
     tests = tuple(tests)
-    if not tests and _statement_calls(readable(after)) < _statement_calls(readable(before)):
+    counts = [_statement_calls(parse_or_empty(text)) for text in (before, after)]
+    if not tests and counts[1] < counts[0]:
         return "refused"
     output = frozenset(line for test in tests for line in _expected_output(test))
     if output and all(now > was for now, was in zip(
@@ -59,14 +60,14 @@ def _statement_calls(node: ast.AST) -> int:
 
 def prints(text: str, reached: Collection[int] = ()) -> bool:
     """Whether a program always prints on a line that is not among those `reached`."""
-    waiting: list[ast.AST] = [*readable(text).body]
-    while waiting:
-        match waiting.pop():
+    pending: list[ast.AST] = [*parse_or_empty(text).body]
+    while pending:
+        match pending.pop():
             case ast.Expr(value=ast.Call(func=ast.Name(id="print"))) as line:
                 if line.lineno not in reached:
                     return True
             case ast.FunctionDef() | ast.For() | ast.With() | ast.Try() as block:
-                waiting += block.body
+                pending += block.body
     return False
 
 
@@ -86,7 +87,7 @@ def _functions(text: str) -> dict[str, tuple[str, Function]]:
     lines = text.splitlines()
     return {
         name: ("\n".join(lines[node.lineno - 1 : node.end_lineno]), node)
-        for name, node in _named(readable(text), "")
+        for name, node in _named(parse_or_empty(text), "")
     }
 
 
@@ -98,7 +99,7 @@ def _constant_prints(text: str, output: frozenset[str]) -> tuple[int, int]:
     """
     printed = [
         " ".join(str(ast.literal_eval(one)) for one in node.args)
-        for node in _outside_handlers(readable(text))
+        for node in _outside_handlers(parse_or_empty(text))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         and node.func.id == "print" and node.args and all(map(is_literal, node.args))
     ]
@@ -115,7 +116,7 @@ def _outside_handlers(node: ast.AST) -> Iterator[ast.AST]:
 @lru_cache(maxsize=64)
 def _expected_output(test: str) -> tuple[str, ...]:
     """The lines of all constants of a test that reads the program's output."""
-    tree = readable(test)
+    tree = parse_or_empty(test)
     if not _mentioned(tree) & {"output", "readouterr", "stdout"}:
         return ()
     constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
@@ -195,7 +196,7 @@ def _expected_values(tests: tuple[str, ...], name: str) -> frozenset[str]:
     """The values expected by asserts that mention a function; for any other assert its condition.
     """
     return frozenset(
-        _expected_value(node.test) for test in tests for node in readable_nodes(test)
+        _expected_value(node.test) for test in tests for node in nodes_or_empty(test)
         if isinstance(node, ast.Assert) and name in _mentioned(node.test)
     )
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.core.trees import literal_value, readable_nodes
+from agent.core.trees import literal_value, nodes_or_empty
 from agent.search.ranking.rank import weight
 from agent.search.values import Candidate
 
@@ -84,7 +84,7 @@ def differs(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) ->
 def raised_exceptions(text: str) -> frozenset[str]:
     """The exceptions that a program raises by `raise` or `assert`."""
     found = set()
-    for node in readable_nodes(text):
+    for node in nodes_or_empty(text):
         match node:
             case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
                 found.add(name)

@@ -18,7 +18,7 @@ from agent.core.domain import (
     TestCase,
 )
 from agent.core.trees import parse_expression
-from agent.search.confidence.model import natural
+from agent.search.confidence.model import likely_if_alone
 from agent.search.ranking.competing import MOST, answered_value, distinguishing_call, is_exception
 
 MAX_ASKED = 3
@@ -52,14 +52,15 @@ def question(alternatives: Alternatives, base: Solution) -> CompetingPatches | N
 
     Without calls, as in a project, the behaviours are described by their edits and there is no
     question to ask. `None` if a person could not distinguish two of them, or if the chosen patch,
-    the first, is not `natural`.
+    the first, is not `likely_if_alone`.
     """
     calls = alternatives.calls
     if not calls:
         shown = [*alternatives.behaviours]
         return _question("", shown, [""] * len(shown), base) if len(shown) > 1 else None
-    known = [one for one in alternatives.behaviours if one.confirmed and natural(one.solution)]
-    if not known or known[0] is not alternatives.behaviours[0]:
+    every = alternatives.behaviours
+    known = [one for one in every if one.confirmed and likely_if_alone(one.solution)]
+    if not known or known[0] is not every[0]:
         return None
     own, *others = known
     differing = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from agent.search.values import Candidate
 
 WRONG_TYPE = 2.0
@@ -34,7 +34,7 @@ def idle_operations(text: str) -> int:
 
     0 if the text does not parse.
     """
-    return sum(map(_is_idle, readable_nodes(text)))
+    return sum(map(_is_idle, nodes_or_empty(text)))
 
 
 def _is_idle(node: ast.AST) -> bool:

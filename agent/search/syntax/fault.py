@@ -6,7 +6,7 @@ import ast
 import warnings
 from dataclasses import dataclass
 
-from agent.core.trees import undisturbed
+from agent.core.trees import retry_parse
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def fault(text: str) -> Fault | None:
         warnings.simplefilter("ignore")
         try:
             # Parsing first is faster for most texts, and sets `parsed`.
-            undisturbed(lambda: compile(
+            retry_parse(lambda: compile(
                 text, "<text>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True
             ))
             parsed = True

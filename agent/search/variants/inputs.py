@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.core.trees import is_literal, literal_source, readable
+from agent.core.trees import is_literal, literal_source, parse_or_empty
 from agent.search.program import names_in
 
 PROBES = 128
@@ -75,7 +75,7 @@ def seeds_of(names: frozenset[str], tests: Sequence[str], counting: bool) -> lis
     found: dict[str, Call] = {}
     used: dict[str, Call] = {}
     for test in tests:
-        tree = readable(test)
+        tree = parse_or_empty(test)
         if counting:
             for one in sequences(tree, names):
                 used.setdefault(ast.unparse(one.call), (one.call, one.literals))
@@ -304,8 +304,7 @@ def _number(value: int, pool: Pool, rng: random.Random) -> int:
 
 
 def _elements(
-    values: list[Any], pool: Pool, rng: random.Random, *, text: bool = False,
-    fixed: bool = False,
+    values: list[Any], pool: Pool, rng: random.Random, *, text: bool = False, fixed: bool = False,
 ) -> list[Any]:
     """A sequence with one element changed, added, dropped, repeated or swapped, or as a whole
     reversed, sorted or cut."""
@@ -432,9 +431,7 @@ def _sequence(
         last = ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1))
         values = ast.Tuple(elts=[*steps], ctx=ast.Load())
         body = ast.Subscript(value=values, slice=last, ctx=ast.Load())
-    call = ast.Call(
-        func=ast.Lambda(args=parameters, body=body), args=[*made.values()], keywords=[]
-    )
+    call = ast.Call(func=ast.Lambda(args=parameters, body=body), args=[*made.values()], keywords=[])
     literals = [
         one for node in (*made.values(), *steps)
         for one in changeable(node, frozenset(names_in(node))) or ()

@@ -18,7 +18,7 @@ from agent.search.edits.constants import number, truth
 from agent.search.edits.library import ARITHMETIC
 from agent.search.edits.moves import dropped
 from agent.search.edits.operators import arithmetic, augmented, comparison, connective, negation
-from agent.search.program import BINARY, UNARY, Function, Program, Splice, spliced
+from agent.search.program import BINARY, Function, Precedence, Program, Splice, spliced
 from agent.search.program.blocks import is_docstring
 from agent.search.wording import edit_in_words
 
@@ -134,12 +134,12 @@ def _relational(program: Program, node: ast.Compare) -> Iterator[Splice]:
 
 
 def _unary(program: Program, node: ast.UnaryOp) -> Iterator[Splice]:
-    yield program.replace(node, program.grouped(node.operand, UNARY), 1.0)
+    yield program.replace(node, program.parenthesized(node.operand, Precedence.UNARY), 1.0)
 
 
 def _negated(program: Program, node: ast.expr) -> Iterator[Splice]:
     """Negates a condition; comparisons and `not` have their own operators."""
-    if program.is_tested(node):
+    if program.is_condition(node):
         yield from negation(program, node)
 
 

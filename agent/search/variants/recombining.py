@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from agent.core.trees import is_literal, literal_source, readable
+from agent.core.trees import is_literal, literal_source, parse_or_empty
 from agent.search.program import Function
 from agent.search.variants.inputs import LONGEST, as_argument, seeds_of, with_literals, with_values
 
@@ -108,7 +108,7 @@ def _others(value: Any, pool: Sequence[Any], constants: Sequence[int]) -> Iterat
 
 def _numbers(text: str) -> tuple[int, ...]:
     """The integers that a program compares with."""
-    tree = readable(text)
+    tree = parse_or_empty(text)
     return tuple(dict.fromkeys(
         side.value
         for node in ast.walk(tree) if isinstance(node, ast.Compare)
@@ -148,7 +148,7 @@ def _with_arguments(call: ast.Call, name: str, literals: Sequence[ast.expr]) -> 
 
 def _defined(text: str) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
     """The functions of a program, and for each class the attributes and methods to read."""
-    tree = readable(text)
+    tree = parse_or_empty(text)
     functions = frozenset(node.name for node in tree.body if isinstance(node, Function))
     members = {
         node.name: tuple(dict.fromkeys(_members(node)))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
 
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from agent.target.parsing import imports, is_import
 from agent.target.repository.layout import ProjectLayout
 
@@ -51,5 +51,5 @@ def _is_packaged(path: str, files: Mapping[str, str], layout: ProjectLayout) -> 
 
 def _named(text: str) -> Iterator[str]:
     """The top-level names of the modules that a text imports."""
-    for one in imports(*filter(is_import, readable_nodes(text))):
+    for one in imports(*filter(is_import, nodes_or_empty(text))):
         yield (one.module or one.name).partition(".")[0]

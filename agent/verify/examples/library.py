@@ -13,7 +13,7 @@ from datetime import UTC
 from functools import lru_cache
 from typing import Any
 
-from agent.core.trees import parse_expression, readable
+from agent.core.trees import parse_expression, parse_or_empty
 from agent.target.parsing import names_in, toplevel
 from agent.verify.examples.plain_values import LIBRARY
 
@@ -26,7 +26,7 @@ _CLASSES = {
 def imported(*texts: str) -> Mapping[str, str]:
     """Names that texts bind, with the dotted name that they import, or "" for other bindings."""
     found: dict[str, str] = {}
-    for node in toplevel(part for text in texts for part in readable(text).body):
+    for node in toplevel(part for text in texts for part in parse_or_empty(text).body):
         found |= dict.fromkeys(names_in(node).binds, "")
         match node:
             case ast.ImportFrom(module=module, names=aliases, level=0):

@@ -61,7 +61,7 @@ async def answers(
     solution: Solution, called: Sequence[str], task: Task, sandbox: Sandbox, *, wall_s: float,
     until: float,
 ) -> tuple[ProbeAnswer, ...]:
-    """One answer for each call, the program loaded afresh for each.
+    """One answer for each call, the program loaded again for each.
 
     Args:
         called: The calls.

@@ -1,7 +1,7 @@
 """The double-checked run: detects tests that pass whatever they expect.
 
-Tests run again, each check asked twice with another expectation. The result is evidence against a
-pass, never for one. Files whose expectations cannot be exchanged are left out
+Tests run again, and each check is evaluated with the true and with another expectation. The result
+is evidence against a pass, never for one. Files whose expectations cannot be exchanged are left out
 (`rewriting.expectations`).
 """
 
@@ -26,7 +26,7 @@ from sandbox.sandbox import Sandbox
 
 
 async def double_checked(
-    files: Mapping[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
+    files: Mapping[str, str], project: Project, package_folders: tuple[str, ...], sandbox: Sandbox,
     watching: WatchedFiles, texts: str, seed: int, alone: Collection[str] = (),
 ) -> tuple[DoubleCheck, CheckReports]:
     """Runs tests with other expectations.
@@ -42,9 +42,10 @@ async def double_checked(
     if not other:
         return DoubleCheck(), CheckReports()
     watching = replace(watching, expecting={path: files[path] for path in other})
-    run = await run_suite({**files, **other}, project, sites, sandbox, seed, watching=watching)
+    both = {**files, **other}
+    run = await run_suite(both, project, package_folders, sandbox, seed, watching=watching)
     statuses = dict.fromkeys(watching.only, "error") if run.problems else {}
-    statuses |= {node: str(row["status"]) for node, row in run.rows.items()}
+    statuses |= {node: str(row["status"]) for node, row in run.outcomes.items()}
     ended = instrumented_nodes(watching)
     return evaluate(run.reports, statuses, texts, alone, ended), run.reports
 

@@ -74,7 +74,8 @@ async def _one_process(
     key = secrets.token_bytes(32)
     rewriting = Canary(canary, f"_{secrets.token_hex(8)}")
     with_pytest = group.code is not None or subject.needs_packages(tests)
-    ours = await jail_modules.bundle(subject.sandbox, subject.task.site_dirs, with_pytest)
+    folders = subject.task.site_dirs
+    ours = await jail_modules.bundle(subject.sandbox, folders, with_pytest=with_pytest)
     # As similar to a user's machine as the jail can be: with processes, sockets and `/tmp`.
     user_machine = canary == "user machine"
     starts, connects = (True, True) if user_machine else subject.grants(tests)

@@ -1,4 +1,4 @@
-"""Loads the program as a module, afresh each time. Runs in the jail."""
+"""Loads the program as a module, a new copy each time. Runs in the jail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def begin(jail: Any) -> None:
     """Seeds `random` before any of the program runs."""
     if jail.payload["random_seed"] is not None:
-        with jail.undisturbed:
+        with jail.trusted_imports:
             import random
 
         random.seed(jail.payload["random_seed"])
@@ -65,7 +65,7 @@ class EntryFile:
 def place(error: BaseException, folder: str, test: str = "") -> str:
     """The innermost line of a traceback in a file of the program's folder, or else in the test.
 
-    `folder` ends with a slash, `test` is the test's file name. Empty where there is none.
+    `folder` ends with a slash, `test` is the test's file name. Empty if there is none.
     """
     if isinstance(error, SyntaxError) and str(error.filename).startswith(folder):
         return f"line {error.lineno} ({str(error.filename)[len(folder):]})"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from agent.core.domain import EXCLUDED, Report, Verdict
-from agent.core.trees import undisturbed
+from agent.core.trees import retry_parse
 from agent.verify.belief import STATELESS
 from agent.verify.rewriting.expectations import exchanged, instrumented_tests
 from agent.verify.tamper_indicators import HOOKS, is_loosened, message_of, reaching_code, uses
@@ -113,14 +113,14 @@ def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
 def exchanged_files(files: Mapping[str, str], watching: WatchedFiles) -> dict[str, str]:
     """The test files with exchanged expectations, without those where that is impossible."""
     paths = {node.partition("::")[0] for node in watching.only} & {*watching.tests}
-    found = {path: undisturbed(partial(exchanged, files[path])) for path in sorted(paths)}
+    found = {path: retry_parse(partial(exchanged, files[path])) for path in sorted(paths)}
     return {path: text for path, text in found.items() if text is not None}
 
 
 def instrumented_nodes(watching: WatchedFiles) -> list[str]:
     """The running tests that are made to fail at their end."""
     names = {
-        path: undisturbed(partial(instrumented_tests, text))
+        path: retry_parse(partial(instrumented_tests, text))
         for path, text in watching.expecting.items()
     }
     return [

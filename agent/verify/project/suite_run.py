@@ -58,20 +58,20 @@ Watch = Callable[[str, float], object]
 
 @dataclass
 class SuiteRun:
-    rows: dict[str, dict[str, Json]] = field(default_factory=dict)
+    outcomes: dict[str, dict[str, Json]] = field(default_factory=dict)
     collected: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """Why files could not be collected, or why the run ended early."""
     left_out: list[str] = field(default_factory=list)
     unfinished: bool = False
-    """The deadline ended the run; tests without a row did not run."""
+    """The deadline ended the run; tests without an outcome did not run."""
     exit_code: int | None = None
     jail: JailStatus | None = None
     reports: CheckReports = field(default_factory=CheckReports)
 
     @property
     def failing(self) -> list[str]:
-        return [node for node, row in self.rows.items() if _fails(row)]
+        return [node for node, row in self.outcomes.items() if _fails(row)]
 
 
 def project_files(task: Task, solution: Solution | None) -> dict[str, str]:
@@ -85,7 +85,7 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
     named = {one.node: one for one in tests if isinstance(one, Script)}
     rest = named.get(OTHER_TESTS)
     found = []
-    for node, row in run.rows.items():
+    for node, row in run.outcomes.items():
         test = named.get(node) or rest
         if test is None or (test is rest and node in rest.excluded_nodes):
             continue
@@ -100,10 +100,11 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
     why = "; ".join(run.problems) or (
         NO_TEST if project.command else "pytest collected no such test"
     )
-    missing = {node: test for node, test in named.items() if node not in {*run.rows, OTHER_TESTS}}
+    known = {*run.outcomes, OTHER_TESTS}
+    missing = {node: test for node, test in named.items() if node not in known}
     if rest is not None:
         expected = {*project.tests} - {*rest.excluded_nodes}
-        missing |= dict.fromkeys(missing_tests(expected, [*run.rows]), rest)
+        missing |= dict.fromkeys(missing_tests(expected, [*run.outcomes]), rest)
         if run.problems and not missing:
             missing[rest.name] = rest
     found += [
@@ -145,7 +146,7 @@ def _message(row: dict[str, Json]) -> str:
 
 
 async def run_suite(
-    files: Mapping[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
+    files: Mapping[str, str], project: Project, package_folders: tuple[str, ...], sandbox: Sandbox,
     seed: int = 0, watch: Watch = lambda what, seconds: None, watching: WatchedFiles | None = None,
     until: float = math.inf, first: Sequence[str] = (),
 ) -> SuiteRun:
@@ -158,10 +159,10 @@ async def run_suite(
         first: The test files that run first.
     """
     if project.command:
-        return await _by_command(dict(files), project, sites, sandbox, seed)
+        return await _by_command(dict(files), project, package_folders, sandbox, seed)
     key = secrets.token_bytes(32)
     watching = watching or WatchedFiles((), ())
-    job = await suite_job("plain_suite", dict(files), project, sites, sandbox, {
+    job = await suite_job("plain_suite", dict(files), project, package_folders, sandbox, {
         "key": key.hex(), "program": [*watching.program], "tests": [*watching.tests],
         "expecting": {**watching.expecting}, "only": [*(watching.only or project.only)],
         "first": [*first], "is_limit_given": bool(project.test_s),
@@ -181,17 +182,18 @@ async def _add_refusals(process: Process, run: SuiteRun) -> None:
     """Adds the jail's refusals to tests that failed for lack of a permission."""
     from agent.verify.examples.examples import lacks_permission
 
-    if any(lacks_permission(row) for row in run.rows.values()):
+    if any(lacks_permission(row) for row in run.outcomes.values()):
         refusals = (await process.kill()).refusals
-        for row in run.rows.values():
+        for row in run.outcomes.values():
             if refusals and lacks_permission(row) and not row.get("refused"):
                 row["refused"] = "; ".join(refusals)
 
 
 async def _by_command(
-    files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox, seed: int,
+    files: dict[str, str], project: Project, package_folders: tuple[str, ...], sandbox: Sandbox,
+    seed: int,
 ) -> SuiteRun:
-    job = await suite_job(COMMAND, files, project, sites, sandbox)
+    job = await suite_job(COMMAND, files, project, package_folders, sandbox)
     jail = jail_of(await sandbox.isolation(job), sandbox.name)
     if jail.level == "L2":
         raise SandboxError("a test command needs files, and this jail (L2) cannot open any")
@@ -244,7 +246,7 @@ async def _listen(
             ending = _ending(received, test_s if begun else patience_s)
             if begun:
                 status = "timeout" if received.ended == "timeout" else "error"
-                run.rows[begun] = {"status": status, "message": ending}
+                run.outcomes[begun] = {"status": status, "message": ending}
             run.problems.append(f"{begun or collects or 'pytest'} {ending}")
             return
         message = authentic(received, key, count)
@@ -270,7 +272,7 @@ async def _listen(
                 if node not in running:
                     run.reports.indicators.append((node, "forged-message", ""))
                 running.discard(node)
-                run.rows[node] = {
+                run.outcomes[node] = {
                     "status": status, "message": text, "file": file, "line": line,
                     "wall_s": wall_s, "refused": refused,
                 }
@@ -291,8 +293,8 @@ async def _listen(
                         f"{collects} ends its process (SystemExit)"
                         if collects and "SystemExit" in problem else problem
                     )
-                elif run.rows and len(run.rows) < len({*run.collected}):
-                    run.problems.append(f"{[*run.rows][-1]} ends its process (pytest.exit)")
+                elif run.outcomes and len(run.outcomes) < len({*run.collected}):
+                    run.problems.append(f"{[*run.outcomes][-1]} ends its process (pytest.exit)")
                 return
 
 
@@ -314,12 +316,13 @@ def _start_problem(ended: Json | Outcome) -> str:
 
 
 async def suite_job(
-    program: str, files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
-    more: Mapping[str, Json] = {},
+    program: str, files: dict[str, str], project: Project, package_folders: tuple[str, ...],
+    sandbox: Sandbox, more: Mapping[str, Json] = {},
 ) -> Job:
     """A job that runs one of our programs over a project's files, with `more` in its payload."""
+    folders = (*package_folders, *project.readable)
     job = replace(
-        jail_modules.base_suite_job((*sites, *project.readable), project.python, project.loopback),
+        jail_modules.base_suite_job(folders, project.python, project.loopback),
         program=jail_modules.program(program),
         payload={
             "roots": [*project.import_roots], "args": [*project.arguments],
@@ -342,5 +345,5 @@ async def suite_job(
                 "this package with that interpreter"
             )
         texts = await asyncio.to_thread(jail_modules.pytest_in_memory)
-        job = replace(job, modules={**texts, **job.modules}, sites=(*sites, *project.readable))
+        job = replace(job, modules={**texts, **job.modules}, package_folders=folders)
     return job

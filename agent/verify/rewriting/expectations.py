@@ -20,12 +20,17 @@ import marshal
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
-from agent.verify.rewriting.other_values import FAR, Part, is_literal, other, parts
+from agent.verify.rewriting.other_values import FAR, Part, is_literal, parts, unequal_value
 from agent.verify.rewriting.transform import imported_names
 
-_METHODS = {
+Comparison = Literal[
+    "", "==", "<", "<=", ">", ">=", "all", "near", "elements", "in", "truth", "kind", "called",
+    "raises", "loop",
+]
+"""What a check compares; empty for one that is only reported as reached and passed."""
+_METHODS: dict[str, Comparison] = {
     **dict.fromkeys((
         "assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual",
         "assertSetEqual", "assertSequenceEqual", "assertMultiLineEqual",
@@ -41,7 +46,7 @@ _METHODS = {
     **dict.fromkeys(("assertLess", "assertLessEqual", "assertGreater", "assertGreaterEqual"), "<"),
 }
 """How methods compare their first two arguments."""
-_OPERATORS: dict[type[ast.cmpop], str] = {
+_OPERATORS: dict[type[ast.cmpop], Comparison] = {
     ast.Eq: "==", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }
 _RAISING = ("raises", "assertRaises", "assertRaisesRegex")
@@ -61,13 +66,13 @@ _CATCHING = re.compile(r"\b(?:AssertionError|BaseException|Exception)\b|\bexcept
 class Check:
     file: str
     line: int
-    asks: str = ""
-    """How it compares: an operator, `all`, or a value of `_METHODS`."""
+    comparison: Comparison = ""
     expected_first: bool = False
-    place: int = 1
+    offset: int = 1
+    """The amount by which other values differ from the expected one."""
     literals: tuple[bytes | None, ...] = ()
     """The marshalled true values of exchanged literals; `None` for other expressions."""
-    bound: bytes | None = None
+    expected_value: bytes | None = None
     """The marshalled value that the expected variable must still have."""
     raises: str = ""
     may_fail: bool = False
@@ -172,7 +177,7 @@ class _Rewriter(ast.NodeTransformer):
         begin = len(self._checks)
         self._within.append(_names_of(node, nodes))
         body: list[ast.stmt] = []
-        sure: list[int] = []
+        unconditional: list[int] = []
         leaves = False
         for statement in node.body:
             first = len(self._checks)
@@ -181,23 +186,23 @@ class _Rewriter(ast.NodeTransformer):
             body += found if isinstance(found, list) else [found]
             added = range(first, len(self._checks))
             if not leaves and isinstance(statement, ast.Assert | ast.Expr) and not any(
-                self._checks[one].asks == "loop" for one in added
+                self._checks[one].comparison == "loop" for one in added
             ):
-                sure += added
+                unconditional += added
         self._within.pop()
         if is_outer:
             self._may_fail = False
         if is_test:
             self.tests.append(node)
             documented = [*body[:1]] if ast.get_docstring(node, clean=False) is not None else []
-            ids = ast.Tuple([ast.Constant(one) for one in sure], ast.Load())
+            ids = ast.Tuple([ast.Constant(one) for one in unconditional], ast.Load())
             count = ast.Constant(sum(not one.may_fail for one in self._checks[begin:]))
-            end = ast.Expr(self._call("end", ids, count))
+            end = ast.Expr(self._call("test_finished", ids, count))
             inner = body[len(documented) :] or [ast.Pass()]
             body = [*documented, ast.Try(inner, [], [], [end])]
-        elif sure and not is_outer and isinstance(node, ast.AsyncFunctionDef):
-            ids = ast.Tuple([ast.Constant(one) for one in sure], ast.Load())
-            body = [ast.Try(body, [], [], [ast.Expr(self._call("closed", ids))])]
+        elif unconditional and not is_outer and isinstance(node, ast.AsyncFunctionDef):
+            ids = ast.Tuple([ast.Constant(one) for one in unconditional], ast.Load())
+            body = [ast.Try(body, [], [], [ast.Expr(self._call("coroutine_closed", ids))])]
         node.body = body
         return node
 
@@ -248,14 +253,14 @@ class _Rewriter(ast.NodeTransformer):
             return node
         if any(isinstance(one, ast.Starred) for one in call.args):
             return node
-        asks = _METHODS.get(attr, "")
-        if asks == "<" and len(call.args) >= 2 and _number_beside(*call.args[:2]):
+        comparison: Comparison = _METHODS.get(attr, "")
+        if comparison == "<" and len(call.args) >= 2 and _number_beside(*call.args[:2]):
             self._add(node, "<", expected_first=_is_number(call.args[0]))
             at = 0 if _is_number(call.args[0]) else 1
             call.args[at] = self._expected(call.args[at], number)
-        elif asks not in ("", "<") and len(call.args) >= 2:
+        elif comparison not in ("", "<") and len(call.args) >= 2:
             left, right, swapped = self._sides(
-                call.args[0], call.args[1], node, asks, FAR if asks == "near" else 1,
+                call.args[0], call.args[1], node, comparison, FAR if comparison == "near" else 1,
                 wrapped=False,
             )
             call.args[:2] = [left, right]
@@ -277,7 +282,7 @@ class _Rewriter(ast.NodeTransformer):
             return node
         else:
             return self._unchanged(node) if attr.startswith("assert") else node
-        call.func = self._call("asking", ast.Constant(number), call.func)
+        call.func = self._call("wrap_check", ast.Constant(number), call.func)
         return self._swapping(node, number, swapped)
 
     def visit_With(self, node: ast.With) -> ast.With:
@@ -319,10 +324,8 @@ class _Rewriter(ast.NodeTransformer):
             self._checks.pop()
             return node
         node.iter = self._over(node.iter, number)
-        node.body = [
-            ast.copy_location(ast.Expr(self._call("turn", ast.Constant(number))), node.body[0]),
-            *node.body,
-        ]
+        begun = ast.Expr(self._call("loop_iteration", ast.Constant(number)))
+        node.body = [ast.copy_location(begun, node.body[0]), *node.body]
         return node
 
     def _over(self, node: ast.expr, number: int) -> ast.expr:
@@ -331,10 +334,10 @@ class _Rewriter(ast.NodeTransformer):
             case ast.Call(func=ast.Name("zip" | "enumerate"), args=args):
                 node.args = [
                     one if isinstance(one, ast.Starred)
-                    else self._call("over", ast.Constant(number), one) for one in args
+                    else self._call("loop_iterable", ast.Constant(number), one) for one in args
                 ]
                 return node
-        return self._call("over", ast.Constant(number), node)
+        return self._call("loop_iterable", ast.Constant(number), node)
 
     def _raising(self, call: ast.Call, at: ast.stmt, hook: str) -> None:
         """Rewrites a call that expects an exception, exchanging a builtin one."""
@@ -344,11 +347,11 @@ class _Rewriter(ast.NodeTransformer):
             self.parts.append((expected, lambda old: "ZeroDivisionError"))
             self._checks[number] = replace(self._checks[number], raises=expected.id)
             call.args[0] = ast.Name("ZeroDivisionError", ast.Load())
-        named = ast.Constant(
+        is_imported_class = ast.Constant(
             ast.unparse(expected).partition(".")[0] in self._imported
             and _last(expected) not in ("Exception", "BaseException")
         )
-        call.args = [ast.Constant(number), named, call.func, *call.args]
+        call.args = [ast.Constant(number), is_imported_class, call.func, *call.args]
         call.func = self._part(hook)
 
     def _condition(self, test: ast.expr, at: ast.stmt) -> tuple[ast.expr, str] | None:
@@ -387,14 +390,14 @@ class _Rewriter(ast.NodeTransformer):
             ) if _is_text(right):
                 self._add(at, "truth", expected_first=True)
                 test.args = [self._expected(right, number)]
-                test.func = self._call("asking", ast.Constant(number), test.func)
+                test.func = self._call("wrap_check", ast.Constant(number), test.func)
                 return test, ""
             case ast.Call(func=func, args=[left, right, *more]) if _last(func) == "isclose" and (
                 is_literal(right)
             ):
-                self._add(at, "truth", place=FAR)
+                self._add(at, "truth", offset=FAR)
                 test.args = [left, self._expected(right, number), *more]
-                test.func = self._call("asking", ast.Constant(number), func)
+                test.func = self._call("wrap_check", ast.Constant(number), func)
                 return test, ""
             case ast.Call(func=ast.Name("isinstance" | "issubclass"), args=[left, kind]):
                 self._add(at, "kind")
@@ -412,7 +415,7 @@ class _Rewriter(ast.NodeTransformer):
                 loop = self._add(at, "loop")
                 elt: Any = test.args[0]
                 check = self._add(at, "==")
-                turn = self._call("turn", ast.Constant(loop), left)
+                turn = self._call("loop_iteration", ast.Constant(loop), left)
                 elt.elt.left = self._subject(check, turn)
                 elt.elt.comparators[0] = self._expected(right, check)
                 over.iter = self._over(over.iter, loop)
@@ -421,23 +424,23 @@ class _Rewriter(ast.NodeTransformer):
 
     def _within_text(self, left: ast.expr, right: ast.expr, at: ast.stmt) -> list[ast.expr]:
         number = self._add(at, "in")
-        return [self._expected(left, number), self._call("within", ast.Constant(number), right)]
+        return [self._expected(left, number), self._call("container", ast.Constant(number), right)]
 
     def _sides(
-        self, left: ast.expr, right: ast.expr, at: ast.stmt, asks: str, place: int = 1,
-        wrapped: bool = True,
+        self, left: ast.expr, right: ast.expr, at: ast.stmt, comparison: Comparison,
+        offset: int = 1, wrapped: bool = True,
     ) -> tuple[ast.expr, ast.expr, str]:
         """The sides of a comparison, the literal or else the right one exchanged, and the exchanged
         variable, or "". The other side is reported if it is `wrapped`."""
         first = is_literal(left) and not is_literal(right)
-        number = self._add(at, asks, expected_first=first, place=place)
+        number = self._add(at, comparison, expected_first=first, offset=offset)
         subject, expected = (right, left) if first else (left, right)
         swapped = ""
         if isinstance(expected, ast.Name):
             names = next((one for one in self._within[:0:-1] if expected.id in one.own), None)
             bound = (names or self._within[0]).bound.get(expected.id)
-            self._checks[number] = replace(self._checks[number], bound=bound)
-            swapped = expected.id if place == 1 and self._may_swap(expected.id, at) else ""
+            self._checks[number] = replace(self._checks[number], expected_value=bound)
+            swapped = expected.id if offset == 1 and self._may_swap(expected.id, at) else ""
         hook = self._expected(expected, number)
         other_side = self._subject(number, subject) if wrapped else subject
         return (hook, other_side, swapped) if first else (other_side, hook, swapped)
@@ -461,7 +464,7 @@ class _Rewriter(ast.NodeTransformer):
                 _may_repeat(node)
             ):
                 exchangeable, build = [first], self._builder(node, [first])
-                self._checks[number] = replace(self._checks[number], place=FAR)
+                self._checks[number] = replace(self._checks[number], offset=FAR)
             case ast.Call(func=func, args=args, keywords=named) if (
                 _last(func)[:1].isupper() and not is_literal(node) and _may_repeat(node)
             ):
@@ -469,15 +472,15 @@ class _Rewriter(ast.NodeTransformer):
                 if any(map(is_literal, arguments)):
                     exchangeable = [one for one in arguments if is_literal(one)]
                     build = self._builder(node, exchangeable)
-        place = self._checks[number].place
+        offset = self._checks[number].offset
         literals: list[bytes | None] = []
         shown: list[ast.expr] = []
         for at, one in enumerate(exchangeable):
             if is_literal(one):
                 value = ast.literal_eval(one)
                 literals.append(marshal.dumps(value, 0))
-                self.parts += parts(one, place + at)
-                shown.append(_shown(other(value, place + at)))
+                self.parts += parts(one, offset + at)
+                shown.append(_shown(unequal_value(value, offset + at)))
             else:
                 literals.append(None)
                 shown.append(one)
@@ -500,19 +503,22 @@ class _Rewriter(ast.NodeTransformer):
         return ast.Lambda(arguments, call)
 
     def _subject(self, number: int, node: ast.expr) -> ast.expr:
-        return self._call("subject", node, ast.Constant(number))
+        return self._call("actual_value", node, ast.Constant(number))
 
-    def _add(self, at: ast.stmt, asks: str, expected_first: bool = False, place: int = 1) -> int:
-        check = Check(self._path, at.lineno, asks, expected_first, place, may_fail=self._may_fail)
-        self._checks.append(check)
+    def _add(
+        self, at: ast.stmt, comparison: Comparison, expected_first: bool = False, offset: int = 1
+    ) -> int:
+        check = Check(self._path, at.lineno, comparison, expected_first, offset)
+        self._checks.append(replace(check, may_fail=self._may_fail))
         return len(self._checks) - 1
 
     def _swapping(self, node: ast.stmt, number: int, swapped: str) -> ast.stmt | list[ast.stmt]:
         if not swapped:
             return node
         variable, target = ast.Name(swapped, ast.Load()), [ast.Name(swapped, ast.Store())]
-        before = ast.Assign([*target], self._call("swap", ast.Constant(number), variable))
-        after = ast.Assign([*target], self._call("back", ast.Constant(number)))
+        exchanged = self._call("exchange_variable", ast.Constant(number), variable)
+        before = ast.Assign([*target], exchanged)
+        after = ast.Assign([*target], self._call("restore_variable", ast.Constant(number)))
         return [ast.copy_location(one, node) for one in (before, ast.Try([node], [], [], [after]))]
 
     def _part(self, attr: str) -> ast.expr:
@@ -531,12 +537,12 @@ def _shown(value: Any) -> ast.expr:
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function itself, without those of inner functions."""
-    waiting = [*ast.iter_child_nodes(node)]
-    while waiting:
-        one = waiting.pop()
+    pending = [*ast.iter_child_nodes(node)]
+    while pending:
+        one = pending.pop()
         yield one
         if not isinstance(one, _Function | ast.Lambda | ast.ClassDef):
-            waiting += ast.iter_child_nodes(one)
+            pending += ast.iter_child_nodes(one)
 
 
 def _names_of(node: _Function, nodes: list[ast.AST]) -> _FunctionNames:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import accumulate
 from operator import itemgetter
 
-from agent.core.trees import readable_nodes
+from agent.core.trees import nodes_or_empty
 from agent.target.program import own_tests
 
 
@@ -24,7 +24,7 @@ def mask(text: str, doctests: bool = True) -> str:
     Args:
         doctests: Whether doctests are blanked too; not for tests that read documentation.
     """
-    every = readable_nodes(text)
+    every = nodes_or_empty(text)
     if not every:
         return text
     tests = own_tests(text)
@@ -57,7 +57,7 @@ def mask(text: str, doctests: bool = True) -> str:
 @lru_cache(maxsize=16)
 def names_of_tests(text: str) -> tuple[str, ...]:
     """The names of a program's own test functions and classes; none where it does not parse."""
-    own = own_tests(text) if readable_nodes(text) else ()
+    own = own_tests(text) if nodes_or_empty(text) else ()
     return tuple(name for node in own if (name := getattr(node, "name", "")))
 
 

@@ -20,20 +20,20 @@ def _refuse(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
-def other(value: Any, place: int = 1, strange: Callable[[Any], Any] = _refuse) -> Any:
+def unequal_value(value: Any, offset: int = 1, default: Callable[[Any], Any] = _refuse) -> Any:
     """A value of the same form that is not equal; neighbours change by different amounts.
 
-    `strange` replaces values that are not plain; by default it raises `TypeError`.
+    `default` replaces values that are not plain; by default it raises `TypeError`.
     """
     match value:
         case bool():
             return not value
         case int():
-            return value + place
+            return value + offset
         case float():
-            return value + abs(value) + place if abs(value) < 1e300 else 0.5
+            return value + abs(value) + offset if abs(value) < 1e300 else 0.5
         case complex():
-            return value + place
+            return value + offset
         case str():
             return value + TEXT
         case bytes():
@@ -41,40 +41,40 @@ def other(value: Any, place: int = 1, strange: Callable[[Any], Any] = _refuse) -
         case None:
             return TEXT
         case list() | tuple() | set() | frozenset() if type(value) in _CONTAINERS:
-            found = [other(one, place + at, strange) for at, one in enumerate(value)]
-            return type(value)(found or [place])
+            found = [unequal_value(one, offset + at, default) for at, one in enumerate(value)]
+            return type(value)(found or [offset])
         case dict() if type(value) is dict:
             changed = {
-                key: other(one, place + at, strange)
+                key: unequal_value(one, offset + at, default)
                 for at, (key, one) in enumerate(value.items())
             }
-            return changed or {TEXT: place}
-    return strange(value)
+            return changed or {TEXT: offset}
+    return default(value)
 
 
 def is_literal(node: ast.expr) -> bool:
     """Whether an expression is a literal that can be exchanged."""
     try:
-        other(ast.literal_eval(node))
+        unequal_value(ast.literal_eval(node))
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return False
     return sum(1 for _ in ast.walk(node)) < MAX_PARTS
 
 
-def parts(node: ast.expr, place: int = 1) -> Iterator[Part]:
+def parts(node: ast.expr, offset: int = 1) -> Iterator[Part]:
     match node:
         case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements) if (
             elements
         ):
             for at, one in enumerate(elements):
-                yield from parts(one, place + at)
+                yield from parts(one, offset + at)
         case ast.Dict(values=values) if values:
             for at, one in enumerate(values):
-                yield from parts(one, place + at)
+                yield from parts(one, offset + at)
         case ast.Constant(value=str() | bytes()):
             yield node, _longer
         case _:
-            new = repr(other(ast.literal_eval(node), place))
+            new = repr(unequal_value(ast.literal_eval(node), offset))
             yield node, lambda old: new
 
 

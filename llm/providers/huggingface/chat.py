@@ -11,21 +11,22 @@ from typing import Any
 
 from jinja2.exceptions import TemplateError
 
-from llm.provider import sayable
+from llm.provider import escape_surrogates
 from llm.types import Request
 
 Turn = dict[str, str]
 
 
 def tokens_of(tokenizer: Any, request: Request) -> tuple[int, ...]:
-    """The tokens of a request, followed by the opening of its frame if it has one."""
-    opening = () if request.frame is None else _plain(tokenizer, request.frame.opening)
+    """The tokens of a request, followed by its prefill if it has one."""
+    opening = () if request.prefill is None else _plain(tokenizer, request.prefill.text)
     return _tokens(tokenizer, request) + opening
 
 
 def _tokens(tokenizer: Any, request: Request) -> tuple[int, ...]:
-    turns = [{"role": "system", "content": sayable(request.system)}] if request.system else []
-    turns += [{"role": one.speaker, "content": sayable(one.text)} for one in request.messages]
+    said = [("system", request.system)] if request.system else []
+    said += [(one.speaker, one.text) for one in request.messages]
+    turns = [{"role": role, "content": escape_surrogates(text)} for role, text in said]
     marks = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
     if not any(mark in turn["content"] for turn in turns for mark in marks):
         return _plain(tokenizer, _rendered(tokenizer, turns))

@@ -137,15 +137,13 @@ class LocalModel:
         if isinstance(request.output, Json):
             processors.append(self.grammars().constraint(request.output.schema, len(question)))
         closing = ""
-        if request.frame is not None:
-            emit(request.frame.opening)
-            closing = request.frame.closing
+        if request.prefill is not None:
+            emit(request.prefill.text)
+            closing = request.prefill.stop
         listener = Listener(self._decode, self.ends, emit, closing)
         self.network.generate(
-            asked,
-            attention_mask=torch.ones_like(asked),
-            generation_config=self._generation_config(request, limit),
-            logits_processor=processors,
+            asked, attention_mask=torch.ones_like(asked),
+            generation_config=self._generation_config(request, limit), logits_processor=processors,
             stopping_criteria=StoppingCriteriaList([_Step(listener, len(question), cancelled)]),
         )
         finish = listener.finish or "length"

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from llm.errors import ProviderDown, TimedOut
 from llm.keys import Secret
-from llm.provider import Connection, estimated_tokens, sayable
+from llm.provider import Connection, escape_surrogates, estimated_tokens
 from llm.providers.huggingface.host import HELLO, LoadedModel, ModelHost, this_process
 from llm.types import Reply, Request, Stream, Usage
 
@@ -99,7 +99,7 @@ class HuggingFaceProvider:
         model = self._place.model
         if model is None:
             return estimated_tokens(text)
-        return len(model.counting.encode(sayable(text), add_special_tokens=False).ids)
+        return len(model.counting.encode(escape_surrogates(text), add_special_tokens=False).ids)
 
     @property
     def exact(self) -> bool:

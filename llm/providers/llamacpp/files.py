@@ -96,9 +96,7 @@ def _complete(
     # The etag of a large file is its SHA-256.
     if re.fullmatch(r"[0-9a-f]{64}", asked.etag or "") and _sha256(Path(part.name)) != asked.etag:
         part.truncate(0)
-        raise ProviderDown(
-            f"{name} does not have the Hub's checksum and was deleted: try again"
-        )
+        raise ProviderDown(f"{name} does not have the Hub's checksum and was deleted: try again")
 
 
 def _explained(error: Exception, repo: str, file: str, absent: type[Exception]) -> LlmError:

@@ -11,7 +11,7 @@ import httpx2
 
 from llm.errors import CallFailed, TimedOut
 from llm.keys import NO_KEY
-from llm.provider import Connection, estimated_tokens, named, sayable
+from llm.provider import Connection, escape_surrogates, estimated_tokens, named
 from llm.providers.llamacpp.child import Child, Children, ServedModel, children
 from llm.providers.openai import OpenAiProvider
 from llm.providers.wire import ReplyStream
@@ -64,7 +64,7 @@ class LlamaCppProvider(OpenAiProvider):
         await self._ready(request.deadline_s)
         with self._child.in_use():
             if self.parameters_b is None:
-                await self.unbilled(super().listed())
+                await self.unbilled(super().list_models())
             async with aclosing(super().stream(request)) as pieces:
                 async for piece in pieces:
                     yield piece
@@ -75,7 +75,7 @@ class LlamaCppProvider(OpenAiProvider):
             self._child.tokens_per_s = float(timings.get("predicted_per_second") or 0)
         return super().read(piece, answer)
 
-    async def listed(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         """This model, after it was loaded; raises an `LlmError` if that fails."""
         await self._ready(self.connection.stall_s)
         return (self.model,)
@@ -90,7 +90,8 @@ class LlamaCppProvider(OpenAiProvider):
                 self._counter = httpx2.Client(timeout=COUNTING_S, trust_env=False)
             try:
                 reply = self._counter.post(
-                    f"{address.url.removesuffix('/v1')}/tokenize", json={"content": sayable(text)},
+                    f"{address.url.removesuffix('/v1')}/tokenize",
+                    json={"content": escape_surrogates(text)},
                     headers={"Authorization": f"Bearer {address.key.reveal()}"},
                 )
                 self._counted[text] = len(reply.raise_for_status().json()["tokens"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.core import events as e
+from agent.core.domain import Example
 
 CALL = {"role": "critic", "provider": "p", "model": "m", "tokens": 7, "wall_s": 0.5}
 
@@ -23,5 +24,13 @@ CALL = {"role": "critic", "provider": "p", "model": "m", "tokens": 7, "wall_s": 
     )),
 ], ids=lambda event: event.kind)
 def test_an_event_of_a_model_goes_to_a_line_and_back(event: e.Event) -> None:
-    log = (e.Stamped(run="r", seq=1, task="t", attempt=0, ordinal=0, at=1.5, event=event),)
+    log = (e.LogEntry(run="r", seq=1, task="t", attempt=0, ordinal=0, at=1.5, event=event),)
     assert e.from_jsonl(e.to_jsonl(log)) == log
+
+
+def test_the_names_in_logs_of_older_runs_are_read() -> None:
+    example = {"name": "a", "origin": "urged", "call": "f()", "expected": "1"}
+    assert Example.model_validate(example).origin == "required"
+    waiting = {"interrupt": "budget-1", "question": "more?", "needs": "budget"}
+    offered = e.Waiting.model_validate({**waiting, "more": {"usd": 0.5}}).budget_extension
+    assert offered == e.Extended(usd=0.5)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from agent.core.domain import File, JailStatus, Report, Solution, Task, Verdict
-from agent.core.events import CodeWritten, Event, Judged, RunFinished, RunStarted, Stamped
+from agent.core.events import CodeWritten, Event, Judged, LogEntry, RunFinished, RunStarted
 from agent.core.settings import Settings
 from agent.iteration.models import Models
 from agent.log.spending import CostEstimate
@@ -46,7 +46,7 @@ class ReplayedSession:
     def plan(self, *, model: str | None = None) -> ModelPlan:
         return ModelPlan("mock", "no model: memory and search only")
 
-    def predicted(self, plan: ModelPlan, typed: str) -> tuple[CostEstimate, ...]:
+    def estimate_costs(self, plan: ModelPlan, input_text: str) -> tuple[CostEstimate, ...]:
         return ()
 
     async def jail(self) -> JailStatus:
@@ -72,9 +72,9 @@ class ReplayedSession:
         self.how.append(how)
         return tuple(name for name in self.orphans if run in (None, name))
 
-    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
-        for stamped in self.log(run)[after:]:
-            yield (stamped,)
+    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[LogEntry, ...]]:
+        for entry in self.log(run)[after:]:
+            yield (entry,)
         if self.interrupted and not self.cancelled:
             asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)
             await asyncio.Event().wait()
@@ -84,14 +84,14 @@ class ReplayedSession:
     async def cancel(self, run: str) -> None:
         self.cancelled.append(run)
 
-    def log(self, run: str) -> tuple[Stamped, ...]:
+    def log(self, run: str) -> tuple[LogEntry, ...]:
         if run != "r1" and run not in self.orphans:
             raise KeyError(run)
         events = list(self.events)
         if self.cancelled:
             events.append(finished("cancelled", proof=None, diff="", code=BROKEN))
         return tuple(
-            Stamped(run=run, seq=seq, task="session", attempt=0, ordinal=seq, at=seq, event=event)
+            LogEntry(run=run, seq=seq, task="session", attempt=0, ordinal=seq, at=seq, event=event)
             for seq, event in enumerate(events, start=1)
         )
 

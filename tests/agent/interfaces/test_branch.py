@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.domain import Evidence, Report
-from agent.interfaces.project.branch import Edited, commit_edits, refuse_what_cannot_be_committed
+from agent.interfaces.project.branch import Edited, check_committable, commit_edits
 from agent.interfaces.project.display import commit_message
 from agent.interfaces.writeback import NotWritten
 from agent.report.result import Result
@@ -111,16 +111,16 @@ def test_what_was_read_must_be_what_head_has(root: Path, tmp_path: Path) -> None
     outside = tmp_path.parent / f"{tmp_path.name}-outside"
     outside.mkdir()
     with pytest.raises(NotWritten):
-        refuse_what_cannot_be_committed(outside)
+        check_committable(outside)
 
 
 def test_a_missing_identity_is_reported_before_the_search(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refuse_what_cannot_be_committed(root)
+    check_committable(root)
     monkeypatch.setenv("GIT_AUTHOR_NAME", " ")
     with pytest.raises(NotWritten):
-        refuse_what_cannot_be_committed(root)
+        check_committable(root)
 
 
 def test_a_commit_message_names_the_tests_the_edit_and_the_proof() -> None:

@@ -31,10 +31,10 @@ from agent.core.events import (
     Diagnosed,
     Event,
     Judged,
+    LogEntry,
     PartialFound,
     Proved,
     RunFailed,
-    Stamped,
     Waiting,
     to_jsonl,
 )
@@ -549,7 +549,7 @@ def test_all_patches_that_pass_and_are_unlikely_are_shown(program: Path, healing
     assert result.exit_code == 1
     assert shown.index("+b\n") < shown.rindex("other") < shown.index("+c\n")
     log = tuple(
-        Stamped(run="r", seq=n, task="t", attempt=1, ordinal=n, at=n, event=event)
+        LogEntry(run="r", seq=n, task="t", attempt=1, ordinal=n, at=n, event=event)
         for n, event in enumerate(healing.events, start=1)
     )
     assert "other</summary>" in changes(fold(log))

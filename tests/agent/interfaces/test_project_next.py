@@ -12,7 +12,7 @@ from agent.core.events import PartialFound
 from agent.core.settings import Settings
 from agent.interfaces.next_step import doubtful_test, next_steps
 from agent.interfaces.project.discovery import Inspection
-from agent.interfaces.project.obstacles import refuse_what_does_not_run
+from agent.interfaces.project.obstacles import check_suite_runs
 from agent.interfaces.project.reports import markdown, project_document, question
 from agent.interfaces.request import HealRequest
 from agent.interfaces.terminal.display import message_lines
@@ -28,7 +28,7 @@ from tests.agent.interfaces.test_project_words import MONEY, verdict
 from tests.agent.search.project.small_project import FAILING, FILES, PROJECT, laid
 
 SPLIT, *OTHERS = sorted(FAILING)
-RUN = SuiteRun(rows={one: {"status": "failed", "message": "assert 1"} for one in sorted(FAILING)})
+RUN = SuiteRun({one: {"status": "failed", "message": "assert 1"} for one in sorted(FAILING)})
 SUSPECT = SuspectFile(
     file=MONEY, suspicion=1.0, functions=(SuspectFunction(name="split", line=11, suspicion=1.0),)
 )
@@ -103,7 +103,7 @@ def test_an_unmet_value_of_one_test_may_be_wrong(
 def test_misspelt_modules_get_suggestions(module: str, meant: str, inspected: Inspection) -> None:
     problem = f"tests/test_money.py: ModuleNotFoundError: No module named '{module}' at {MONEY}:1"
     with pytest.raises(NotFixable, match=rf"{MONEY}:1.* {meant}\W"):
-        refuse_what_does_not_run(SuiteRun(problems=[problem]), inspected.tree, "Python 3")
+        check_suite_runs(SuiteRun(problems=[problem]), inspected.tree, "Python 3")
 
 
 def test_a_reason_with_advice_gets_no_next_step(inspected: Inspection, unhealed: Result) -> None:
@@ -136,7 +136,7 @@ def test_a_report_of_an_unhealed_project_shows_the_best_patch(inspected: Inspect
         report=Report(solution="", verdicts=(failing,)),
         partial=PartialFound(diff="--- a\n", passed=1, total=2, note="it"),
     )
-    run = SuiteRun(rows={failing.name: {
+    run = SuiteRun(outcomes={failing.name: {
         "status": "failed", "message": failing.message, "file": "tests/a.py", "line": 3,
     }})
     text = markdown(result, "till", replace(inspected, run=run, wanted=[failing.name]))

@@ -106,12 +106,12 @@ def test_of_the_failing_tests_those_are_taken_that_were_named(root: Path) -> Non
 
 def test_a_suite_that_lost_tests_does_not_pass() -> None:
     rest = scripts([])
-    run = SuiteRun(rows={"a": {"status": "passed"}}, problems=["b ends its process"])
+    run = SuiteRun(outcomes={"a": {"status": "passed"}}, problems=["b ends its process"])
     found = {one.name: (one.status, one.message) for one in verdicts(run, rest, PROJECT)}
     assert found == {"a": ("passed", ""), "the rest of the suite": ("error", run.problems[0])}
 
     project = PROJECT.model_copy(update={"tests": ("a", "b", "c")})
-    run = SuiteRun(rows={"a": {"status": "passed"}})
+    run = SuiteRun(outcomes={"a": {"status": "passed"}})
     found = [(one.name, one.status) for one in verdicts(run, scripts(["b"]), project)]
     assert found == [("a", "passed"), ("b", "error"), ("c", "error")]
 

@@ -253,7 +253,8 @@ async def test_no_key_is_found_anywhere_after_runs_that_end_in_every_way(
                 for thing in (
                     session, settings, session.models, session.plan(ANN),
                     session.models.available_keys(ANN),
-                    session.models.logs, session.models._given, session._shared.bus, vars(session),
+                    session.models.log_redaction, session.models._given, session._shared.bus,
+                    vars(session),
                 ):
                     hunt.add(type(thing).__name__, f"{thing!r} {thing!s}")
                 _add_runs(session, runs, hunt)

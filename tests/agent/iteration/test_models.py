@@ -8,7 +8,7 @@ import pytest
 
 from agent.core.domain import Value
 from agent.core.settings import GENERATOR, ROLES, Settings
-from agent.iteration.models import MAX_BREAKERS, OWNER, BadKey, Models, visitor_of
+from agent.iteration.models import LOCAL_USER, MAX_BREAKERS, BadKey, Models, visitor_of
 from agent.propose.roles import ROLES as FORMS
 from llm import Connection, ModelPlan, NoProvider
 from llm.errors import NeedsKey
@@ -41,7 +41,7 @@ def test_visitors_use_their_own_keys_and_those_of_the_host_only_if_allowed() -> 
         found.add_key(ANNA, "GROQ_API_KEY", "hers")
         assert found.available_keys(ANNA) == expected
         assert found.available_keys(BEN) == expected[:-1]
-        assert "ANTHROPIC_API_KEY" in found.available_keys(OWNER)
+        assert "ANTHROPIC_API_KEY" in found.available_keys(LOCAL_USER)
 
 
 def test_the_base_url_reaches_a_provider_that_is_named_explicitly() -> None:
@@ -50,7 +50,7 @@ def test_the_base_url_reaches_a_provider_that_is_named_explicitly() -> None:
         opened, LLM_PROVIDER="llama-server", OPENAI_BASE_URL="http://127.0.0.1:9/v1",
         OPENAI_MODEL="m",
     )
-    found.provider(found.plan().choices[0], OWNER)
+    found.provider(found.plan().choices[0], LOCAL_USER)
     assert [(one.provider, one.base_url) for one in opened] == [
         ("llama-server", "http://127.0.0.1:9/v1")
     ]
@@ -69,10 +69,10 @@ def test_what_cannot_be_a_key_is_refused_without_being_repeated(text: str) -> No
 
 def test_the_oldest_keys_are_removed_first() -> None:
     held = Models(Settings.from_env({}), most_visitors=4)
-    for visitor in (OWNER, "one", "two", "three", "one", "the last"):
+    for visitor in (LOCAL_USER, "one", "two", "three", "one", "the last"):
         held.add_key(visitor, "GROQ_API_KEY", f"key-of-{visitor}".replace(" ", "-"))
     assert held.available_keys("two") == ()
-    assert [held.available_keys(one) for one in (OWNER, "one", "three", "the last")] == (
+    assert [held.available_keys(one) for one in (LOCAL_USER, "one", "three", "the last")] == (
         [("GROQ_API_KEY",)] * 4
     )
     held.add_key("one", "GROQ_API_KEY", " ")

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from agent.core.domain import File, Report, Solution, Verdict
-from agent.core.events import CodeWritten, Critiqued, Event, Judged, RunStarted, Stamped
+from agent.core.events import CodeWritten, Critiqued, Event, Judged, LogEntry, RunStarted
 from agent.log.best import best_of
 
 Origin = Literal["user", "model"]
@@ -34,10 +34,10 @@ def judged(name: str, iteration: int, tests: str, origin: Origin = "model") -> J
     return Judged(iteration=iteration, report=report)
 
 
-def log(*events: Event, submitted: str = "") -> list[Stamped]:
+def log(*events: Event, submitted: str = "") -> list[LogEntry]:
     begun = RunStarted(title="", code=submitted, provider="mock", provider_why="", sandbox="")
     return [
-        Stamped(run="r", seq=seq, task="t", attempt=0, ordinal=seq, at=seq, event=event)
+        LogEntry(run="r", seq=seq, task="t", attempt=0, ordinal=seq, at=seq, event=event)
         for seq, event in enumerate((begun, *events), 1)
     ]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent.core import domain as d
 from agent.core import events as e
 from agent.core.domain import File, Report, Solution, Verdict
-from agent.core.events import CodeWritten, Event, Judged, ModelCalled, Notice, Stamped, StepStarted
+from agent.core.events import CodeWritten, Event, Judged, LogEntry, ModelCalled, Notice, StepStarted
 from agent.interfaces.exits import Requirements, exit_code, missed_words
 from agent.report.metrics import Degraded, NodeMetrics
 from agent.report.result import Folding, Result, document, fold
@@ -33,9 +33,9 @@ def verdict(name: str, status: str = "passed", **fields: object) -> Verdict:
     )
 
 
-def log_of(*events: Event, task: str = "session", attempt: int = 1) -> tuple[Stamped, ...]:
+def log_of(*events: Event, task: str = "session", attempt: int = 1) -> tuple[LogEntry, ...]:
     return tuple(
-        Stamped(run="r1", seq=seq, task=task, attempt=attempt, ordinal=seq, at=seq, event=event)
+        LogEntry(run="r1", seq=seq, task=task, attempt=attempt, ordinal=seq, at=seq, event=event)
         for seq, event in enumerate(events, start=1)
     )
 
@@ -237,7 +237,7 @@ def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(events), max_size=14))
     tasks = data.draw(st.lists(st.sampled_from("ab"), min_size=14, max_size=14))
     log = tuple(
-        Stamped(run="r", seq=n, task=tasks[n], attempt=1, ordinal=n, at=n, event=event)
+        LogEntry(run="r", seq=n, task=tasks[n], attempt=1, ordinal=n, at=n, event=event)
         for n, event in enumerate(chosen)
     )
     view = fold(log)

@@ -32,9 +32,9 @@ ORDERS = st.lists(st.tuples(
 ), max_size=25)
 
 
-def stamped(events: list[e.Event]) -> list[e.Stamped]:
+def stamped(events: list[e.Event]) -> list[e.LogEntry]:
     return [
-        e.Stamped(run="r", seq=seq, task="t", attempt=0, ordinal=seq, at=0.0, event=event)
+        e.LogEntry(run="r", seq=seq, task="t", attempt=0, ordinal=seq, at=0.0, event=event)
         for seq, event in enumerate(events, 1)
     ]
 
@@ -193,7 +193,7 @@ def test_what_was_paid_in_the_newest_steps_is_kept_until_another_begins() -> Non
 
     def kept_of(*told: tuple[str, e.Event]) -> list[int]:
         log = [
-            e.Stamped(run="r", seq=seq, task=task, attempt=0, ordinal=seq, at=0.0, event=event)
+            e.LogEntry(run="r", seq=seq, task=task, attempt=0, ordinal=seq, at=0.0, event=event)
             for seq, (task, event) in enumerate(told, 1)
         ]
         return [call.call for call in paid_in_unfinished_step(log)]

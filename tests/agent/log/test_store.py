@@ -107,8 +107,8 @@ def test_a_question_is_answered_once_whoever_asks(store: Store, tmp_path: Path) 
 
 
 def test_time_is_spent_only_while_a_run_is_driven() -> None:
-    def at(second: float, event: e.Event) -> e.Stamped:
-        return e.Stamped(
+    def at(second: float, event: e.Event) -> e.LogEntry:
+        return e.LogEntry(
             run="r", seq=int(second * 10) + 1, task="t", attempt=0, ordinal=0, at=second,
             event=event,
         )

@@ -77,7 +77,8 @@ async def test_a_run_that_pauses_waits_there_and_goes_on_with_what_it_offers(
         assert [end.outcome for end in ends(session, run)] == ["healed"]
         assert session.waiting(run) is None
         again = {name.removeprefix("budget_"): cap for name, cap in caps.items()}
-        assert events(session.log(run), "extended") == [asked.more] == [Extended(**again)]
+        added = events(session.log(run), "extended")
+        assert added == [asked.budget_extension] == [Extended(**again)]
     assert model.asked[:3] == ALL[:3]
 
 
@@ -99,7 +100,7 @@ async def test_what_is_offered_pays_for_the_call_that_a_cap_forbids(tmp_path: Pa
         run = await begun(session)
         question = await waits(session, run)
         (asked,) = events(session.log(run), "waiting")
-        assert asked.more == Extended(usd=0.07)  # 6.17 cents, which are said rounded
+        assert asked.budget_extension == Extended(usd=0.07)  # 6.17 cents, which are said rounded
         await session.answer(run, question, {})
         await until(session, run, "model_called")
     assert model.asked[0] == ALL[0]
@@ -115,7 +116,7 @@ async def test_a_visitor_is_offered_no_more_than_the_host_allows_a_run(
         session.models.add_key("a" * 32, "ANTHROPIC_API_KEY", "sk-ant-of-a-visitor-0123456789")
         run = await begun(session, visitor="a" * 32, caps=own)
         question = await waits(session, run)
-        assert events(session.log(run), "waiting")[0].more == more
+        assert events(session.log(run), "waiting")[0].budget_extension == more
         if more is None:
             with pytest.raises(BadExtension):
                 await session.answer(run, question, {})

@@ -93,7 +93,7 @@ async def test_what_visitors_left_is_kept_as_long_as_the_settings_say(tmp_path: 
         old = (await finished(session, task, **theirs))[0].run
         new = (await finished(session, from_page(*other).task, visitor="b" * 32))[0].run
         assert session.unfinished(theirs["visitor"]) == {waits}
-        assert {*await session.forget_outlived()} == {old, new}
+        assert {*await session.delete_expired()} == {old, new}
         assert on_disk(tmp_path, SECRET) == []
         assert [session.log(run)[-1].final for run in (owners, waits)] == [True, False]
 
@@ -103,7 +103,7 @@ async def test_a_run_that_its_visitor_deletes_meanwhile_keeps_no_other(tmp_path:
         task, theirs = from_page(CODE, TESTS).task, {"visitor": "a" * 32}
         runs = [(await finished(session, task, **theirs))[0].run for _ in range(4)]
         left = asyncio.create_task(session.delete(runs[1]))
-        assert {*await session.forget_outlived()} == {*runs[:3]}
+        assert {*await session.delete_expired()} == {*runs[:3]}
         await left
         assert [one.id for one in session.history("a" * 32).runs()] == runs[3:]
 
@@ -119,9 +119,9 @@ def test_old_runs_of_visitors_are_deleted(tmp_path: Path, monkeypatch: pytest.Mo
         ends = RunFailed(error="it ends") if final else Waiting(interrupt="ask", question="?")
         store.append(run, "step", 0, 0, ends)
     store.add_run("goes on", "", "", '{"visitor": "v"}')
-    assert {*store.outlived(20.0, 10, str)} == {"old", "waits"}
-    assert {*store.outlived(0.0, 1, str)} == {"old", "new"}
-    assert store.outlived(0.0, 10, str) == ()
+    assert {*store.expired(20.0, 10, str)} == {"old", "waits"}
+    assert {*store.expired(0.0, 1, str)} == {"old", "new"}
+    assert store.expired(0.0, 10, str) == ()
     store.close()
 
 
@@ -138,7 +138,7 @@ def test_the_visitor_with_most_runs_makes_room(
         crowds.record(visitor, "mine" if visitor == "m" else "theirs")
         ends = Waiting(interrupt="ask", question="?") if run == "a" else RunFailed(error="it ends")
         store.append(run, "step", 0, 0, ends)
-    assert "".join(sorted(store.outlived(0.0, most, crowds.address_of))) == gone
+    assert "".join(sorted(store.expired(0.0, most, crowds.address_of))) == gone
     store.close()
 
 

@@ -21,11 +21,11 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.core.domain import JailStatus, Report, Solution, TestCase, Verdict
 from agent.core.events import (
+    LogEntry,
     ModelAsked,
     ModelCalled,
     ModelFailed,
     Parent,
-    Stamped,
     Waiting,
     fold_attempts,
     to_jsonl,
@@ -112,12 +112,12 @@ def table_for_a_jail(kills: Kills) -> Iterator[None]:
 
     append, put = Store.append, AsyncSqliteSaver.aput
 
-    def appended(self: Store, *given: Any) -> Stamped:
+    def appended(self: Store, *given: Any) -> LogEntry:
         kills.told[given[-1].kind] = 2 * kills.writes
         kills.before()
-        stamped = append(self, *given)
+        entry = append(self, *given)
         kills.after()
-        return stamped
+        return entry
 
     async def kept(self: AsyncSqliteSaver, *given: Any) -> Any:
         kills.before()
@@ -176,7 +176,7 @@ async def to_its_end(
     was killed."""
     killed = 0
     for _ in range(MAX_TURNS):
-        driven = session._driven.get(run)
+        driven = session._active.get(run)
         if driven is not None:
             await driven.wait_until_idle()
         if session._store.run(run).final:
@@ -206,11 +206,11 @@ async def healed(
     return run, await to_its_end(session, run, say)
 
 
-def steps(log: Sequence[Stamped]) -> list[str]:
+def steps(log: Sequence[LogEntry]) -> list[str]:
     return [one.event.step for one in fold_attempts(log) if one.event.kind == "step_started"]
 
 
-def assert_once(log: Sequence[Stamped], place: int = -1) -> None:
+def assert_once(log: Sequence[LogEntry], place: int = -1) -> None:
     """What a reader may rely on, of any run that has ended."""
     assert [one.seq for one in log] == list(range(1, len(log) + 1))
     assert [one.event.kind for one in log if one.final] == [log[-1].event.kind] == ["run_finished"]
@@ -228,12 +228,12 @@ def assert_once(log: Sequence[Stamped], place: int = -1) -> None:
     assert "answered answered" not in " ".join(talk) and talk[:1] in ([], ["waiting"])
 
 
-def sent(log: Sequence[Stamped]) -> list[Any]:
+def sent(log: Sequence[LogEntry]) -> list[Any]:
     """Calls that were answered by the server itself."""
     return [one.event for one in log if isinstance(one.event, ModelCalled) and not one.event.cached]
 
 
-def lost(log: Sequence[Stamped]) -> int:
+def lost(log: Sequence[LogEntry]) -> int:
     return sum(isinstance(one.event, ModelFailed) for one in log)
 
 
@@ -272,7 +272,7 @@ async def test_a_reader_sees_each_event_once_after_a_kill(tmp_path: Path, whole:
 
 @pytest.mark.nightly
 async def test_a_persons_change_is_logged_once(tmp_path: Path) -> None:
-    def told(log: Sequence[Stamped]) -> list[str]:
+    def told(log: Sequence[LogEntry]) -> list[str]:
         kinds = [one.event.kind for one in fold_attempts(log)]
         return [one for one in kinds if one in ("code_written", "patch_proposed")]
 

@@ -165,7 +165,7 @@ async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Se
 
     assert time.monotonic() - began < 1
     assert last(session.log(run)).outcome == "cancelled"
-    assert not session._driven
+    assert not session._active
 
 
 @pytest.mark.nightly
@@ -204,7 +204,7 @@ async def test_a_run_cancelled_elsewhere_stays_ended(session: Session, tmp_path:
     run = await session.start(from_page(ONE_BUG, TESTS, "").task)
     async with open_session(settings(tmp_path)) as other:
         await other.cancel(run)
-    while run in session._driven:
+    while run in session._active:
         await asyncio.sleep(0.05)
     ends = [entry.event for entry in session.log(run) if entry.final]
     assert [end.outcome for end in ends if isinstance(end, RunFinished)] == ["cancelled"]

@@ -234,7 +234,7 @@ async def test_the_drafts_of_a_small_model_are_compared(
             env["HEAL_BUDGET_CALLS"] = most_calls
         result, told = await healed(settings(tmp_path, env, proof_s=0.0), "", "", words)
     assert (result.outcome, result.code, result.calls) == ("healthy", code, calls)
-    model_says = fitted().written_twice if agreed else fitted().written
+    model_says = fitted().agreed_draft_probability if agreed else fitted().draft_probability
     assert result.confidence == pytest.approx(model_says)
     if unsure is not None:
         assert result.unsure and unsure in result.unsure

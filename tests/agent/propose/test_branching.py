@@ -8,12 +8,12 @@ from typing import cast
 from agent.iteration.context import Context
 from agent.propose.branching import branches
 from llm import Message, Reply, Request
-from llm.types import Frame, TokenAlternative, Usage
+from llm.types import Prefill, TokenAlternative, Usage
 from tests.llm.scripted import Answer, Scripted
 
 OPENING, CLOSING = "Here it is:\n```python\n", "\n```"
 BODY = "def f(a):\n    b = a - 1\n    return b"
-ASKED = Request("generator", "", (Message("user", "?"),), frame=Frame(OPENING, CLOSING))
+ASKED = Request("generator", "", (Message("user", "?"),), prefill=Prefill(OPENING, CLOSING))
 
 
 @dataclass
@@ -53,8 +53,8 @@ async def test_the_likeliest_token_is_written_to_the_end_of_its_line_and_the_res
     assert found == [
         "def f(a):\n    b = a + 2\n    return b\n", "def f(a):\n    b = a - 1\n    yield a\n",
     ]
-    assert [one.frame for one in model.asked] == [
-        Frame(begun, "\n"), Frame(f"{OPENING}def f(a):\n    b = a - 1\n    yield", "\n"),
+    assert [one.prefill for one in model.asked] == [
+        Prefill(begun, "\n"), Prefill(f"{OPENING}def f(a):\n    b = a - 1\n    yield", "\n"),
     ]
     assert {one.messages for one in model.asked} == {ASKED.messages}
 

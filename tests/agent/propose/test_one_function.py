@@ -21,7 +21,7 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.core.events import Event, Searched, Stamped
+from agent.core.events import Event, LogEntry, Searched
 from agent.core.settings import Settings
 from agent.core.state import ModelRepair
 from agent.iteration.context import PROMPTS, Context
@@ -129,9 +129,9 @@ class Surroundings:
     def emit(self, event: Event) -> None:
         pass
 
-    def log(self) -> tuple[Stamped, ...]:
+    def log(self) -> tuple[LogEntry, ...]:
         event = Searched.model_construct(suspects=SUSPECTED)
-        return (Stamped.model_construct(event=event),)
+        return (LogEntry.model_construct(event=event),)
 
     async def answerer(self, role: str, *, rules_only: bool = False) -> Scripted:
         return self.model

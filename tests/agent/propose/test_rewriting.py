@@ -19,12 +19,12 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.core.events import Event, Stamped
+from agent.core.events import Event, LogEntry
 from agent.core.settings import Settings
 from agent.core.state import ModelRepair
 from agent.iteration.context import PROMPTS, Context
 from agent.iteration.strategies import RepairInput
-from agent.proof.confidence import of_a_draft
+from agent.proof.confidence import draft_estimate
 from agent.propose.rewriting import attempt_repair
 from agent.propose.roles import GENERATOR
 from llm import Request
@@ -71,7 +71,7 @@ class Surroundings:
     def emit(self, event: Event) -> None:
         self.told.append(event)
 
-    def log(self) -> tuple[Stamped, ...]:
+    def log(self) -> tuple[LogEntry, ...]:
         return ()
 
     async def answerer(self, role: str, *, rules_only: bool = False) -> Scripted:
@@ -185,7 +185,7 @@ async def test_a_small_model_is_asked_plainly_then_for_samples_until_one_passes(
     assert [(one.temperature, one.seed) for one in asked] == [(0.0, 0), (0.7, 1), (0.7, 2)]
     questions = [one.messages[-1].text for one in asked]
     assert questions[0] == questions[1] != questions[2], "the last is put in another form"
-    assert [one.frame is None for one in asked] == [False, False, True]
+    assert [one.prefill is None for one in asked] == [False, False, True]
 
 
 async def test_equal_samples_count_once() -> None:
@@ -220,4 +220,4 @@ async def test_beside_a_doubtful_repair_of_a_draft_other_drafts_are_asked_for() 
     assert all(text not in one.messages[-1].text for one in asked), "the draft is not shown"
     assert found.solution is not None
     assert found.solution.text == repaired(text)
-    assert found.solution.estimate == of_a_draft()
+    assert found.solution.estimate == draft_estimate()

@@ -79,11 +79,11 @@ def rendering(role: str, template: str) -> str:
         values["code"] = numbered(values["code"])
     elif role == CRITIC.name:
         values["code"] = values["code"].replace("return a", "return a + 1")
-    frame = prompt.frame(template)
+    prefill = prompt.prefill(template)
     return (
         f"system:\n\n{prompt.instructions(FORMS.get((role, template), ''))}\n\n"
         f"user:\n\n{prompt.render(template, values)}"
-    ) + ("" if frame is None else f"\nassistant:\n\n{frame.opening}…{frame.closing}\n")
+    ) + ("" if prefill is None else f"\nassistant:\n\n{prefill.text}…{prefill.stop}\n")
 
 
 TEMPLATES = [

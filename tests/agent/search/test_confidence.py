@@ -11,7 +11,7 @@ from agent.core.domain import Estimate, File, Proof, Solution, Strategy
 from agent.proof.confidence import confidence
 from agent.search.confidence import naturalness
 from agent.search.confidence.features import Situation, features_of
-from agent.search.confidence.model import FITTED, estimated, fitted, of_a_model
+from agent.search.confidence.model import FITTED, estimated, fitted, model_patch_estimate
 from agent.search.values import Candidate
 
 BASE = "def area(width, height):\n    check(width)\n    return width + height\n"
@@ -72,7 +72,7 @@ def test_estimates_are_probabilities_of_features() -> None:
 def test_a_models_patch_is_likelier_than_one_of_many_that_a_search_tried() -> None:
     now = Situation(BASE, TESTS)
     searched = likely([patch(RIGHT, tried=5_000)], now)[0]
-    assert of_a_model(RIGHT, now).probability > searched.probability
+    assert model_patch_estimate(RIGHT, now).probability > searched.probability
 
 
 def test_usual_code_is_more_likely_than_unusual_code() -> None:
@@ -90,7 +90,7 @@ def test_a_repair_of_a_models_draft_is_less_likely_right(strategy: Strategy) -> 
         proof = Proof(level="E1", why="")
         return confidence(patch, base, (), proof, None, strategy, drafted=drafted).log_odds
 
-    assert odds(True) - odds(False) == pytest.approx(fitted().of_a_draft)
+    assert odds(True) - odds(False) == pytest.approx(fitted().draft_shift)
 
 
 ONE_PLACE, TWO_PLACES = "x = 2\ny = 1\nz = 1\n", "x = 2\ny = 1\nz = 2\n"
@@ -111,5 +111,5 @@ def test_a_searchs_patch_of_one_place_is_likelier_where_a_large_suite_passes(
         proof = Proof(level="E1", why="")
         return confidence(patch, base, (), proof, None, strategy, suite=suite).log_odds
 
-    gained = (odds(suite) - odds(0)) / fitted().of_a_project
+    gained = (odds(suite) - odds(0)) / fitted().project_shift
     assert gained == pytest.approx(more, abs=0.01)

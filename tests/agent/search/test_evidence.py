@@ -10,8 +10,8 @@ from agent.search.evidence import (
     USE,
     WHOLE,
     both,
+    condition_values,
     either,
-    held,
     picked,
     reader,
     worth,
@@ -40,7 +40,7 @@ AGES = (
     ("size > 1", (None, None, None, None)),
 ])
 def test_a_condition_is_read_at_each_moment(condition: str, expected: object) -> None:
-    assert held(condition, AGES) == expected
+    assert condition_values(condition, AGES) == expected
 
 
 @pytest.mark.parametrize("condition", [
@@ -48,23 +48,22 @@ def test_a_condition_is_read_at_each_moment(condition: str, expected: object) ->
     "(lambda: age)()", "age >", "__import__('os')", "name % age",
 ])
 def test_what_may_do_more_than_look_is_not_read(condition: str) -> None:
-    assert reader(condition) is None or set(held(condition, AGES)) == {None}
+    assert reader(condition) is None or set(condition_values(condition, AGES)) == {None}
 
 
 def test_a_value_that_is_no_literal_is_unknown() -> None:
-    assert held("x", (moment(False, x="<object at 1>"), moment(False, x="__import__('os')"))) == (
-        None, None,
-    )
+    moments = (moment(False, x="<object at 1>"), moment(False, x="__import__('os')"))
+    assert condition_values("x", moments) == (None, None)
 
 
 def test_a_condition_is_cheaper_if_it_separates_failing_from_passing_runs() -> None:
     never = (False,) * 4
 
-    assert worth(never, held("age > 65", AGES), AGES) == WHOLE
-    assert worth(never, held("age > 69", AGES), AGES) == USE
-    assert worth(never, held("age > 100", AGES), AGES) == NO_USE
-    assert worth(never, held("age > 10", AGES), AGES) == HARM
-    assert worth(never, held("size > 10", AGES), AGES) == 0.0
+    assert worth(never, condition_values("age > 65", AGES), AGES) == WHOLE
+    assert worth(never, condition_values("age > 69", AGES), AGES) == USE
+    assert worth(never, condition_values("age > 100", AGES), AGES) == NO_USE
+    assert worth(never, condition_values("age > 10", AGES), AGES) == HARM
+    assert worth(never, condition_values("size > 10", AGES), AGES) == 0.0
 
 
 def test_and_and_or_apply_at_each_moment() -> None:

@@ -23,7 +23,7 @@ def judged(
     task = make_task(
         program, entry="calc.py", tests=[TestText(tests, "test_it.py")],
         support=[File(path=path, text=text) for path, text in (support or {}).items()],
-        sites=own_sites(), **wanted,
+        package_folders=own_sites(), **wanted,
     ).task
     assert task.solution is not None
     return asyncio.run(check(task.solution, task.tests, task, open_sandbox()))

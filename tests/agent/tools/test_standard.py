@@ -364,7 +364,7 @@ async def test_nothing_outside_is_read_or_reached(tools: ToolRegistry, tmp_path:
 async def test_tests_are_counted_and_failures_told(tools: ToolRegistry) -> None:
     told = await done(tools, "run_tests")
     assert told == {
-        "green": False, "passed": 2, "failed": 1, "set_aside": 0, "exit_code": 1,
+        "green": False, "passed": 2, "failed": 1, "excluded": 0, "exit_code": 1,
         "failures": [{
             "test": "tests/test_money.py::test_wrong", "status": "failed",
             "message": "assert 3 == 4\n +  where 3 = total([1, 2])",

@@ -29,7 +29,7 @@ from agent.verify.project.suite_double_check import (
     with_integrity,
 )
 from agent.verify.rewriting.expectations import exchanged, instrument
-from agent.verify.rewriting.other_values import other
+from agent.verify.rewriting.other_values import unequal_value
 from sandbox.types import Json
 
 EXCHANGED: dict[str, str | None] = {
@@ -67,8 +67,8 @@ def test_what_is_expected_is_exchanged_where_it_stands(text: str) -> None:
     {"a": 1}, frozenset({1, 2}), ([1], "a"),
 ])
 def test_another_value_is_never_equal(value: object) -> None:
-    assert other(value) != value
-    assert type(other(value)) is type(value) or value is None
+    assert unequal_value(value) != value
+    assert type(unequal_value(value)) is type(value) or value is None
 
 
 class Joker:

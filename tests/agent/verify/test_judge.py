@@ -398,9 +398,9 @@ async def test_a_program_that_imports_numpy_meets_it_loaded_and_is_believed(test
         "def total(values): return numpy.sum(values)\n"
     )
     program = Solution(files=(File(path="program.py", text=text),), entry="program.py")
-    sites = tuple(path for path in sys.path if path.endswith("site-packages"))
+    package_folders = tuple(path for path in sys.path if path.endswith("site-packages"))
 
-    report = await check(program, [test], Task(site_dirs=sites), sandbox)
+    report = await check(program, [test], Task(site_dirs=package_folders), sandbox)
 
     assert [verdict.is_evidence for verdict in report.verdicts] == [True], report.verdicts
 

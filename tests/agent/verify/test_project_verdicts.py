@@ -99,7 +99,7 @@ async def judged_under(
     )
     plain = await run_suite(files, project, (), jail)
     task = Task(
-        project=project.model_copy(update={"tests": tuple(plain.rows)}),
+        project=project.model_copy(update={"tests": tuple(plain.outcomes)}),
         support=tuple(
             File(path=path, text=before if before and text == program else text)
             for path, text in files.items()
@@ -111,7 +111,7 @@ async def judged_under(
     )
     wanted = [
         Script(name=one, origin="user", code=tests, node=one, file="tests/test_core.py")
-        for one in plain.rows
+        for one in plain.outcomes
     ]
     report = await check(solution, wanted, task, jail)
     return {one.name.partition("::")[2]: one for one in report.verdicts}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from llm.errors import ContextOverflow
-from llm.types import Code, Frame, Message, Output, Request, Text, Usage
+from llm.types import Code, Message, Output, Prefill, Request, Text, Usage
 
 if TYPE_CHECKING:
     from llm.providers.huggingface.decoding import LocalModel
@@ -36,14 +36,14 @@ def answered(model: LocalModel, request: Request) -> tuple[str, Ended]:
 def test_an_answer_goes_on_from_the_opening_of_its_frame(model: LocalModel) -> None:
     from llm.providers.huggingface.chat import tokens_of
 
-    frame = Frame("Here it is:\n\n```python\n", "\n```")
-    framed = replace(question(output=Code()), frame=frame)
+    prefill = Prefill("Here it is:\n\n```python\n", "\n```")
+    framed = replace(question(output=Code()), prefill=prefill)
     text, _ = answered(model, framed)
     plain = tokens_of(model.tokenizer, question(output=Code()))
     asked = tokens_of(model.tokenizer, framed)
-    assert text.startswith(frame.opening)
+    assert text.startswith(prefill.text)
     assert asked[:len(plain)] == plain
-    assert model.tokenizer.decode(asked[len(plain):]) == frame.opening
+    assert model.tokenizer.decode(asked[len(plain):]) == prefill.text
 
 
 def test_copied_code_takes_a_fraction_of_the_forwards_and_is_the_same(folder: Path) -> None:
@@ -54,8 +54,8 @@ def test_copied_code_takes_a_fraction_of_the_forwards_and_is_the_same(folder: Pa
 
     model = load(str(folder), NO_KEY, False, Hardware("cpu"))
     oracle = Oracle(model.network)
-    frame = Frame("```python\n", "\n```")
-    asked = replace(question(f"Repair:\n{PROGRAM}", Code(), most=200), frame=frame)
+    prefill = Prefill("```python\n", "\n```")
+    asked = replace(question(f"Repair:\n{PROGRAM}", Code(), most=200), prefill=prefill)
     wanted = f"{PROGRAM}    return result\n```"
     script = model.tokenizer(wanted + "\nThat is all.", add_special_tokens=False).input_ids
     oracle.say(script, len(tokens_of(model.tokenizer, asked)))
@@ -64,7 +64,7 @@ def test_copied_code_takes_a_fraction_of_the_forwards_and_is_the_same(folder: Pa
     forwards, oracle.forwards = oracle.forwards, 0
     plain_text, plain = answered(replace(model, lookup=0), asked)
 
-    assert text == plain_text == f"{frame.opening}{wanted}"
+    assert text == plain_text == f"{prefill.text}{wanted}"
     assert (ended.finish, ended.usage.output) == ("stop", plain.usage.output)
     assert oracle.forwards == plain.usage.output
     assert forwards <= oracle.forwards / 2

@@ -18,7 +18,7 @@ from llm import Message, NoProvider, Reply, Request, open_provider
 from llm.asking.ask import ask_typed
 from llm.errors import ContextOverflow, LlmError, TimedOut, UnknownModel
 from llm.provider import Connection
-from llm.types import Frame, Json
+from llm.types import Json, Prefill
 
 pytest.importorskip("gguf")
 pytest.importorskip("xllamacpp")
@@ -103,7 +103,7 @@ async def test_seeds_make_samples_that_come_again(tiny: LlamaCppProvider) -> Non
 async def test_an_answer_goes_on_from_the_opening_of_its_frame(tiny: LlamaCppProvider) -> None:
     _, plain = await asked(tiny)
     opening = "Hello again "
-    pieces, reply = await asked(tiny, replace(HELLO, frame=Frame(opening, "never written")))
+    pieces, reply = await asked(tiny, replace(HELLO, prefill=Prefill(opening, "never written")))
     assert "".join(pieces) == reply.text
     assert reply.text.startswith(opening)
     assert reply.finish == "length", "so that it is not closed"

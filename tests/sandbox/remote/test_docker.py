@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import Job, Limits, SandboxError, open_sandbox
-from sandbox.contract import CHECKS, HONEST, ROOMY, ContractCheck, script
+from sandbox.contract import CHECKS, GENEROUS_LIMITS, HONEST, ContractCheck, script
 from sandbox.remote.docker import Docker
 from sandbox.remote.link import Need
 from tests.sandbox.here import until
@@ -39,7 +39,7 @@ CLAIMED = [
 ]
 ELSEWHERE = {
     # What a remote sandbox does otherwise, by design or because it is not this machine.
-    "packages of a folder in `sites` can be imported": "packages are those of the image",
+    "packages of a folder in `package_folders` can be imported": "packages are those of the image",
 }
 
 ROOT = Path(__file__).parents[3]
@@ -171,7 +171,7 @@ async def test_a_cancelled_job_leaves_no_container(
     docker: Callable[..., dict[str, str]], tmp_path: Path
 ) -> None:
     jail = open_sandbox("docker", docker())
-    task = asyncio.create_task(jail.run(Job("while True: pass", limits=ROOMY)))
+    task = asyncio.create_task(jail.run(Job("while True: pass", limits=GENEROUS_LIMITS)))
     async with asyncio.timeout(60):
         while not list(tmp_path.glob("code-jail-*")):
             await asyncio.sleep(0.01)

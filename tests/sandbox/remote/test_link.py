@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from sandbox import Job, LostItem, Outcome, SandboxError
-from sandbox.contract import ROOMY
+from sandbox.contract import GENEROUS_LIMITS
 from sandbox.remote import link
 from sandbox.remote.backend import RemoteSandbox
 from sandbox.remote.line import lines
@@ -64,7 +64,8 @@ HELLO = f"hello {packed({})}"
 
 
 async def run(*said: str, goes_on: bool = True) -> Outcome:
-    return await RemoteSandbox(Script(HELLO, *said, goes_on=goes_on)).run(Job("", limits=ROOMY))
+    return await RemoteSandbox(Script(HELLO, *said, goes_on=goes_on)).run(Job("",
+                                                                              limits=GENEROUS_LIMITS))
 
 
 async def test_an_outcome_has_the_messages_before_it() -> None:
@@ -121,7 +122,7 @@ async def test_a_flood_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_silence_past_the_deadline_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "_SILENCE_S", 0.2)
     host = Script(HELLO)
-    job = Job("", limits=dataclasses.replace(ROOMY, wall_s=0.1))
+    job = Job("", limits=dataclasses.replace(GENEROUS_LIMITS, wall_s=0.1))
 
     with pytest.raises(SandboxError, match=r"sent nothing for 0\.2 s after its deadline"):
         await RemoteSandbox(host).run(job)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sandbox import Job, Limits, Sandbox, SandboxError, open_sandbox
-from sandbox.contract import ECHO, ROOMY, script
+from sandbox.contract import ECHO, GENEROUS_LIMITS, script
 from sandbox.remote import link
 
 
@@ -49,7 +49,7 @@ async def test_a_daytona_sandbox_has_no_network_and_an_end(daytona: Any) -> None
 async def test_messages_are_answered_while_the_job_runs(service: Any, opened: Sandbox) -> None:
     large = "\u6f22\ud800" * 50_000
 
-    async with opened.start(Job(ECHO, limits=ROOMY)) as process:
+    async with opened.start(Job(ECHO, limits=GENEROUS_LIMITS)) as process:
         answers = []
         for value in (1, ["a", None], large):
             await process.send(value)
@@ -111,7 +111,7 @@ async def test_a_lost_connection_is_no_result(service: Any, opened: Sandbox) -> 
     service.faults["drop_after"] = 20_000
 
     with pytest.raises(SandboxError, match="connection to the sandbox was lost"):
-        await opened.run(Job("jail.send('x' * 100_000)\nwhile True: pass", limits=ROOMY))
+        await opened.run(Job("jail.send('x' * 100_000)\nwhile True: pass", limits=GENEROUS_LIMITS))
 
     assert (service.created, service.living) == (["box0"], [])
 
@@ -157,7 +157,8 @@ async def test_a_sandbox_that_cannot_be_deleted_is_named(service: Any, opened: S
 
 async def test_a_cancelled_job_has_no_sandbox_any_more(service: Any, opened: Sandbox) -> None:
     async def talk(heard: asyncio.Event) -> None:
-        async with opened.start(Job("jail.send(1)\nwhile True: pass", limits=ROOMY)) as process:
+        async with opened.start(Job("jail.send(1)\nwhile True: pass",
+                                    limits=GENEROUS_LIMITS)) as process:
             await process.receive()
             heard.set()
             await process.receive()

@@ -57,12 +57,12 @@ def facts(known: StoredFix) -> Iterator[tuple[str, str]]:
 def fix_document(known: StoredFix, *, whole: bool = False) -> dict[str, object]:
     """Returns a fix as a JSON document; `whole` adds its texts and diff."""
     fix, failure = known.fix, known.fix.failure
-    own = {"number", "fix"}
+    shown_separately = {"number", "fix"}
     short: dict[str, object] = {
         "id": str(known.number), "exception": failure.exception, "message": failure.message,
         "place": failure.place, "note": fix.note, "proof_before": failure.passed,
         "proof_after": fix.proof, "competition": fix.competition, "standing": fix.competition,
-        **known.model_dump(exclude=own),
+        **known.model_dump(exclude=shown_separately),
     }
     if not whole:
         return short

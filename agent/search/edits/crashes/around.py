@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from agent.core.trees import parse
 from agent.search.edits.constants import NEUTRAL
-from agent.search.program import BUILTINS, NOT, Program, Splice, names_in
+from agent.search.program import BUILTINS, Precedence, Program, Splice, names_in
 from agent.search.program.blocks import DEFINITIONS, in_loop, is_elif
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -36,7 +36,7 @@ def early_exits(program: Program, node: ast.AST, test: str, cost: float) -> Iter
         exits += [f"return {neutral}" for neutral in NEUTRAL] + ["return -1"]
     for rank, leave in enumerate(exits):
         yield program.insert_before(
-            statement, [f"if {test}:", f"{program.step}{leave}"], cost + 0.02 * rank
+            statement, [f"if {test}:", f"{program.indent_unit}{leave}"], cost + 0.02 * rank
         )
 
 
@@ -46,18 +46,17 @@ def only_if(program: Program, node: ast.AST, test: str, cost: float) -> Iterator
     if is_constant(test):
         return
     if isinstance(statement, ast.If | ast.While):
-        condition = program.grouped(statement.test, NOT)
+        condition = program.parenthesized(statement.test, Precedence.NOT)
         yield program.replace(statement.test, f"{test} and {condition}", cost)
-        yield program.replace(
-            statement.test, f"not ({test}) or {program.grouped(statement.test, 3)}", cost + 0.2
-        )
+        either = program.parenthesized(statement.test, Precedence.AND)
+        yield program.replace(statement.test, f"not ({test}) or {either}", cost + 0.2)
         return
     simple = isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr)
     if simple and statement.lineno == statement.end_lineno and program.alone(statement):
         indent = program.indent(statement)
         start, end = program.whole_lines(statement)
         line = program.between(start, end).lstrip()
-        head = f"{indent}if {test}:{program.newline}{indent}{program.step}"
+        head = f"{indent}if {test}:{program.newline}{indent}{program.indent_unit}"
         yield Splice(start, end, head + line, cost + 0.3, statement.lineno)
 
 

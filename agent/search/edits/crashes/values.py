@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from agent.search.edits.calls import replaced_call
 from agent.search.edits.constants import quoted
 from agent.search.edits.crashes.around import early_exits, is_constant, nodes_on, only_if
-from agent.search.program import ATOM, NOT, Program, Splice, names_in
+from agent.search.program import Precedence, Program, Splice, names_in
 from agent.search.program.blocks import is_elif
 from agent.search.values import Crash
 
@@ -57,7 +57,7 @@ def _converted(program: Program, node: ast.expr, message: str) -> Iterator[Splic
         if cast == "str" and "concatenate str" in message:
             likely = not isinstance(node, ast.Constant)
         yield program.replace(node, f"{cast}({text})", 1.4 if likely else 2.0)
-    base = program.grouped(node, ATOM)
+    base = program.parenthesized(node, Precedence.ATOM)
     for view in (".encode()", ".decode()", "[0]", ".items()", ".values()"):
         yield program.replace(node, base + view, 2.2)
     iterated = isinstance(parent, ast.For) and parent.iter is node
@@ -91,15 +91,16 @@ def outside(program: Program, crash: Crash) -> Iterator[Splice]:
     for node in nodes_on(program, ast.Subscript, crash.line):
         if isinstance(node.slice, ast.Slice):
             continue
-        base, place = program.code(node.value), program.grouped(node.slice, 6)
+        base, place = program.code(node.value), program.parenthesized(node.slice, Precedence.BIT_OR)
         if isinstance(node.ctx, ast.Load) and not is_constant(f"{place}, {base}"):
-            value = program.grouped(node, 2)
+            value = program.parenthesized(node, Precedence.OR)
             for neutral in ("None", "0", "''"):
                 text = f"{value} if {place} < len({base}) else {neutral}"
                 yield program.replace(node, text, 3.2)
         yield from only_if(program, node, f"{place} < len({base})", 2.6)
         yield from only_if(program, node, base, 2.8)
-        yield from early_exits(program, node, f"not {program.grouped(node.value, NOT)}", 2.2)
+        owner = program.parenthesized(node.value, Precedence.NOT)
+        yield from early_exits(program, node, f"not {owner}", 2.2)
         yield from early_exits(program, node, f"{place} >= len({base})", 2.6)
     for call in nodes_on(program, ast.Call, crash.line):
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("pop", "popleft"):
@@ -116,7 +117,8 @@ def _bounds(program: Program) -> Iterator[Splice]:
                 if isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add):
                     yield program.replace(stop, program.code(stop.left), 0.4)
                 elif not isinstance(stop, ast.UnaryOp):
-                    yield program.replace(stop, f"{program.grouped(stop, 10)} - 1", 1.6)
+                    text = program.parenthesized(stop, Precedence.SUM)
+                    yield program.replace(stop, f"{text} - 1", 1.6)
             case ast.While(test=ast.Compare(ops=[ast.LtE()]) as test):
                 at = program.data.find(b"<=", program.end(test.left))
                 yield Splice(at, at + 2, "<", 0.4, test.lineno)
@@ -132,7 +134,7 @@ def missing_key(program: Program, crash: Crash) -> Iterator[Splice]:
         if isinstance(statement, ast.AugAssign) and statement.target is node:
             sign = program.between(program.end(node), program.start(statement.value))
             sign = sign.strip().removesuffix("=")
-            value = program.grouped(statement.value, 11)
+            value = program.parenthesized(statement.value, Precedence.PRODUCT)
             for neutral in ("0", "[]", "''", "1"):
                 text = f"{base}[{key}] = {base}.get({key}, {neutral}) {sign} {value}"
                 yield program.replace_statement(statement, text, 0.4)
@@ -154,7 +156,8 @@ def missing_key(program: Program, crash: Crash) -> Iterator[Splice]:
                     yield program.replace(node.slice, quoted(other, key), 0.3)
         if program.alone(statement) and not is_elif(program, statement):
             for neutral in ("0", "[]", "set()", "''", "{}"):
-                lines = [f"if {key} not in {base}:", f"{program.step}{base}[{key}] = {neutral}"]
+                body = f"{program.indent_unit}{base}[{key}] = {neutral}"
+                lines = [f"if {key} not in {base}:", body]
                 yield program.insert_before(statement, lines, 1.4)
         yield from early_exits(program, node, f"{key} not in {base}", 2.2)
         yield from only_if(program, node, f"{key} in {base}", 1.8)
@@ -169,7 +172,8 @@ def zero_division(program: Program, crash: Crash) -> Iterator[Splice]:
         for neutral in ("0", "0.0", "None", "1"):
             if not is_constant(divisor):
                 yield program.replace(node, f"{whole} if {divisor} else {neutral}", 1.2)
-        yield from early_exits(program, node, f"not {program.grouped(node.right, NOT)}", 1.4)
+        right = program.parenthesized(node.right, Precedence.NOT)
+        yield from early_exits(program, node, f"not {right}", 1.4)
         yield from only_if(program, node, divisor, 2.0)
 
 
@@ -182,7 +186,7 @@ def bad_value(program: Program, crash: Crash) -> Iterator[Splice]:
             yield program.replace(node, f"int(float({given[0]}))", 1.2)
             yield program.replace(node, f"float({given[0]})", 1.6)
         if name in ("int", "float") and len(given) == 1:
-            base = program.grouped(node.args[0], ATOM)
+            base = program.parenthesized(node.args[0], Precedence.ATOM)
             yield program.replace(node, f"{name}({base}.strip())", 1.6)
             yield program.replace(node, f"{name}({given[0]} or 0)", 1.4)
             yield from early_exits(program, node, f"not {given[0]}", 2.0)

@@ -44,7 +44,7 @@ def created_per_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]
         if constructor is None and not node.bases:
             text = (
                 f"{indent}def __init__(self):{program.newline}"
-                f"{indent}{program.step}{field}{program.newline}"
+                f"{indent}{program.indent_unit}{field}{program.newline}"
             )
             yield Splice(start, end, text, 0.0, one.lineno)
         first = opening(program, constructor) if constructor is not None else None
@@ -114,7 +114,7 @@ def cleanup_in_finally(program: Program, node: ast.Expr) -> Iterator[Splice]:
         return
     if isinstance(program.parents.get(node), ast.Try) or not program.alone(node):
         return
-    indent, step, newline = program.indent(node), program.step, program.newline
+    indent, step, newline = program.indent(node), program.indent_unit, program.newline
     start, middle = program.whole_lines(node)
     end = program.whole_lines(rest[-1])[1]
     inner = [step + line for line in program.between(middle, end).splitlines(keepends=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.search.program import Function, Program, Splice, names_in
+from agent.search.program import Function, Precedence, Program, Splice, names_in
 from agent.search.program.blocks import is_elif, is_generator
 
 _GROWS = frozenset({"append", "extend", "add", "update", "insert"})
@@ -62,25 +62,25 @@ def flushed(program: Program, node: ast.For | ast.While) -> Iterator[Splice]:
         for name in sorted({*names_in(value)} & collected):
             if isinstance(value, ast.Name):
                 seen.add(name)
-            lines = [f"if {name}:", f"{program.step}{text}"]
+            lines = [f"if {name}:", f"{program.indent_unit}{text}"]
             yield program.insert_after(node, lines, 2.8)
             yield program.insert_after(node, [text], 3.0)
     if isinstance(scope, Function) and is_generator(scope):
         for name in sorted(collected - seen)[:6]:
-            lines = [f"if {name}:", f"{program.step}yield {name}"]
+            lines = [f"if {name}:", f"{program.indent_unit}yield {name}"]
             yield program.insert_after(node, lines, 2.9)
 
 
 def modulo(program: Program, node: ast.BinOp) -> Iterator[Splice]:
     """Makes a remainder one-based, or rounds a quotient up."""
-    left, right = program.code(node.left), program.grouped(node.right, 12)
+    left, right = program.code(node.left), program.parenthesized(node.right, Precedence.UNARY)
     if isinstance(node.op, ast.Mod) and not isinstance(node.left, ast.Constant):
-        near = program.grouped(node.left, 10)
+        near = program.parenthesized(node.left, Precedence.SUM)
         yield program.replace(node, f"({near} - 1) % {right} + 1", 2.6)
         if isinstance(node.left, ast.BinOp):
             yield program.replace(node, f"({near} + 1) % {right} - 1", 3.4)
     elif isinstance(node.op, ast.FloorDiv):
-        up = f"-(-{program.grouped(node.left, 13)} // {right})"
+        up = f"-(-{program.parenthesized(node.left, Precedence.POWER)} // {right})"
         yield program.replace(node, up, 2.8)
         if isinstance(node.right, ast.Constant | ast.Name | ast.Attribute):
             yield program.replace(node, f"({left} + {right} - 1) // {right}", 3.0)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from agent.search.edits.calls import given_arguments, named_arguments, replaced_call
 from agent.search.edits.classes import fields_of
 from agent.search.edits.constants import quoted
-from agent.search.program import ATOM, NOT, NUMBERS, Program, Splice
+from agent.search.program import NUMBERS, Precedence, Program, Splice
 
 MAX_MARKS, MAX_FIELDS = 4, 8
 _LOOKED_UP = frozenset({"get", "index", "find", "count", "add", "append", "setdefault", "pop",
@@ -22,7 +22,7 @@ def none_guard(program: Program, node: ast.Compare) -> Iterator[Splice]:
     if len(node.ops) != 1 or isinstance(node.ops[0], ast.Is | ast.IsNot):
         return
     text = program.code(node)
-    context = program.code(program.statement(node)) if program.is_tested(node) else text
+    context = program.code(program.statement(node)) if program.is_condition(node) else text
     equal = isinstance(node.ops[0], ast.Eq | ast.NotEq)
     for side in (node.left, node.comparators[0]):
         if not isinstance(side, ast.Name | ast.Attribute):
@@ -46,15 +46,16 @@ def unused_name(program: Program, node: ast.expr) -> Iterator[Splice]:
             given, named = given_arguments(program, node), named_arguments(program, node)
             yield replaced_call(program, node, [*given, name], named, 2.8)
             yield replaced_call(program, node, given, [*named, f"{name}={name}"], 3.0)
-        if program.is_tested(node):
-            condition = program.grouped(node, NOT)
+        if program.is_condition(node):
+            condition = program.parenthesized(node, Precedence.NOT)
             for text, cost in (("{} and {}", 2.6), ("{} and not {}", 2.7), ("{} or {}", 2.8)):
                 yield program.replace(node, text.format(condition, name), cost)
         elif program.is_called(node):
             continue
         elif not program.type_of(node) or program.type_of(node) & NUMBERS:
             for sign, cost in (("+", 2.6), ("-", 2.6), ("*", 3.0)):
-                text = program.grouped(node, 10 if sign != "*" else 11)
+                below = Precedence.SUM if sign != "*" else Precedence.PRODUCT
+                text = program.parenthesized(node, below)
                 yield program.replace(node, f"{text} {sign} {name}", cost)
 
 
@@ -65,7 +66,7 @@ def normalised_text(program: Program, node: ast.expr) -> Iterator[Splice]:
         return
     if (kinds and "str" not in kinds) or not _is_looked_up(program, node):
         return
-    text = program.grouped(node, ATOM)
+    text = program.parenthesized(node, Precedence.ATOM)
     mixed = any(word != word.lower() for word in program.words)
     blank = any(word != word.strip() for word in program.words)
     for place, view in enumerate(_SPELLINGS):
@@ -98,7 +99,7 @@ def path_prefix(program: Program, node: ast.Call) -> Iterator[Splice]:
     match node:
         case ast.Call(func=ast.Attribute(value=base, attr="startswith"), args=[given],
                       keywords=[]) if isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
-            text, part = program.grouped(base, ATOM), program.code(given)
+            text, part = program.parenthesized(base, Precedence.ATOM), program.code(given)
         case _:
             return
     for place, mark in enumerate(_marks(program)):
@@ -136,7 +137,7 @@ def field_added(program: Program, node: ast.expr) -> Iterator[Splice]:
     if kinds and not kinds & NUMBERS:
         return
     own = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
-    text = program.grouped(node, 10)
+    text = program.parenthesized(node, Precedence.SUM)
     for name in [one for one in fields_of(program, node) if one not in own][:MAX_FIELDS]:
         yield program.replace(node, f"{text} + self.{name}", 3.0)
         yield program.replace(node, f"{text} - self.{name}", 3.2)

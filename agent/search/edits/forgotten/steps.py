@@ -56,10 +56,11 @@ def early_exit(program: Program, node: ast.stmt) -> Iterator[Splice]:
         if kinds & NUMBERS:
             tests.append(f"{name} < 0")
         for far, test in enumerate(tests):
-            use = worth((False,) * len(moments), program.held(test, line), moments)
+            use = worth((False,) * len(moments), program.condition_values(test, line), moments)
             for place, leave in enumerate(exits):
                 cost = 3.6 + 0.1 * far + 0.06 * place + 0.6 * use
-                yield program.insert_before(node, [f"if {test}:", f"{program.step}{leave}"], cost)
+                lines = [f"if {test}:", f"{program.indent_unit}{leave}"]
+                yield program.insert_before(node, lines, cost)
 
 
 def _exits(program: Program, node: ast.stmt, scope: Function) -> list[str]:

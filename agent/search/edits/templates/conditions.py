@@ -228,9 +228,7 @@ CONDITIONS: Mapping[str, Callable[[Program, ast.AST, Any], bool]] = {
     )},
     "not committed": lambda program, node, bound: "commit" not in _scope(program, node),
     "not flushed": lambda program, node, bound: "flush" not in _scope(program, node),
-    "caught": lambda program, node, bound: isinstance(
-        program.parents.get(node), ast.ExceptHandler
-    ),
+    "caught": lambda program, node, bound: isinstance(program.parents.get(node), ast.ExceptHandler),
     "name": lambda program, node, bound: isinstance(bound, ast.Name),
     "names": lambda program, node, bound: isinstance(bound, ast.Tuple),
     "constant": lambda program, node, bound: isinstance(bound, ast.Constant),

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from agent.search.program import Program, Splice
 from agent.search.program.blocks import block_of, indented, is_elif
-from agent.search.program.source import CONDITIONAL, Source, needed
+from agent.search.program.source import Precedence, Source, needed
 
 _WRITTEN = re.compile(r"\$(\$?)([a-z]+)")
 _ONE, _MANY = "one_hole_", "many_holes_"
@@ -189,7 +189,7 @@ class Replacement:
         assert isinstance(first, ast.stmt) and isinstance(last, ast.stmt)
         indent, text = program.indent(first), ""
         for number, line in enumerate(self._source.lines, 1):
-            deeper = indent + program.step * ((len(line) - len(line.lstrip())) // 4)
+            deeper = indent + program.indent_unit * ((len(line) - len(line.lstrip())) // 4)
             many = _HOLE.fullmatch(line.strip())
             if many is not None and many[1] == _MANY:
                 lines = _lines(program, found.holes[many[2]])
@@ -228,7 +228,7 @@ class Replacement:
         assert isinstance(value, ast.expr)
         if isinstance(value, ast.GeneratorExp) and need == _ONLY:
             return program.code(value)[1:-1]  # the call's parentheses are enough
-        return program.grouped(value, CONDITIONAL if need == _ONLY else need)
+        return program.parenthesized(value, Precedence.CONDITIONAL if need == _ONLY else need)
 
 
 def _many(pattern: object) -> str | None:

@@ -18,7 +18,7 @@ from agent.search.edits.crashes.missing import import_place
 from agent.search.edits.forgotten import kept_state
 from agent.search.edits.functions import changes, mutable_default
 from agent.search.evidence import plain
-from agent.search.program import ATOM, BUILTINS, Program, Splice, names_in
+from agent.search.program import BUILTINS, Precedence, Program, Splice, names_in
 from agent.search.program.blocks import block_of, is_docstring, opening
 
 _THOUSANDS = re.compile(r"\D*\d{1,3}(,\d{3})+(\.\d+)?\D*")
@@ -99,9 +99,7 @@ def shadowed(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     if any(one in program.hidden for one in places):
         return
     other = f"{name}_"
-    edits = [
-        (program.start(one), program.start(one) + len(name.encode()), other) for one in places
-    ]
+    edits = [(program.start(one), program.start(one) + len(name.encode()), other) for one in places]
     yield combined(program, edits, 0.0, node.lineno)
 
 
@@ -135,7 +133,7 @@ def _each(
 ) -> Iterator[Splice]:
     sign = "in" if isinstance(op, ast.In) else "not in"
     word = " or " if isinstance(node.op, ast.Or) else " and "
-    text = program.grouped(whole, 6)
+    text = program.parenthesized(whole, Precedence.BIT_OR)
     yield program.replace(node, word.join(f"{program.code(one)} {sign} {text}" for one in words), 0)
 
 
@@ -151,9 +149,7 @@ def concatenation(program: Program, node: ast.AST, known: Known) -> Iterator[Spl
             program.type_of(one) and isinstance(one, ast.Name)
         )
     ]
-    edits = {
-        (program.start(one), program.end(one), f"str({program.code(one)})") for one in others
-    }
+    edits = {(program.start(one), program.end(one), f"str({program.code(one)})") for one in others}
     if same:
         yield combined(program, [*edits], 0.0, node.lineno)
 
@@ -190,7 +186,7 @@ def number_text(program: Program, node: ast.AST, known: Known) -> Iterator[Splic
             pass
         case _:
             return
-    base = clean = program.grouped(value, ATOM)
+    base = clean = program.parenthesized(value, Precedence.ATOM)
     for mark in dict.fromkeys(re.findall(r"[^\d.,eExX+\-\w]", text)):
         clean += f".replace({mark!r}, '')"
         text = text.replace(mark, "")
@@ -226,7 +222,8 @@ def wrong_key(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]
             if changed != missing and any(
                 type(one) is type(changed) and one == changed for one in keys
             ):
-                inner = code if view.endswith("({})") else program.grouped(node.slice, ATOM)
+                atom = program.parenthesized(node.slice, Precedence.ATOM)
+                inner = code if view.endswith("({})") else atom
                 start, end = program.start(node.slice), program.end(node.slice)
                 yield Splice(start, end, view.format(inner), 0.01 * place, node.lineno)
 
@@ -352,7 +349,7 @@ def hash_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     if fields:
         parts = f"({', '.join(fields)})" if len(fields) > 1 else "".join(fields)
         yield program.insert_after(equal, [
-            "", "def __hash__(self):", f"{program.step}return hash({parts})",
+            "", "def __hash__(self):", f"{program.indent_unit}return hash({parts})",
         ], 0.0)
 
 

@@ -89,9 +89,7 @@ class Pieces:
         return self._compiled("\n" * line + text)
 
     def _compiled(self, source: str | ast.Module) -> CodeType:
-        code: CodeType = compile(
-            source, self._path, "exec", flags=self._flags, dont_inherit=True
-        )
+        code: CodeType = compile(source, self._path, "exec", flags=self._flags, dont_inherit=True)
         return code
 
 

@@ -90,7 +90,7 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
         return ["syntax", "", type(error).__name__, str(error)[:200],
                 getattr(error, "lineno", None), [], [], ""]
     order: list[int] = item["order"]
-    waiting = {*item["failing"]}
+    pending = {*item["failing"]}
     passed = ["-"] * harness.count
     gained = missed = 0
     first: TestRun | None = None
@@ -101,8 +101,8 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
     for index in order:
         run = harness.run(code, index, limits) if loaded is None or loaded.passed else loaded
         passed[index] = "1" if run.passed else "0"
-        was_failing = index in waiting
-        waiting.discard(index)
+        was_failing = index in pending
+        pending.discard(index)
         gained += run.passed and was_failing
         missed += was_failing and not run.passed
         types.update(run.types)
@@ -116,15 +116,13 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
             break
         if item["mode"] == "fit" and (run.timeout or not was_failing):
             break
-        if item["mode"] == "fit" and not gained and (not waiting or missed >= HOPELESS):
+        if item["mode"] == "fit" and not gained and (not pending or missed >= HOPELESS):
             break
     if first is None:
         return ["ok", "".join(passed), "", "", None, sorted(types), near, ""]
     ended = "endless" if first.endless else "timeout" if first.timeout else "failed"
     behaviour = "" if first.timeout else short_hash("\n".join(failures))
-    return [
-        ended, "".join(passed), first.exception, first.message, first.line, [], near, behaviour
-    ]
+    return [ended, "".join(passed), first.exception, first.message, first.line, [], near, behaviour]
 
 
 def _base_runs(harness: Any, item: dict[str, Any], limits: Any) -> list[TestRun]:

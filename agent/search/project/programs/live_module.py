@@ -323,15 +323,15 @@ def _adopt(function: Any, owner: type) -> None:
 
 
 def _outer_functions(tree: ast.Module) -> Iterator[OuterFunction]:
-    waiting: list[tuple[ast.stmt, tuple[ast.ClassDef, ...]]] = [(one, ()) for one in tree.body]
-    while waiting:
-        node, classes = waiting.pop()
+    pending: list[tuple[ast.stmt, tuple[ast.ClassDef, ...]]] = [(one, ()) for one in tree.body]
+    while pending:
+        node, classes = pending.pop()
         if isinstance(node, _Function):
             yield OuterFunction(node, classes)
         elif isinstance(node, ast.ClassDef):
-            waiting += [(one, (*classes, node)) for one in node.body]
+            pending += [(one, (*classes, node)) for one in node.body]
         else:
-            waiting += [
+            pending += [
                 (one, classes) for one in ast.iter_child_nodes(node) if isinstance(one, ast.stmt)
             ]
 

@@ -276,7 +276,7 @@ class _Suite(SuiteSession):
     ) -> list[Any]:
         """The row of a candidate; `likely` are the failures of the base's first failing tests."""
         order: list[int] = item["order"]
-        waiting = {*item["failing"]}
+        pending = {*item["failing"]}
         marks = ["-"] * len(order)
         near = [0] * len(order)
         failures: list[str] = []
@@ -287,8 +287,8 @@ class _Suite(SuiteSession):
             late = clock.rang
             passed = run.passed and not late
             marks[place] = "1" if passed else "0"
-            was_failing = number in waiting
-            waiting.discard(number)
+            was_failing = number in pending
+            pending.discard(number)
             gained += passed and was_failing
             if passed:
                 continue
@@ -304,7 +304,7 @@ class _Suite(SuiteSession):
             alike += place < len(likely) and _failure(run) == likely[place]
             if alike == ALIKE:
                 failures = []  # the behaviour is taken to be that of the base
-            hopeless = not was_failing or (not waiting and not gained) or alike == ALIKE
+            hopeless = not was_failing or (not pending and not gained) or alike == ALIKE
             if item["mode"] == "fit" and hopeless:
                 break
         if first is None:

@@ -19,14 +19,14 @@ _NEAR = 1e-6
 """Relative difference up to which numbers count as equal."""
 
 
-def differ(one: Any, another: Any) -> bool:
+def contents_differ(one: Any, another: Any) -> bool:
     """Whether two values of plain types, or of subclasses, have different contents.
 
     Values of other types count as equal.
     """
-    waiting, count = [(one, another)], 0
-    while waiting and count < MOST:
-        left, right = waiting.pop()
+    pending, count = [(one, another)], 0
+    while pending and count < MOST:
+        left, right = pending.pop()
         count += 1
         base, other_base = _base(left), _base(right)
         if base is None or other_base is None:
@@ -41,11 +41,11 @@ def differ(one: Any, another: Any) -> bool:
         if base is dict:
             if inside[0].keys() != inside[1].keys():
                 return True
-            waiting += [(value, inside[1][key]) for key, value in inside[0].items()]
+            pending += [(value, inside[1][key]) for key, value in inside[0].items()]
         elif base in _ORDERED:
             if len(inside[0]) != len(inside[1]):
                 return True
-            waiting += zip(*inside, strict=True)
+            pending += zip(*inside, strict=True)
         elif base in _SETS:
             plain = all(type(part) in _BASES for part in (*inside[0], *inside[1]))
             if plain and inside[0] != inside[1]:

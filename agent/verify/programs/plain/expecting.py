@@ -1,4 +1,4 @@
-"""Runs the checks of instrumented tests, each asked twice (`rewriting.expectations`).
+"""Runs the checks of instrumented tests, each with the true and with other expected values.
 
 The true expectation and the other ones are built and compared in the same way, in random order. The
 comparison of the test itself comes last, in its usual place.
@@ -22,12 +22,14 @@ from typing import Any
 
 from _pytest.assertion import rewrite
 
-from agent.verify.programs.plain.contents import differ
+from agent.verify.programs.plain.contents import contents_differ
 from agent.verify.rewriting.expectations import Check, instrument
-from agent.verify.rewriting.other_values import TEXT, other
+from agent.verify.rewriting.other_values import TEXT, unequal_value
 
 MOST = 1_000
 """Maximum number of parts of a value that are searched for objects of the program."""
+SECOND_OFFSET = 11
+"""Added for the second other value, which must not equal the first one of a literal nearby."""
 _PLAIN = (
     type(None), bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset,
     range, Decimal, Fraction, datetime, date, timedelta,
@@ -38,8 +40,9 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 _HOOKS = (
-    "subject", "expected", "swap", "back", "asking", "called", "within", "kind", "raising",
-    "calling", "reached", "passed", "over", "turn", "closed", "end",
+    "actual_value", "expected", "exchange_variable", "restore_variable", "wrap_check", "called",
+    "container", "kind", "raising", "calling", "reached", "passed", "loop_iterable",
+    "loop_iteration", "coroutine_closed", "test_finished",
 )
 _HERE = sys._getframe().f_code.co_filename
 
@@ -107,7 +110,7 @@ class Expecting:
         self._noticed: set[int] = set()
         self._waiting: set[int] = set()
 
-    def subject(self, value: Any, number: int) -> Any:
+    def actual_value(self, value: Any, number: int) -> Any:
         """Receives the side of a comparison that is not exchanged.
 
         The value is the first argument, since pytest stores each argument as a variable.
@@ -128,7 +131,8 @@ class Expecting:
             marshal.loads(literal) if literal is not None else self._before.get(key, value)
             for literal, value in zip(check.literals, shown, strict=True)
         ]
-        if check.bound is not None and differ(true[0], marshal.loads(check.bound)):
+        known = check.expected_value
+        if known is not None and contents_differ(true[0], marshal.loads(known)):
             self._report(number, "changed")
         expected = true[0] if build is None else build(*true)
         pair = expected, self._others(check, build, true)
@@ -139,11 +143,11 @@ class Expecting:
         return expected
 
     def _others(self, check: Check, build: Callable[..., Any] | None, true: list[Any]) -> list[Any]:
-        if check.asks.startswith(("<", ">")):
+        if check.comparison.startswith(("<", ">")):
             return [float("nan")] * 2
         found = []
-        for more in (0, 11):
-            values = [self._other(one, check.place + at + more) for at, one in enumerate(true)]
+        for more in (0, SECOND_OFFSET):
+            values = [self._other(one, check.offset + at + more) for at, one in enumerate(true)]
             if any(type(one) in (set, frozenset) and one == other_value
                    for one, other_value in zip(true, values, strict=True)):
                 continue
@@ -153,29 +157,29 @@ class Expecting:
                 continue
         return found
 
-    def _other(self, value: Any, place: int) -> Any:
+    def _other(self, value: Any, offset: int) -> Any:
         kinds = (Decimal, Fraction, timedelta, datetime, date)
         try:
             if type(value) in kinds:
-                return value + (timedelta(days=place) if type(value) in kinds[2:] else place)
-            literal = other(value, place, strange=lambda part: object())
+                return value + (timedelta(days=offset) if type(value) in kinds[2:] else offset)
+            literal = unequal_value(value, offset, default=lambda part: object())
             return marshal.loads(marshal.dumps(literal, 0))
         except (ValueError, OverflowError, RecursionError):
-            return _other_of(value, place)
+            return _other_of(value, offset)
 
-    def swap(self, number: int, value: Any) -> Any:
+    def exchange_variable(self, number: int, value: Any) -> Any:
         """The other value of a variable while its true value is compared."""
         self._before[_key(number)] = value
-        found = self._other(value, self._checks[number].place)
+        found = self._other(value, self._checks[number].offset)
         self._exchanged[id(found)] = found, value
         return found
 
-    def back(self, number: int) -> Any:
+    def restore_variable(self, number: int) -> Any:
         return self._before.pop(_key(number))
 
     def _compare(self, number: int, subject: Any, expected: Any, others: list[Any]) -> None:
         check = self._checks[number]
-        compared = _COMPARED[check.asks]
+        compared = _COMPARED[check.comparison]
 
         def holds(value: Any) -> Any:
             return compared(value, subject) if check.expected_first else compared(subject, value)
@@ -210,24 +214,25 @@ class Expecting:
 
     def _lies(self, number: int, subject: Any, expected: Any) -> bool:
         """Whether an object of the program equals a value with different contents."""
-        return self._checks[number].asks == "==" and differ(subject, expected) and bool(
+        compares = self._checks[number].comparison == "=="
+        return compares and contents_differ(subject, expected) and bool(
             self._objects(subject)[0] or self._objects(expected)[0]
         )
 
-    def asking(self, number: int, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wraps a function that checks its arguments, so that it checks twice."""
+    def wrap_check(self, number: int, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Wraps a function that checks its arguments, for the true and another value."""
         self._reached.add(number)
         check = self._checks[number]
         at = 0 if check.expected_first else 1
 
         def double_checked(*args: Any, **named: Any) -> Any:
             expected, others = self._pairs.pop(_key(number))
-            if check.asks == "elements":
+            if check.comparison == "elements":
                 args = tuple(list(one) if hasattr(one, "__next__") else one for one in args)
 
             def holds(value: Any) -> Any:
                 found = function(*args[:at], value, *args[at + 1 :], **named)
-                return found if check.asks == "truth" else True
+                return found if check.comparison == "truth" else True
 
             subject = args[1 - at] if len(args) > 1 else getattr(function, "__self__", None)
             self._ask(number, holds, [*others[:1], expected], expected, subject)
@@ -255,7 +260,7 @@ class Expecting:
 
         return double_checked
 
-    def within(self, number: int, value: Any) -> Any:
+    def container(self, number: int, value: Any) -> Any:
         """Receives the container in a check like `"a" in value`.
 
         Only objects of the program are double-checked: honest texts may contain both values.
@@ -285,17 +290,17 @@ class Expecting:
         return kind
 
     def raising(
-        self, number: int, is_named: bool, function: Callable[..., Any], kind: Any, *args: Any,
-        **named: Any,
+        self, number: int, is_imported_class: bool, function: Callable[..., Any], kind: Any,
+        *args: Any, **named: Any,
     ) -> Any:
         """Wraps a context such as `pytest.raises`, which must not accept other exceptions."""
         return _Raising(
-            function(self._awaited(number, is_named, kind), *args, **named),
+            function(self._awaited(number, is_imported_class, kind), *args, **named),
             lambda error: self._raised(number, error, lambda: function(Never, *args, **named)),
         )
 
     def calling(
-        self, number: int, is_named: bool, function: Callable[..., Any], kind: Any,
+        self, number: int, is_imported_class: bool, function: Callable[..., Any], kind: Any,
         called: Callable[..., Any], *args: Any, **named: Any,
     ) -> Any:
         """The same for a function that is passed to be called."""
@@ -306,13 +311,13 @@ class Expecting:
                 self._raised(number, error, lambda: function(Never))
                 raise
 
-        return function(self._awaited(number, is_named, kind), watched, *args, **named)
+        return function(self._awaited(number, is_imported_class, kind), watched, *args, **named)
 
-    def _awaited(self, number: int, is_named: bool, kind: Any) -> Any:
+    def _awaited(self, number: int, is_imported_class: bool, kind: Any) -> Any:
         self._reached.add(number)
         self._held.add(self._occurrence(number))
         raises = self._checks[number].raises
-        if is_named and isinstance(kind, type) and (
+        if is_imported_class and isinstance(kind, type) and (
             issubclass(Never, kind) or issubclass(AssertionError, kind)
         ):
             self._report(number, "held")
@@ -339,30 +344,31 @@ class Expecting:
     def passed(self, number: int) -> None:
         self._held.add(self._occurrence(number))
 
-    def over(self, number: int, value: Any) -> Any:
+    def loop_iterable(self, number: int, value: Any) -> Any:
         """Receives the iterable of a loop, which must run if that is not empty."""
         self._reached.add(number)
         if hasattr(type(value), "__len__") and len(value):
             self._waiting.add(number)
         return value
 
-    def turn(self, number: int, value: Any = None) -> Any:
+    def loop_iteration(self, number: int, value: Any = None) -> Any:
         self._held.add(self._occurrence(number))
         return value
 
-    def closed(self, sure: tuple[int, ...]) -> None:
-        """Ends a coroutine of a test, which may be closed before its `sure` checks."""
-        if sys.exc_info()[0] is GeneratorExit and not self._reached.issuperset(sure):
+    def coroutine_closed(self, unconditional: tuple[int, ...]) -> None:
+        """Ends a coroutine of a test, which may be closed before its `unconditional` checks."""
+        if sys.exc_info()[0] is GeneratorExit and not self._reached.issuperset(unconditional):
             self._end("passed by")
 
-    def end(self, sure: tuple[int, ...], count: int) -> None:
+    def test_finished(self, unconditional: tuple[int, ...], required_checks: int) -> None:
         """Ends a test, and makes it fail if it has not failed already."""
         if sys.exc_info()[1] is not None:
             self._end("raises")
             return
-        if not self._reached.issuperset(sure):
+        if not self._reached.issuperset(unconditional):
             self._end("passed by")
-        if count and all(self._checks[one].asks == "loop" for one in self._reached):
+        comparisons = {self._checks[one].comparison for one in self._reached}
+        if required_checks and comparisons <= {"loop"}:
             self._end("unreached")
         for number in sorted(self._waiting - {one for one, *_ in self._held}):
             self._report(number, "empty")
@@ -415,9 +421,9 @@ class Expecting:
         that are not plain."""
         own: dict[type, Any] = {}
         others: set[str] = set()
-        waiting, count = [value], 0
-        while waiting and count < MOST:
-            one = waiting.pop()
+        pending, count = [value], 0
+        while pending and count < MOST:
+            one = pending.pop()
             count += 1
             kind = type(one)
             if self._is_programs(kind):
@@ -429,9 +435,9 @@ class Expecting:
                 if library not in sys.stdlib_module_names:
                     others.add(library)
             if kind in (list, tuple, set, frozenset):
-                waiting += one
+                pending += one
             elif kind is dict:
-                waiting += one.values()
+                pending += one.values()
         return [*own.values()], sorted(others)
 
     def _is_programs(self, kind: Any) -> bool:
@@ -450,9 +456,9 @@ def _key(number: int) -> tuple[int, int]:
     return threading.get_ident(), number
 
 
-def _other_of(value: Any, place: int) -> Any:
+def _other_of(value: Any, offset: int) -> Any:
     """Another value than one that cannot be marshalled."""
     try:
-        return other(value, place, strange=lambda part: object())
+        return unequal_value(value, offset, default=lambda part: object())
     except (ValueError, OverflowError, RecursionError):
         return object()

@@ -127,14 +127,14 @@ class TestProcess:
         """Reports objects in two equal values that are equal to anything."""
         if self._canary != "unequal":
             return
-        waiting, count = [got, expected], 0
-        while waiting and count < _MAX_ITEMS:
-            one = waiting.pop()
+        pending, count = [got, expected], 0
+        while pending and count < _MAX_ITEMS:
+            one = pending.pop()
             count += 1
             if type(one) in (list, tuple, set, frozenset):
-                waiting += one
+                pending += one
             elif type(one) is dict:
-                waiting += one.values()
+                pending += one.values()
             elif not self._is_library(type(one)) and _equals_anything(one):
                 self.guard.note("equal-to-all", type(one).__name__)
 
@@ -175,7 +175,7 @@ class SnippetNames(dict[str, Any]):
 
 
 class Snippets:
-    """Runs assert snippets over the program's names, the program loaded afresh for each."""
+    """Runs assert snippets over the program's names, the program loaded again for each."""
 
     def __init__(self, run: TestProcess) -> None:
         self._run = run

@@ -28,7 +28,7 @@ def test_feedback_is_one_line_and_shown_once() -> None:
 def test_a_fingerprint_reuses_parsed_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "TABLE = [1, 2, 3]  # all there is\n"
     tree_of(text)
-    monkeypatch.setattr("agent.core.trees.undisturbed", None)
+    monkeypatch.setattr("agent.core.trees.retry_parse", None)
 
     program = Solution(files=(File(path="it.py", text=text),), entry="it.py")
 

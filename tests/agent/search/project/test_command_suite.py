@@ -104,7 +104,7 @@ def test_a_test_command_that_collects_nothing_is_refused(
 async def test_a_command_is_a_suite_of_one_test() -> None:
     run = await run_suite(FILES, PROJECT, (), open_sandbox())
     assert (run.failing, run.collected, run.problems) == ([COMMAND_LINE], [COMMAND_LINE], [])
-    assert run.jail is not None and (run.rows[COMMAND_LINE]["file"], run.exit_code) == (
+    assert run.jail is not None and (run.outcomes[COMMAND_LINE]["file"], run.exit_code) == (
         "checks.py", None
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.interfaces.project.obstacles import broken_by, unreadable_words
+from agent.interfaces.project.obstacles import blocking_files, unreadable_message
 from agent.search.project.suite import open_suite
 from agent.target.errors import BadInput
 from agent.target.interpreter import OURS, Interpreter, find_interpreter, refuse_without_pytest
@@ -62,7 +62,7 @@ def test_the_projects_own_is_used_before_ours(tmp_path: Path) -> None:
     environment(tmp_path / ".venv", sys.executable)
     found = find_interpreter(tmp_path)
     assert (found.how, found.version, found.python) == (".venv", sys.version_info[:2], "")
-    assert found.sites == (str(tmp_path / ".venv/lib" / _ours() / "site-packages"),)
+    assert found.package_folders == (str(tmp_path / ".venv/lib" / _ours() / "site-packages"),)
 
 
 def test_the_active_environment_is_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_a_missing_or_unusable_pytest_is_refused_with_its_place(tmp_path: Path) 
     environment(tmp_path / ".venv", sys.executable)
     with pytest.raises(BadInput, match=r"/\.venv/bin/python.*--python PATH"):
         refuse_without_pytest(find_interpreter(tmp_path))
-    site = Path(find_interpreter(tmp_path).sites[0])
+    site = Path(find_interpreter(tmp_path).package_folders[0])
     for name in ("pytest", "pytest_cov-4.0.dist-info", "pytest-5.4.3.dist-info"):
         (site / name).mkdir()
     with pytest.raises(BadInput, match=r"5\.4\.3.*6\.0"):
@@ -106,7 +106,7 @@ def test_a_missing_or_unusable_pytest_is_refused_with_its_place(tmp_path: Path) 
 
 def test_an_environment_of_a_python_that_is_gone_is_refused(tmp_path: Path) -> None:
     environment(tmp_path / ".venv", sys.executable)
-    site = Path(find_interpreter(tmp_path).sites[0])
+    site = Path(find_interpreter(tmp_path).package_folders[0])
     site.rename(site.parent / "elsewhere")
     with pytest.raises(BadInput):
         find_interpreter(tmp_path)
@@ -117,11 +117,11 @@ def test_a_file_that_only_a_newer_python_reads_is_left_as_it_is() -> None:
     older = Interpreter(Path("/p"), (3, 10), (), "--python", python="/p")
     ours = Interpreter(Path("/p"), sys.version_info[:2], (), OURS)
     problem = "tests/test_a.py: SyntaxError: invalid syntax at src/b.py:3"
-    assert broken_by(["src/a.py", "src/b.py"], [problem], older) == ["src/b.py"]
-    assert broken_by(["src/a.py"], ["pytest does not start"], newer) == []
-    assert broken_by(["src/a.py"], ["pytest does not start"], ours) == ["src/a.py"]
-    assert broken_by(["src/a.py"], [], ours) == []
-    assert "3.99" in unreadable_words("src/a.py", newer)
+    assert blocking_files(["src/a.py", "src/b.py"], [problem], older) == ["src/b.py"]
+    assert blocking_files(["src/a.py"], ["pytest does not start"], newer) == []
+    assert blocking_files(["src/a.py"], ["pytest does not start"], ours) == ["src/a.py"]
+    assert blocking_files(["src/a.py"], [], ours) == []
+    assert "3.99" in unreadable_message("src/a.py", newer)
 
 
 @pytest.mark.slow

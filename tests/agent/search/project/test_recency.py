@@ -13,9 +13,9 @@ from agent.search.project.suite import Coverage
 from agent.search.project.suspects import (
     CoveredTest,
     Suspect,
-    co_set_fields,
     named_statements,
     names_read,
+    sibling_fields,
     suspects,
 )
 from agent.target.errors import BadInput
@@ -114,8 +114,8 @@ def test_inherited_fields_are_among_those_of_a_class() -> None:
         "class Wrong(Exception):\n    def __init__(self, said):\n        self.said = said\n",
         "no code (",
     )
-    assert {*co_set_fields(texts)["said"]} == {"said", "sent"}
-    assert "sent" not in co_set_fields(texts[1:])["said"]
+    assert {*sibling_fields(texts)["said"]} == {"said", "sent"}
+    assert "sent" not in sibling_fields(texts[1:])["said"]
 
 
 def test_a_test_is_found_by_its_node_id() -> None:

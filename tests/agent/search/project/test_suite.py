@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import Project, Report
-from agent.interfaces.project.obstacles import refuse_unless_failing, untried
+from agent.interfaces.project.obstacles import note_on_partial_run, unrun_tests
 from agent.search.precheck.changes import change
 from agent.search.project.programs.item_runs import ItemRun
 from agent.search.project.programs.suite_session import _SHARED_BYTES, _Rows, _Suite
@@ -49,7 +49,7 @@ async def test_outcomes_are_those_of_pytest() -> None:
     run = await run_suite(FILES, PROJECT, (), open_sandbox())
     assert {*run.failing} == FAILING
     assert (run.exit_code, run.problems) == (1, [])
-    statuses = {node.rpartition("::")[2]: row["status"] for node, row in run.rows.items()}
+    statuses = {node.rpartition("::")[2]: row["status"] for node, row in run.outcomes.items()}
     assert statuses["test_later"] == statuses["test_odd"] == "xfailed"
     assert statuses["test_never"] == "skipped"
     assert statuses["test_rate"] == statuses["test_files"] == "passed"
@@ -62,19 +62,19 @@ async def test_a_deadline_leaves_the_tests_without_a_row_that_did_not_end() -> N
         files, PROJECT, (), open_sandbox(), until=time.monotonic() + 8,
         first=["tests/test_money.py"],
     )
-    ended = {node.partition("::")[0] for node in run.rows}
+    ended = {node.partition("::")[0] for node in run.outcomes}
     assert run.unfinished
     assert (ended, run.problems) == ({"tests/test_money.py"}, [])
     assert {*run.failing} == FAILING
-    assert "6 seconds" in refuse_unless_failing(run, 6.0)
-    assert untried(run) == {one for one in run.collected if "test_money" not in one}
+    assert "6 seconds" in note_on_partial_run(run, 6.0)
+    assert unrun_tests(run) == {one for one in run.collected if "test_money" not in one}
     with pytest.raises(NotFixable, match="timeout"):
-        refuse_unless_failing(suite_run.SuiteRun(collected=["a"], unfinished=True), 6.0)
+        note_on_partial_run(suite_run.SuiteRun(collected=["a"], unfinished=True), 6.0)
 
     only = await run_suite(
         files, PROJECT.model_copy(update={"only": tuple(FAILING)}), (), open_sandbox()
     )
-    assert {*only.rows} == {*only.collected} == FAILING
+    assert {*only.outcomes} == {*only.collected} == FAILING
 
 
 ENDLESS = """import unittest
@@ -101,7 +101,7 @@ async def test_an_endless_test_ends_as_a_timeout_at_its_line_and_the_others_run(
     run = await run_suite(
         files, PROJECT.model_copy(update={"test_s": 1.0}), (), open_sandbox()
     )
-    rows = {node.rpartition("::")[2]: row for node, row in run.rows.items()}
+    rows = {node.rpartition("::")[2]: row for node, row in run.outcomes.items()}
     loop = {len(files[MONEY].splitlines()), len(files[MONEY].splitlines()) - 1}
     for name in ("test_first", "test_second"):
         assert rows[name]["status"] == "timeout"
@@ -178,7 +178,8 @@ async def test_slow_plugins_are_loaded_only_by_name(named: str, argument: str) -
     )
     named = named or argument
     run = await run_suite(files, project, (), open_sandbox())
-    assert run.rows["test_loaded.py::test_loaded"]["status"] == ("passed" if named else "failed")
+    status = run.outcomes["test_loaded.py::test_loaded"]["status"]
+    assert status == ("passed" if named else "failed")
     async with open_suite(files, project, (), open_sandbox()) as kept:
         (row,) = (await kept.baseline([0])).values()
     assert row.passed is bool(named)
@@ -191,7 +192,7 @@ async def test_a_plugin_named_by_the_environment_is_loaded(monkeypatch: pytest.M
         root="/none", name="a", import_roots=("",), editable=(), environment=("PYTEST_ADDOPTS",)
     )
     run = await run_suite(files, project, (), open_sandbox())
-    assert (run.problems, run.rows["test_a.py::test_a"]["status"]) == ([], "passed")
+    assert (run.problems, run.outcomes["test_a.py::test_a"]["status"]) == ([], "passed")
 
 
 SUBTESTS = """
@@ -221,7 +222,7 @@ class Pieces(unittest.TestCase):
 async def test_subtests_fail_their_test_and_skip_only_themselves() -> None:
     files, alone = {"test_pieces.py": SUBTESTS}, PROJECT.model_copy(update={"import_roots": ("",)})
     run = await run_suite(files, alone, (), open_sandbox())
-    assert {node.rpartition("::")[2]: row["status"] for node, row in run.rows.items()} == {
+    assert {node.rpartition("::")[2]: row["status"] for node, row in run.outcomes.items()} == {
         "test_pieces": "failed", "test_failing": "failed", "test_skipping": "passed",
         "test_passing": "passed",
     }
@@ -239,9 +240,9 @@ def test_a_case_may_have_another_id_in_each_run() -> None:
 
 def test_a_projects_own_pytest_is_used(tmp_path: Path) -> None:
     for name in ("pytest", "_pytest", "pluggy", "packaging", "iniconfig"):
-        assert beside_pytest((str(tmp_path),)).sites == (str(tmp_path), pytest_site())
+        assert beside_pytest((str(tmp_path),)).package_folders == (str(tmp_path), pytest_site())
         (tmp_path / name).mkdir()
-    assert beside_pytest((str(tmp_path),)).sites == (str(tmp_path),)
+    assert beside_pytest((str(tmp_path),)).package_folders == (str(tmp_path),)
 
 
 async def test_nothing_runs_after_the_deadline(suite: CollectedSuite) -> None:
@@ -367,7 +368,7 @@ async def test_no_option_changes_a_verdict(options: str, left_out: list[str]) ->
     run = await run_suite(files, PROJECT, (), open_sandbox())
     assert ({*run.failing}, run.problems, run.exit_code) == (FAILING, [], 1)
     assert run.left_out == left_out
-    assert len(run.rows) == len(run.collected) == 9
+    assert len(run.outcomes) == len(run.collected) == 9
     async with open_suite(files, PROJECT, (), open_sandbox()) as kept:
         rows = await kept.baseline(range(len(kept.nodes)))
         assert {row.node for row in rows.values() if not row.passed} == FAILING
@@ -383,7 +384,7 @@ async def test_a_slow_test_is_reported_while_it_runs(monkeypatch: pytest.MonkeyP
     run = await run_suite(files, PROJECT, (), open_sandbox(), watch=lambda *seen: told.append(seen))
     slow = [seconds for what, seconds in told if what == "tests/test_slow.py::test_slow"]
     assert slow[:2] == [0.2, 0.4]
-    assert run.rows["tests/test_slow.py::test_slow"]["status"] == "passed"
+    assert run.outcomes["tests/test_slow.py::test_slow"]["status"] == "passed"
 
 
 def test_rows_of_a_copy_keep_their_order_if_the_shared_memory_is_full() -> None:
