@@ -28,7 +28,7 @@ from agent.core.domain import CompetingPatches
 from agent.core.events import LogEntry
 from agent.report.result import Folding, Result, fold
 from agent.report.waiting import REVIEWED
-from agent.search.ranking.question import BadAnswer, answered_test, choices, is_given
+from agent.search.ranking.question import BadAnswer, answered_test, choices, doubt
 from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Typed, Update, Visit
 from demo.models.choice import offered
 from demo.models.panel import Panel
@@ -194,11 +194,10 @@ class Page:
                 raise BadAnswer("This run has ended, so there is nothing to skip.")
         except BadAnswer as error:
             return {"kept": {**kept, "answer": ""}, "wrong": sentence(str(error))}
-        if test is not None and written != kept["doubted"] and not is_given(patches, test):
+        if written != kept["doubted"] and (why := doubt(patches, written)):
             return {
                 "kept": {**kept, "answer": "", "doubted": written},
-                "wrong": sentence("None of the patches gives this value. Send it again to keep it "
-                                  "as a new test, or change it."),
+                "wrong": sentence(f"{why}. Send it again to go on, or change it."),
             }
         return await self._answered(kept, patches, written, visit, tests)
 

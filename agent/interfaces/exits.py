@@ -77,8 +77,9 @@ def missed_requirement(result: Result, least: Requirements) -> Shortfall:
         return ""
     if result.outcome == "proposed" and not least.accept_proposed:
         return "confidence"
-    if (result.outcome != "healthy" or result.drafted) and not result.reaches_proof(
-        least.proof_of(result)
+    accepted = result.outcome == "crash_stopped" and least.accept_proposed and not least.proof
+    if (result.outcome != "healthy" or result.drafted) and not accepted and (
+        not result.reaches_proof(least.proof_of(result))
     ):
         return "proof"
     return "" if result.reaches_integrity(least.integrity) else "integrity"
@@ -116,4 +117,5 @@ def with_missed_requirement(result: Result, least: Requirements) -> Result:
         return result
     reason = f"{result.reason.rstrip('.')}." if result.reason else ""
     step = f"Next: {next_step(result, TERMINAL, least).rstrip('.')}."
-    return replace(result, reason=" ".join(filter(None, (missing, reason, step))))
+    outcome = "proposed" if result.outcome == "healed" else result.outcome
+    return replace(result, outcome=outcome, reason=" ".join(filter(None, (missing, reason, step))))

@@ -375,7 +375,7 @@ class SelfHealingAgent:
             if task is not None:
                 log, _ = await self.logged(settings, task, judged=prepared.first_report(task))
         except NotFixable as error:
-            return prepared, Result(outcome="not_fixable", reason=str(error))
+            return prepared, Result(outcome=error.outcome, reason=str(error))
         result = prepared.heal_result(log)
         if result.error:
             raise RunFault(result.error)

@@ -10,7 +10,7 @@ from agent.core.domain import counted
 from agent.core.settings import COMMAND
 from agent.interfaces.exits import USUAL, Requirements, missed_requirement
 from agent.report.result import Result
-from agent.report.words import advice_words
+from agent.report.words import USE_A_MODEL, advice_words
 
 if TYPE_CHECKING:
     from agent.interfaces.project.discovery import Inspection
@@ -42,10 +42,8 @@ TERMINAL: Words = {
     "(--tests or --tests-file).",
     "unresolved": "look at the suspicious lines, or add a smaller failing test, and run again.",
     "unresolved without a model": "look at the suspicious lines, or add a smaller failing test, "
-    "and run again. A model may find a repair that the search did not: "
-    f"`{COMMAND} plan` shows which model would be used.",
-    "needs_model": f"set a provider's key (`{COMMAND} plan` shows which model would be used), or "
-    "provide code and a test.",
+    f"and run again. A model may find a repair that the search did not: {USE_A_MODEL}.",
+    "needs_model": f"{USE_A_MODEL}; or provide code and a test.",
     "no draft": "read the model's replies (--log) and run again with another model (--model), or "
     "provide code and tests, which need no model.",
     "model_failed": "read the model's replies (--log), and run again with another model (--model) "
@@ -134,7 +132,13 @@ def doubtful_test(result: Result) -> str:
     unlikely = result.outcome == "proposed" and (result.confidence or 0.0) < DOUBTFUL
     if result.drafted or not result.columns or not (unlikely or result.outcome == "unresolved"):
         return ""
-    failing = result.columns[0].report.failing
+    first = result.columns[0].report
+    known = {one.name for one in first.verdicts}
+    later = result.report.failing if result.report is not None else ()
+    answered = [one.name for one in later if one.origin == "user" and one.name not in known]
+    if answered and result.outcome == "unresolved":
+        return answered[0]
+    failing = first.failing
     if len(failing) != 1 or failing[0].status != "failed" or failing[0].disbelieved:
         return ""
     return failing[0].name
@@ -188,4 +192,4 @@ def _options(result: Result, inspected: Inspection) -> Iterator[str]:
         yield f"name the file to edit, if you know it: --only {likely[0]}"
     yield "repair it by hand, starting at the places above; or add a failing test of a smaller part"
     if result.provider == "mock":
-        yield f"use a model: `{COMMAND} plan` shows which one; --report FILE has the question"
+        yield f"{USE_A_MODEL}; --report FILE has the question"

@@ -139,6 +139,10 @@ STATUS_SYMBOLS: dict[VerdictStatus, Badge] = {
     "excluded": Badge("⊘", "a", "excluded"),
 }
 NO_MODEL = "No model: memory and search only"
+USE_A_MODEL = (
+    "use a model: set ANTHROPIC_API_KEY, or run a local one without a key (--provider llamacpp or "
+    "ollama; docs/use-a-model.md)"
+)
 
 Tone = Literal["plain", "good", "bad", "warning"]
 

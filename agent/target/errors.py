@@ -9,6 +9,7 @@
         BadExtension       an invalid answer that raises no budget        agent.report.waiting
         BadFork            a run cannot be forked as requested            agent.loop.fork
     NotFixable             no edit of the program can help; `category` says why
+        TimeIsUp           the given time was over before a repair could begin
 
 None is an internal error: interfaces show only the message, without a traceback.
 """
@@ -28,6 +29,14 @@ class BadInput(Exception):
 class NotFixable(Exception):
     """No edit of the program can help; the message says what to do instead."""
 
+    outcome: Literal["not_fixable", "budget"] = "not_fixable"
+
     def __init__(self, category: Category, message: str) -> None:
         super().__init__(message)
         self.category: Category = category
+
+
+class TimeIsUp(NotFixable):
+    """The given time was over before anything could be repaired."""
+
+    outcome = "budget"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from agent.target.environment import modules_in, nearest_module, standard_modules
-from agent.target.errors import NotFixable
+from agent.target.errors import NotFixable, TimeIsUp
 from agent.target.interpreter import Interpreter
 from agent.target.repository.tree import ProjectTree
 from agent.verify.project.suite_run import TEST_S, SuiteRun
@@ -61,9 +61,10 @@ def note_on_partial_run(run: SuiteRun, seconds: float) -> str:
     failed by then."""
     ran = f"{len(run.outcomes):,} of {len(run.outcomes) + len(unrun_tests(run)):,} tests ran"
     if not run.failing:
-        raise NotFixable(
-            "environment", f"in {seconds:.0f} seconds, its share of the given time, "
-            f"{ran}, and none failed. Name the failing test (FILE::TEST), or give more --timeout",
+        raise TimeIsUp(
+            "environment", f"In {seconds:.0f} seconds, the share of the given time for the first "
+            f"run and its start, {ran}, and none failed. Name the failing test (FILE::TEST), or "
+            "give more --timeout.",
         )
     return (
         f"{ran} in {seconds:.0f} seconds, the share of the given time for the first run; the "

@@ -18,6 +18,7 @@ from agent.core.domain import CompetingPatches, RunOutcome
 from agent.core.events import LogEntry, Waiting, from_jsonl
 from agent.core.settings import COMMAND, Settings
 from agent.interfaces.exits import (
+    BUDGET,
     HEALED,
     INTERRUPTED,
     NOT_FIXABLE,
@@ -33,6 +34,7 @@ from agent.interfaces.preparation import (
     prepare,
     suite_result,
 )
+from agent.interfaces.project.selection import project_around
 from agent.interfaces.request import HealRequest, UsageError
 from agent.interfaces.terminal.display import Terminal
 from agent.interfaces.terminal.outputs import write
@@ -44,7 +46,9 @@ if TYPE_CHECKING:
     from agent.interfaces.project.discovery import Inspection
     from agent.loop.session import Session
 
-REFUSALS: dict[int, RunOutcome] = {NOT_FIXABLE: "not_fixable", INTERRUPTED: "cancelled"}
+REFUSALS: dict[int, RunOutcome] = {
+    NOT_FIXABLE: "not_fixable", INTERRUPTED: "cancelled", BUDGET: "budget"
+}
 """The outcome of a command that ended before its run."""
 
 
@@ -63,6 +67,9 @@ class Display:
 
 def run(opener: OpenSession, request: HealRequest, display: Display) -> int:
     """Heals the requested program or project, shows the result, and writes the output files."""
+    if request.path is None and request.task is None:
+        project = project_around(Path.cwd())
+        request = replace(request, path=None if project is None else str(project))
     request.refuse_contradictions()
     if request.commit:
         from agent.interfaces.project.branch import check_committable
@@ -337,7 +344,7 @@ def attended(display: Display) -> bool:
 
 
 def _chosen(question: str, patches: CompetingPatches, display: Display) -> str:
-    from agent.search.ranking.question import SKIP, BadAnswer, answered_test, is_given
+    from agent.search.ranking.question import SKIP, BadAnswer, doubt
 
     display.terminal.question(patches)
     labels = ", ".join(one.label for one in patches.behaviours)
@@ -354,17 +361,14 @@ def _chosen(question: str, patches: CompetingPatches, display: Display) -> str:
                 default=SKIP, show_default=False, err=True,
             )
         try:
-            test = answered_test(patches, answer)
+            why = doubt(patches, answer)
         except BadAnswer as error:
             display.terminal.say(str(error), "yellow")
             continue
-        if test is None or answer == doubted or is_given(patches, test):
+        if not why or answer == doubted:
             return answer
         doubted = answer
-        display.terminal.say(
-            f"None of the patches gives {answer}. Press Enter to keep it as a new test, or type "
-            "another value.", "yellow",
-        )
+        display.terminal.say(f"{why}. Press Enter to go on, or type another value.", "yellow")
 
 
 def show_result(

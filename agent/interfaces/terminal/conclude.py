@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agent.interfaces.exits import INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE
+from agent.interfaces.exits import BUDGET, INTERNAL, INTERRUPTED, NOT_FIXABLE, USAGE
 
 if TYPE_CHECKING:
     from agent.interfaces.terminal.commands import Display
@@ -54,13 +54,15 @@ def report_error(error: Exception, display: Display) -> int:
     from agent.core.settings import BadSettings
     from agent.interfaces.terminal.commands import print_error
     from agent.interfaces.writeback import NotWritten
-    from agent.target.errors import BadInput, NotFixable
+    from agent.target.errors import BadInput, NotFixable, TimeIsUp
     from llm import LlmError
     from sandbox import SandboxError
 
     match error:
         case BadInput() | BadSettings() | LlmError() | NotWritten():
             return print_error(display, USAGE, str(error))
+        case TimeIsUp():
+            return print_error(display, BUDGET, str(error))
         case NotFixable():
             return print_error(display, NOT_FIXABLE, str(error))
         case SandboxError():

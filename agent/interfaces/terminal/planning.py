@@ -13,7 +13,7 @@ from agent.interfaces.request import HealRequest
 from agent.interfaces.terminal.commands import Display
 from agent.iteration.models import LOCAL_USER
 from agent.log.spending import dollars
-from agent.report.words import NO_MODEL
+from agent.report.words import NO_MODEL, USE_A_MODEL
 from llm import LlmError
 from llm.plan import Choice, ModelPlan
 
@@ -56,8 +56,8 @@ def plan(opener: OpenSession, request: HealRequest, display: Display, *, test: b
         for text in filter(None, (*facts.plan.notes, warning)):
             display.terminal.say(f"warning: {text}", "yellow")
         if not facts.plan.has_model:
-            untested = ". There is no provider to test." if test else ""
-            display.terminal.say(f"{NO_MODEL}{untested}", "bold")
+            untested = ". There is no provider to test" if test else ""
+            display.terminal.say(f"{NO_MODEL}{untested}. To {USE_A_MODEL}.", "bold")
     return HEALED if facts.usable else NOT_FIXABLE
 
 

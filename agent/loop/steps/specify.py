@@ -26,6 +26,7 @@ from agent.core.trees import expression, is_call, is_literal, parse_or_empty, pl
 from agent.iteration.context import Context
 from agent.propose import wording
 from agent.propose.roles import QA_ADVERSARY, SPEC_TESTER, ask_if_it_answers
+from agent.report.words import USE_A_MODEL
 from agent.target.parsing import BUILTIN_NAMES
 from agent.target.test_analysis.calls import calls_made, makes_new_calls
 from agent.target.test_analysis.claims import fixes_a_value
@@ -88,6 +89,11 @@ async def _derive_tests(
         consequence="The run continues with the existing tests.",
     )
     examples = answer.examples if answer is not None else ()
+    if not examples and not known and ctx.plan.of(SPEC_TESTER.name) is None:
+        ctx.emit(Notice(level="warning", text=(
+            "The task in words was not used: without a model only examples in it are read, such as "
+            f"`add(2, 3) == 5`. Add a test, or {USE_A_MODEL}."
+        )))
     derived = [derived_test(one.call, one.expected, ctx.task.text) for one in examples]
     tests = [test for test in derived if test is not None]
     usable = [

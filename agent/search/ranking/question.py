@@ -134,10 +134,7 @@ def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
             name=f"{patches.call} raises {exception}", origin="user", call=patches.call,
             exception=exception,
         )
-    means_text = all(
-        (known := answered_value(one.gives)) is not None and isinstance(known[0], str)
-        for one in patches.behaviours
-    )
+    means_text = _means_text(patches)
     try:
         tree = parse_expression(gives)
         value = ast.literal_eval(tree)
@@ -158,6 +155,31 @@ def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
         return Script(name=condition, origin="user", code=f"assert {condition}")
     return Example(
         name=f"{patches.call} == {expected}", origin="user", call=patches.call, expected=expected
+    )
+
+
+def doubt(patches: CompetingPatches, answer: str) -> str:
+    """Why an answer may not be meant: a label that may be a value, or a value that no patch gives;
+    empty if neither. Raises: BadAnswer."""
+    test = answered_test(patches, answer)
+    text = answer.strip()
+    label = next((one for one in patches.behaviours if one.label == text.upper()), None)
+    if label is not None and _means_text(patches) and answered_value(label.gives) != (text, ):
+        return (
+            f"{text} counts as the label of a patch, which gives {label.gives}. To mean the "
+            f"text, write {text!r}"
+        )
+    if test is None or is_given(patches, test):
+        return ""
+    name = test.name.removeprefix(f"{patches.call} ").removeprefix("== ")
+    return f"None of the patches gives {name}, which would be kept as a new test"
+
+
+def _means_text(patches: CompetingPatches) -> bool:
+    """Whether all patches give texts, so that an answer without quotes may be one."""
+    return all(
+        (known := answered_value(one.gives)) is not None and isinstance(known[0], str)
+        for one in patches.behaviours
     )
 
 

@@ -209,6 +209,16 @@ def test_what_cannot_be_healed_is_refused_in_a_sentence(
     assert files_in(root) == before and not (tmp_path / "heal.patch").exists()
 
 
+def test_a_path_is_not_needed_inside_a_project(
+    tmp_path: Path, heal: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = laid(tmp_path / "till")
+    monkeypatch.chdir(root / "src")
+    done = heal("run", "-k", "test_no_such_name_here")
+    assert "in or above" not in done.stderr and "cannot be used here" not in done.stderr
+    assert "till: 2 modules" in done.stderr
+
+
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_a_test_that_hangs_is_named(
     command: str, tmp_path: Path, heal: Callable[..., Result]

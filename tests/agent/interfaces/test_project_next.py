@@ -55,24 +55,24 @@ def unhealed() -> Result:
 
 
 @pytest.mark.parametrize(("result", "seen_so", "named"), [
-    ({}, {}, {"--since", "--only", "python -m agent run", "plan"}),
+    ({}, {}, {"--since", "--only", "python -m agent run", "use-a-model"}),
     ({"cut_after": 10.0}, {"wanted": [SPLIT, *OTHERS]},
-     {"--timeout", "--since", "--only", "python -m agent run", "plan"}),
+     {"--timeout", "--since", "--only", "python -m agent run", "use-a-model"}),
     ({"outcome": "budget", "stopped": "time", "provider": "openai"}, {},
      {"--timeout", "--since", "--only", "python -m agent run"}),
     ({"outcome": "budget", "provider": "openai"}, {},
      {"--since", "--only", "python -m agent run"}),
     ({}, {"project": PROJECT.model_copy(update={"changed": (("src/till/__init__.py", (1,)),)})},
-     {"--only", "python -m agent run", "plan"}),
+     {"--only", "python -m agent run", "use-a-model"}),
     ({}, {"request": HealRequest(".", only=["src"], since="HEAD~1")},
-     {"python -m agent run", "plan"}),
+     {"python -m agent run", "use-a-model"}),
 ])
 def test_what_would_help_is_named_and_what_would_not_is_left_out(
     result: dict[str, object], seen_so: dict[str, object], named: set[str],
     inspected: Inspection, unhealed: Result,
 ) -> None:
     words = "\n".join(next_steps(replace(unhealed, **result), replace(inspected, **seen_so)))
-    known = {"--timeout", "--since", "--only", "python -m agent run", "plan"}
+    known = {"--timeout", "--since", "--only", "python -m agent run", "use-a-model"}
     assert {one for one in known if one in words} == named
     if "--timeout" in named:
         assert "--timeout 600" in words

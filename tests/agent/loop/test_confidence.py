@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from agent.core.events import Notice, Proved
-from agent.interfaces.exits import BELOW, HEALED, Requirements, exit_code
+from agent.interfaces.exits import (
+    BELOW,
+    HEALED,
+    Requirements,
+    exit_code,
+    with_missed_requirement,
+)
 from agent.loop.session import open_session
 from agent.report.result import fold
 from agent.target.task import from_page
@@ -34,6 +40,24 @@ async def test_a_patch_below_the_required_confidence_is_only_proposed(tmp_path: 
     assert exit_code(result, Requirements(accept_proposed=True)) == HEALED
     less = await run(tmp_path, 0.0)
     assert (less.outcome, exit_code(less)) == ("healed", HEALED)
+
+
+async def test_a_missed_proof_makes_a_repair_a_proposal(tmp_path: Path) -> None:
+    healed = await run(tmp_path, 0.0)
+    least = Requirements(proof="E2")
+    found = with_missed_requirement(healed, least)
+    assert (healed.outcome, found.outcome) == ("healed", "proposed")
+    assert exit_code(healed, least) == BELOW
+    assert "Proof E2 is required" in found.reason
+    assert with_missed_requirement(healed, Requirements()).outcome == "healed"
+
+
+async def test_a_crash_that_merely_stops_is_accepted_on_request(tmp_path: Path) -> None:
+    crashes = "def size(text):\n    return len(text)\n\nprint(size('a'))\nprint(siz('b'))\n"
+    result = await run(tmp_path, 0.9, crashes, "")
+    assert (result.outcome, exit_code(result)) == ("crash_stopped", BELOW)
+    assert exit_code(result, Requirements(accept_proposed=True)) == HEALED
+    assert exit_code(result, Requirements(accept_proposed=True, proof="E1")) == BELOW
 
 
 async def test_mutants_that_the_tests_notice_count_at_e1_too(tmp_path: Path) -> None:

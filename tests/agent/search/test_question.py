@@ -10,6 +10,7 @@ from agent.search.ranking.question import (
     answered_test,
     behaviours_passing,
     choices,
+    doubt,
     in_words,
     is_given,
     question,
@@ -104,6 +105,22 @@ def test_text_needs_no_quotes_where_every_behaviour_gives_text(answer: str, expe
     test = answered_test(competing(one, other), answer)
     assert test is not None
     assert test.code.partition(" == ")[2] == expected or test.code.endswith(f" is {expected}")
+
+
+@pytest.mark.parametrize(("texts", "answer", "fact"), [
+    (("'C'", "'D'"), "B", "counts as the label of a patch, which gives 'D'"),
+    (("'C'", "'D'"), "'B'", "None of the patches gives 'B'"),
+    (("'C'", "'D'"), "maybe", "None of the patches gives 'maybe'"),
+    (("'B'", "'A'"), "b", "counts as the label"), (("'C'", "'B'"), "B", ""),
+    (("'C'", "'D'"), "D", ""), (("'C'", "'D'"), "skip", ""),
+    (("1", "2"), "B", ""), (("1", "2"), "2", ""), (("1", "2"), "3", "None of the patches gives 3"),
+])
+def test_an_answer_that_may_not_be_meant_is_questioned(
+    texts: tuple[str, str], answer: str, fact: str
+) -> None:
+    one, other = (alternative(text, *[text] * 3) for text in texts)
+    found = doubt(competing(one, other), answer)
+    assert (fact in found) if fact else not found, found
 
 
 @pytest.mark.parametrize("unlikely", [0, 1])

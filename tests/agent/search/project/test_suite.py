@@ -18,7 +18,7 @@ from agent.search.precheck.changes import change
 from agent.search.project.programs.item_runs import ItemRun
 from agent.search.project.programs.suite_session import _SHARED_BYTES, _Rows, _Suite
 from agent.search.project.suite import CollectedSuite, TestRow, open_suite
-from agent.target.errors import NotFixable
+from agent.target.errors import TimeIsUp
 from agent.target.failures.excluded import with_outside_failures
 from agent.verify.jail_modules import beside_pytest, pytest_site
 from agent.verify.judge import check
@@ -68,7 +68,7 @@ async def test_a_deadline_leaves_the_tests_without_a_row_that_did_not_end() -> N
     assert {*run.failing} == FAILING
     assert "6 seconds" in note_on_partial_run(run, 6.0)
     assert unrun_tests(run) == {one for one in run.collected if "test_money" not in one}
-    with pytest.raises(NotFixable, match="timeout"):
+    with pytest.raises(TimeIsUp, match="timeout"):
         note_on_partial_run(suite_run.SuiteRun(collected=["a"], unfinished=True), 6.0)
 
     only = await run_suite(
