@@ -143,7 +143,7 @@ async def inspect_project(
             "arguments": (*project.arguments, *(f"--ignore={file}" for file in uncollected))
         })
         rest = await ran(without)
-        if rest.failing and not rest.problems:
+        if (rest.failing or rest.unfinished) and not rest.problems:
             say(f"note: {uncollected_message(run.problems)}", NOTE)
             run, project = rest, without
         else:

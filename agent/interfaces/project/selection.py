@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from agent.interfaces.request import HealRequest
 
 UNITTEST = ("-o", "python_files=test*.py")
+RECENT_S, RECENT_SHARE = 60.0, 0.2
+"""Test files that were written in the last so many seconds count as recent, if they are at most
+this share of all."""
 LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
 
 
@@ -103,8 +106,9 @@ def is_below(node: str, name: str) -> bool:
 def likely_files(
     layout: ProjectLayout, files: Mapping[str, str], nodes: Sequence[str] = ()
 ) -> list[str]:
-    """Returns the test files of `nodes` as typed, those that failed in pytest's last run, and those
-    that differ from the last commit or, if none does, from the one before."""
+    """Returns the test files of `nodes` as typed, those that failed in pytest's last run, those
+    that differ from the last commit or, if none does, from the one before, and those written within
+    a minute of the newest, if these are few."""
     named = [node_at(one, layout).partition("::")[0] for one in nodes]
     found = [path for path in files if any(is_below(path, one) for one in named if one)]
     with suppress(BadInput):  # there is no cache
@@ -114,7 +118,17 @@ def likely_files(
     if not changed:
         with suppress(BadInput):  # there is one commit only
             changed = changed_lines(layout.root, files, tests, "HEAD^")
-    return [*dict.fromkeys((*found, *sorted(changed)))]
+    written = {one: at for one in tests if (at := _written_at(layout.root / one))}
+    recent = sorted(one for one, at in written.items() if at > max(written.values()) - RECENT_S)
+    few = recent if len(recent) <= RECENT_SHARE * len(written) else []
+    return [*dict.fromkeys((*found, *sorted(changed), *few))]
+
+
+def _written_at(path: Path) -> float:
+    """The time when a file was last changed; 0 if it cannot be read."""
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0
 
 
 def last_failed(layout: ProjectLayout) -> frozenset[str]:

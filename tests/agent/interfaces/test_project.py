@@ -209,6 +209,20 @@ def test_what_cannot_be_healed_is_refused_in_a_sentence(
     assert files_in(root) == before and not (tmp_path / "heal.patch").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_time_that_is_over_before_a_test_fails_is_said_also_beside_a_missing_package(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    laid(tmp_path / "till", {
+        TESTS: "import time\n\ndef test_waits():\n    time.sleep(60)\n",
+        "tests/test_absent.py": "import no_such_package_here\n",
+    })
+    done = heal("run", ".", "--timeout", "20")
+    said = re.sub(r"\s+", " ", done.stderr)
+    assert (done.exit_code, "give more --timeout" in said) == (5, True), said
+
+
 def test_a_path_is_not_needed_inside_a_project(
     tmp_path: Path, heal: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from io import StringIO
 from pathlib import Path
@@ -218,6 +219,13 @@ def test_test_files_that_failed_or_changed_last_run_first(tmp_path: Path) -> Non
     (cache / "lastfailed").write_text(json.dumps({"test_c.py::test": True, "gone.py": True}))
     assert likely() == ["test_c.py", "test_b.py"]
     assert likely(str(tmp_path / "test_a.py::test")) == ["test_a.py", "test_c.py", "test_b.py"]
+    for number in range(4):
+        (tmp_path / f"test_more_{number}.py").write_text("")
+    assert likely() == ["test_c.py", "test_b.py"]
+    for one in tmp_path.glob("test_*.py"):
+        if one.name != "test_more_2.py":
+            os.utime(one, (1e9, 1e9))
+    assert likely() == ["test_c.py", "test_b.py", "test_more_2.py"]
 
 
 def test_a_part_of_a_suite_is_not_called_the_whole() -> None:
