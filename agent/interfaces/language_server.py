@@ -111,7 +111,7 @@ class Healer:
         of_project = await asyncio.to_thread(target.is_dir)
         request = HealRequest(str(target), means_project=of_project, timeout=self.timeout_s)
         prepared, result = await agent.healed(request, say)
-        if prepared.submitted is None and prepared.inspected is None:
+        if result.outcome == "not_fixable" or not (prepared.submitted or prepared.inspected):
             raise NotFixable("environment", result.reason)
         folder = folder_of(prepared) or target.parent
         before = files_before(prepared)

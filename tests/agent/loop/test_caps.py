@@ -100,7 +100,7 @@ async def test_what_is_offered_pays_for_the_call_that_a_cap_forbids(tmp_path: Pa
         run = await begun(session)
         question = await waits(session, run)
         (asked,) = events(session.log(run), "waiting")
-        assert asked.budget_extension == Extended(usd=0.07)  # 6.17 cents, which are said rounded
+        assert asked.budget_extension == Extended(usd=0.06)  # rounded up to cents
         await session.answer(run, question, {})
         await until(session, run, "model_called")
     assert model.asked[0] == ALL[0]
