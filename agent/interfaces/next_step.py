@@ -108,7 +108,7 @@ def _by_outcome(result: Result) -> str:
         return "no draft"
     if outcome == "healthy":
         return "unshown" if result.proof == "E0" else ""
-    return outcome or ""
+    return "" if outcome == "proposed" else outcome or ""  # an accepted proposal needs nothing
 
 
 def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:

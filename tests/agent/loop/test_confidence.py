@@ -14,6 +14,7 @@ from agent.interfaces.exits import (
     exit_code,
     with_missed_requirement,
 )
+from agent.interfaces.next_step import TERMINAL, next_step
 from agent.loop.session import open_session
 from agent.report.result import fold
 from agent.target.task import from_page
@@ -37,7 +38,9 @@ async def test_a_patch_below_the_required_confidence_is_only_proposed(tmp_path: 
     assert result.confidence is not None and 0.3 <= result.confidence < 1.0
     assert result.unsure and result.diff and result.files
     assert exit_code(result) == BELOW
-    assert exit_code(result, Requirements(accept_proposed=True)) == HEALED
+    accepted = Requirements(accept_proposed=True)
+    assert exit_code(result, accepted) == HEALED
+    assert next_step(result, TERMINAL, accepted) == ""
     less = await run(tmp_path, 0.0)
     assert (less.outcome, exit_code(less)) == ("healed", HEALED)
 
