@@ -20,7 +20,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("agent", "demo", "llm", "sandbox")
 NOT_SHOWN = (
     "/programs/", "/cases/", "sandbox/attacks/", "sandbox/contract/", "sandbox/inside/",
-    "agent/propose/wording.py", "agent/interfaces/mcp_server.py",
+    "agent/propose/wording.py", "agent/interfaces/servers/mcp_server.py",
+    "agent/interfaces/servers/language_server.py",
     "agent/interfaces/reference_docs.py", "agent/core/sqlite.py", "agent/memory/file.py",
 )
 """What runs in a jail, what is sent to models and agents, documents, and SQL."""

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -35,6 +36,19 @@ INSIDE_AGENT = [
     {"__main__"},
 ]
 """Packages of `agent/` from the lowest layer up; each imports lower ones only."""
+
+
+
+def test_no_two_classes_have_one_name() -> None:
+    data = re.compile(r"/cases/|^evaluation/(bench|programs)/")
+    names = [
+        name for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
+        if not data.search(path.relative_to(ROOT).as_posix())
+        for name in re.findall(r"^class (\w+)", path.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert len(names) > 500
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+
 
 WITHOUT_IO = [
     "agent/core/domain.py",

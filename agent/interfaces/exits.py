@@ -90,6 +90,8 @@ def missed_words(result: Result, least: Requirements) -> str:
     match missed_requirement(result, least):
         case "confidence":
             return f"The patch is not written, because {result.unsure}."
+        case "proof" if result.outcome == "crash_stopped" and not least.proof:
+            return "The patch is not written, because no test shows that the result is right."
         case "proof":
             from agent.report.words import PROOF_MEANING
 

@@ -29,6 +29,8 @@ TERMINAL: Words = {
     "proposed": "{step}; or accept the patch as it is with --accept-proposed.",
     "E0": "add a test that fails now (--tests or --tests-file); or accept the patch as it is with "
     "--require-proof E0",
+    "crash": "add a test that fails now (--tests or --tests-file); or accept the patch as it is "
+    "with --accept-proposed",
     "E1": "provide at least four tests that check different inputs against expected values, so "
     "that one can be held out",
     "E2": "the reason says what prevents a higher proof: add calls with other values, or allow "
@@ -69,6 +71,7 @@ PAGE: Words = {
     "no test": "add a test with the expected value.",
     "unshown": "add a test with the expected value.",
     "crash_stopped": "add a test with the expected value.",
+    "crash": "add a test with the expected value.",
     "unresolved": f"{_SMALLER}{{longer}}, or use another model: “Models and keys”.",
     "unresolved without a model": f"{_SMALLER}{{longer}}, or use a model: “Models and keys”.",
     "needs_model": "set a key under “Models and keys”, provide code and a test, or choose an "
@@ -89,6 +92,8 @@ def step_of(result: Result, least: Requirements) -> str:
             return "apart" if result.competing and result.competing.call else "several"
         case "confidence":
             return "surer"
+        case "proof" if result.outcome == "crash_stopped" and not least.proof:
+            return "crash"
         case "proof":
             return result.proof or "E0"
         case "integrity":

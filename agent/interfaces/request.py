@@ -155,6 +155,11 @@ class HealRequest(Inputs):
         """Raises `UsageError` for options that cannot be combined, before anything runs."""
         if self.is_project:
             self._refuse(OF_FILES, f"{self.path} is judged by its project's own suite")
+            if self.require_proof in ("E3", "E4"):
+                raise UsageError(
+                    f"--require-proof {self.require_proof}: nothing above E2 is looked for in a "
+                    "project. Require at most E2."
+                )
         else:
             if self.path not in (None, "-") and not self.start.exists():
                 raise missing(self.start)

@@ -31,7 +31,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 @dataclass(frozen=True)
-class Replacement:
+class ReplacedLines:
     """Lines `first` to `last` of a file, from 1, become `text`, which ends like a line. There is
     always a line to replace."""
 
@@ -43,17 +43,17 @@ class Replacement:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Annotation:
     """A message at a line of a file, whose path is relative to the project root."""
 
     rule: Rule
     path: str
     line: int
     message: str
-    replacements: tuple[Replacement, ...] = ()
+    replacements: tuple[ReplacedLines, ...] = ()
 
 
-def replacements(path: str, before: str, after: str) -> Iterator[Replacement]:
+def replacements(path: str, before: str, after: str) -> Iterator[ReplacedLines]:
     """Yields the changes of a text as replaced lines. Text that is only added replaces the line
     before it, or at the start the line after it, by itself and the addition."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
@@ -61,14 +61,14 @@ def replacements(path: str, before: str, after: str) -> Iterator[Replacement]:
     for kind, start, end, left, right in blocks:
         if kind != "equal":
             above, below = (start == end and start > 0), (start == end == 0 and bool(old))
-            yield Replacement(
+            yield ReplacedLines(
                 path, start - above + 1, end + below,
                 "".join(old[start - above : end + below]),
                 "".join(new[left - above : right + below]),
             )
 
 
-def findings(result: Result, prepared: Prepared) -> list[Finding]:
+def findings(result: Result, prepared: Prepared) -> list[Annotation]:
     """Returns the failing tests, as far as their lines are known, and the repair, if there is
     one, at each changed line."""
     before = files_before(prepared)
@@ -81,7 +81,7 @@ def findings(result: Result, prepared: Prepared) -> list[Finding]:
         likely = confidence_words(result)
         title = f"{headline(result)[0]}{f' ({likely})' if likely else ''}: {result.edit}"
         words = "\n".join((title, *competing_words(result)))
-        found += [Finding("repair", one.path, one.first, words, changes) for one in changes]
+        found += [Annotation("repair", one.path, one.first, words, changes) for one in changes]
     return found
 
 
@@ -104,7 +104,7 @@ def folder_of(prepared: Prepared) -> Path | None:
 
 def _failing(
     result: Result, prepared: Prepared, before: Mapping[str, str]
-) -> Iterator[Finding]:
+) -> Iterator[Annotation]:
     if prepared.inspected is not None:
         for node in prepared.inspected.run.failing:
             row = prepared.inspected.run.outcomes[node]
@@ -113,13 +113,13 @@ def _failing(
                 shown = row.get("line") if row.get("file") else None
                 name = node.partition("[")[0].rpartition("::")[2]
                 line = shown if isinstance(shown, int) else line_of(before[path], name) or 1
-                yield Finding("failing-test", path, line, f"{node}: {row.get('message') or ''}")
+                yield Annotation("failing-test", path, line, f"{node}: {row.get('message') or ''}")
         return
     report: Report | None = result.columns[0].report if result.columns else result.report
     for verdict in report.failing if report is not None else ():
         for path, text in before.items():
             if line := line_of(text, verdict.name):
-                yield Finding("failing-test", path, line, f"{verdict.name}: {verdict.message}")
+                yield Annotation("failing-test", path, line, f"{verdict.name}: {verdict.message}")
                 break
 
 
@@ -142,7 +142,7 @@ def sarif(result: Result, prepared: Prepared) -> dict[str, Any]:
     def artifact(path: str) -> dict[str, str]:
         return {"uri": path if prefix == "." else f"{prefix}/{path}", "uriBaseId": "%SRCROOT%"}
 
-    def replaced(one: Replacement) -> dict[str, Any]:
+    def replaced(one: ReplacedLines) -> dict[str, Any]:
         return {
             "deletedRegion": {
                 "startLine": one.first, "startColumn": 1, "endLine": one.last + 1, "endColumn": 1,
@@ -151,7 +151,7 @@ def sarif(result: Result, prepared: Prepared) -> dict[str, Any]:
             "insertedContent": {"text": one.text},
         }
 
-    def row(finding: Finding) -> dict[str, Any]:
+    def row(finding: Annotation) -> dict[str, Any]:
         paths = dict.fromkeys(one.path for one in finding.replacements)
         fixes = [{
             "description": {"text": finding.message},

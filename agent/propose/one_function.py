@@ -43,7 +43,7 @@ _BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Part:
+class FunctionText:
     """A function of a file: lines `first` to `last`, from 1, and their text without indentation."""
 
     path: str
@@ -64,7 +64,7 @@ class Part:
         }, origin="model")
 
 
-def parts(solution: Solution, suspected: Sequence[SuspectFile]) -> Iterator[Part]:
+def parts(solution: Solution, suspected: Sequence[SuspectFile]) -> Iterator[FunctionText]:
     """Yields the suspicious functions that are short enough, the most suspicious first."""
     rows = sorted(
         ((file.suspicion * one.suspicion, file.file, one)
@@ -73,28 +73,37 @@ def parts(solution: Solution, suspected: Sequence[SuspectFile]) -> Iterator[Part
     )
     for _, path, one in rows:
         text = solution.with_entry(path).text
-        for node in nodes_or_empty(text):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            if node.name == one.name.rpartition(".")[2] and first <= one.line <= node.lineno:
-                last = node.end_lineno or node.lineno
+        for first, last in _named(text, one.name):
+            if first <= one.line <= last:
                 lines = text.split("\n")[first - 1 : last]
                 indentation = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
                 shown = textwrap.dedent("\n".join(lines))
                 if len(shown) <= MAX_CHARS:
-                    yield Part(path, one.name, first, last, shown, indentation)
+                    yield FunctionText(path, one.name, first, last, shown, indentation)
                 break
+
+
+def _named(text: str, name: str) -> Iterator[tuple[int, int]]:
+    """The first and last line of each function of this name, decorators included."""
+    for node in nodes_or_empty(text):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            yield first, node.end_lineno or node.lineno
+
+
+def _text_of(text: str, name: str) -> str | None:
+    """The first function of this name, without indentation."""
+    for first, last in _named(text, name):
+        return textwrap.dedent("\n".join(text.split("\n")[first - 1 : last]))
+    return None
 
 
 def function_in(answer: str, name: str) -> str:
     """The text of the function of this name in the fenced blocks of an answer. Raises: BadReply:
     There is none that compiles."""
     for code in _BLOCK.findall(answer):
-        for node in nodes_or_empty(code):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
-                first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-                return textwrap.dedent("\n".join(code.split("\n")[first - 1 : node.end_lineno]))
+        if (found := _text_of(code, name)) is not None:
+            return found
     raise BadReply(f"expected a fenced block with the function {name}, got none that compiles")
 
 
@@ -102,13 +111,8 @@ def source_of(case: TestCase) -> str:
     """The text of a test without the rest of its file."""
     if not isinstance(case, Script) or not case.node:
         return case.code
-    name = case.node.rpartition("::")[2].partition("[")[0]
-    for node in nodes_or_empty(case.code):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            lines = case.code.split("\n")[first - 1 : node.end_lineno]
-            return textwrap.dedent("\n".join(lines))
-    return case.code
+    found = _text_of(case.code, case.node.rpartition("::")[2].partition("[")[0])
+    return case.code if found is None else found
 
 
 async def rewritten_functions(
@@ -134,9 +138,8 @@ async def rewritten_functions(
         part = chosen[place]
         if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_ASK:
             return
-        name = part.name.rpartition(".")[2]
 
-        def read(text: str, name: str = name) -> str:
+        def read(text: str, name: str = part.name) -> str:
             return function_in(text, name)
 
         try:

@@ -37,7 +37,7 @@ from agent.report.metrics import Degraded, NodeMetrics, degraded, node_metrics
 from agent.report.timeline import (
     SUBMITTED,
     Column,
-    ModelCalls,
+    ModelExchanges,
     TestHistory,
     TimelineStep,
     rows,
@@ -130,7 +130,7 @@ class Result:
     columns: tuple[Column, ...] = ()
     recalled: events.Recalled | None = None
     patch: events.PatchProposed | None = None
-    model_calls: ModelCalls = ()
+    model_calls: ModelExchanges = ()
     repairs_not_chosen: tuple[events.NotChosen, ...] = ()
     programs: Mapping[str, Solution] = field(default_factory=dict)
     """Every program of the run by address; the submitted one is under `SUBMITTED`."""

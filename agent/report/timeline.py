@@ -50,14 +50,14 @@ SUBMITTED = "submitted"
 
 
 @dataclass(frozen=True)
-class ModelCall:
+class ModelExchange:
     """One model call: the request and how it ended."""
 
     request: ModelAsked | None
     result: ModelCalled | ModelFailed | None
 
 
-ModelCalls = tuple[ModelCall | FellBack, ...]
+ModelExchanges = tuple[ModelExchange | FellBack, ...]
 
 
 @dataclass(frozen=True)
@@ -117,19 +117,19 @@ def _with(timeline: Timeline, index: int, **changes: object) -> Timeline:
 
 
 def with_call(
-    calls: ModelCalls, event: ModelAsked | ModelCalled | ModelFailed | FellBack
-) -> ModelCalls:
+    calls: ModelExchanges, event: ModelAsked | ModelCalled | ModelFailed | FellBack
+) -> ModelExchanges:
     """The model calls after one more event."""
     match event:
         case FellBack():
             return (*calls, event)
         case ModelAsked():
-            return (*calls, ModelCall(event, None))
+            return (*calls, ModelExchange(event, None))
     for index, one in enumerate(calls):
-        request = one.request if isinstance(one, ModelCall) else None
-        if isinstance(one, ModelCall) and request is not None and request.call == event.call:
+        request = one.request if isinstance(one, ModelExchange) else None
+        if isinstance(one, ModelExchange) and request is not None and request.call == event.call:
             return (*calls[:index], replace(one, result=event), *calls[index + 1 :])
-    return (*calls, ModelCall(None, event))
+    return (*calls, ModelExchange(None, event))
 
 
 def with_diagnosis(columns: tuple[Column, ...], event: Diagnosed) -> tuple[Column, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from agent.core.events import FellBack, ModelCalled
 from agent.log.spending import role_words
 from agent.report.result import Result
-from agent.report.timeline import ModelCall, ModelCalls
+from agent.report.timeline import ModelExchange, ModelExchanges
 from agent.report.words import model_words, not_chosen_words
 from demo.views.diff import diff
 from demo.views.escape import escaped
@@ -43,7 +43,7 @@ def trace(result: Result) -> str:
     return f'<ol class="calls">{items}</ol>{rejected}'
 
 
-def _call(call: ModelCall, place: int, *, texts: bool) -> str:
+def _call(call: ModelExchange, place: int, *, texts: bool) -> str:
     asked, ended = call.request, call.result
     failed = ended is not None and not isinstance(ended, ModelCalled)
     if ended is not None:
@@ -68,10 +68,10 @@ def _call(call: ModelCall, place: int, *, texts: bool) -> str:
     )
 
 
-def writing_now(calls: ModelCalls) -> str:
+def writing_now(calls: ModelExchanges) -> str:
     """Renders the place for the reply that a model is writing, next to the verdict."""
     last = calls[-1] if calls else None
-    if not isinstance(last, ModelCall) or last.request is None or last.result is not None:
+    if not isinstance(last, ModelExchange) or last.request is None or last.result is not None:
         return ""
     return f'<pre class="writing last" aria-hidden="true" data-call="{last.request.call}"></pre>'
 

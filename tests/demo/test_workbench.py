@@ -19,7 +19,7 @@ from agent.interfaces.bundle import patch, patch_of
 from agent.interfaces.project.reports import markdown
 from agent.loop.session import Session, open_session
 from agent.report.result import Result, fold
-from agent.report.timeline import Column, ModelCall
+from agent.report.timeline import Column, ModelExchange
 from agent.target.task import from_page
 from demo.browser_state import NEW_VISIT, NO_RUN, Visit
 from demo.handlers import Page
@@ -237,7 +237,7 @@ def test_repairs_without_a_call_show_their_edits() -> None:
 
 def test_a_trace_holds_what_was_asked_and_said_and_what_failed() -> None:
     log = recorded("mute")
-    calls = [one for one in fold(log).model_calls if isinstance(one, ModelCall)]
+    calls = [one for one in fold(log).model_calls if isinstance(one, ModelExchange)]
     read = Reader(workbench(fold(log)))
     for call in calls:
         assert call.request is not None

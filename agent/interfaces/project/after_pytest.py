@@ -78,7 +78,7 @@ def heal_pytest(opener: OpenSession, request: HealRequest, display: Display) -> 
     """Runs the pytest of the project around this folder outside the jail, and heals failures."""
     layout = find_layout(Path.cwd())
     interpreter = find_interpreter(layout.root, request.python or "")
-    ran = run_pytest(interpreter.executable, request.args, quiet=display.json)
+    ran = run_pytest(interpreter.executable, request.args, quiet=display.json or display.annotates)
     if ran.code == NO_PYTEST:
         raise NotFixable(
             "missing_package", f"{interpreter.words} has no pytest. Install it there, or name "

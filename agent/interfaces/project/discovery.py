@@ -156,7 +156,7 @@ async def inspect_project(
     if not broken:
         check_suite_runs(run, tree, interpreter.words, request.test_cmd)
     wanted = chosen(run.failing, [*run.outcomes], request, layout) if not broken else []
-    if request.keyword and wanted:
+    if request.keyword and not broken:
         wanted = await _matching(request.keyword, wanted, tree, project, interpreter, sandbox)
     left = [path for path in unreadable_files if path not in broken]
     for path in left[:MAX_NOTICES]:
@@ -238,8 +238,9 @@ async def _matching(
         "arguments": (*project.arguments, "--collect-only", "-k", keyword)
     })
     run = await run_suite({**tree.files}, picked, interpreter.package_folders, sandbox)
-    if not run.collected and run.problems:
-        raise NotFixable("invalid_tests", f"-k {keyword!r}: {run.problems[0]}")
+    if not run.collected:
+        why = run.problems[0] if run.problems else "matches no test; see pytest's -k"
+        raise BadInput(f"-k {keyword!r} {why}")
     return [node for node in wanted if node in {*run.collected}]
 
 

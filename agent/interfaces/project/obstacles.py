@@ -125,7 +125,7 @@ def unreadable_message(path: str, interpreter: Interpreter) -> str:
 def waiting_message(what: str, seconds: float, most: float = TEST_S) -> str:
     """Returns the message about a test or file that does not end."""
     return (
-        f"{what} has been running for {seconds:g} s. A test that takes more than {most:g} s fails"
+        f"{what} has been running for {seconds:g} s. It fails after {most:g} s at the latest"
     )
 
 

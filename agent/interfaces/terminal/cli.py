@@ -198,7 +198,7 @@ def example(call: Invocation) -> int:
 @command(app, "folder verbose")
 def mcp(call: Invocation) -> int:
     """Serve healing to other programs over the Model Context Protocol (stdin and stdout)."""
-    from agent.interfaces import mcp_server
+    from agent.interfaces.servers import mcp_server
 
     return mcp_server.serve(call.given["folder"], call.opener)
 
@@ -206,7 +206,7 @@ def mcp(call: Invocation) -> int:
 @command(app, "verbose")
 def lsp(call: Invocation) -> int:
     """Serve an editor over the Language Server Protocol (stdin and stdout)."""
-    from agent.interfaces import language_server
+    from agent.interfaces.servers import language_server
 
     return language_server.serve(call.opener)
 

@@ -77,6 +77,8 @@ def run(opener: OpenSession, request: HealRequest, display: Display) -> int:
         check_committable(find_layout(request.start).root)
     settings = request.settings(drafts=_drafts() if request.path is None else None)
     if request.watch:
+        if display.json or display.annotates:
+            raise UsageError("--watch shows one result after the other, and only as text.")
         from agent.interfaces.terminal.watching import heal_at_changes
 
         return asyncio.run(

@@ -258,6 +258,8 @@ def command(
 def do(work: Callable[[Invocation], int], context: typer.Context, given: Mapping[str, Any]) -> None:
     """Runs a command, and ends the process with its exit code."""
     opener = context.obj or _open_session
+    if given.get("as_json") and given.get("output_format") not in (None, "json"):
+        context.fail(f"--json cannot be combined with --format {given['output_format']}.")
     conclude(
         lambda display: work(Invocation(opener, display, given)),
         as_json=given.get("as_json", False) or given.get("output_format") == "json",

@@ -35,11 +35,16 @@ async def heal_at_changes(
                 return  # by a change
         except Exception as error:  # noqa: BLE001  # the next run may succeed
             report_error(error, display)
-        display.terminal.say(f"Watching {folder}. A change heals again; Ctrl-C ends.", "dim")
+        display.terminal.say(f"Watching {watched}. A change heals again; Ctrl-C ends.", "dim")
 
-    folder = find_layout(request.start).root if request.is_project else request.start.parent
+    if request.is_project:
+        folders = [find_layout(request.start).root]
+    else:
+        others = (request.tests_file, *request.with_files)
+        folders = [request.start.parent, *(one.parent for one in others if one is not None)]
+    watched = ", ".join(dict.fromkeys(map(str, folders)))
     changes = awatch(
-        folder, watch_filter=_Sources(), debounce=DEBOUNCE_MS, recursive=request.is_project
+        *folders, watch_filter=_Sources(), debounce=DEBOUNCE_MS, recursive=request.is_project
     )
     run = asyncio.ensure_future(once())
     try:
@@ -56,6 +61,8 @@ async def heal_at_changes(
 
 
 class _Sources(DefaultFilter):
-    """Leaves out what a run or an editor writes beside the sources."""
+    """Leaves out what an editor writes beside the sources, and the backups of `--apply`."""
 
-    ignore_entity_patterns = (*DefaultFilter.ignore_entity_patterns, r"\.bak\d*$")
+    ignore_entity_patterns = (
+        *DefaultFilter.ignore_entity_patterns, r"\.heal-backup(\.\d+)?$",
+    )

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 from agent import SelfHealingAgent
 from agent.core.settings import Settings
 from agent.interfaces.exits import USUAL
-from agent.interfaces.mcp_server import FolderTools
 from agent.interfaces.next_step import PAGE, TERMINAL, next_step, step_of
 from agent.interfaces.preparation import judged, prepare, silent
 from agent.interfaces.project.upload import UploadedFile, read_upload
 from agent.interfaces.request import HealRequest
+from agent.interfaces.servers.mcp_server import FolderTools
 from agent.interfaces.terminal.cli import app
 from agent.loop.run import Options
 from agent.loop.session import open_session

@@ -7,13 +7,21 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from agent.interfaces.language_server import target_of
+from agent.interfaces.sarif import Annotation
+from agent.interfaces.servers.language_server import (
+    Healed,
+    Healer,
+    Patch,
+    _log_fault,
+    target_of,
+)
 from tests.agent.search.project.small_project import pyproject
 
 WRONG = "def total(values):\n    return sum(values) - 1\n"
@@ -112,15 +120,20 @@ async def test_a_repair_is_offered_at_the_failing_assert_and_at_its_line(tmp_pat
             assert applied(first, WRONG + ASSERTED, file) == RIGHT + ASSERTED
             assert "% likely right" in first.title
         assert await shown.actions(file, 2) == []
-        # An unsaved change takes the patch back, a saved one is healed anew.
+        # An unsaved change takes the patch back, a saved one is healed again.
         shown.client.text_document_did_change(types.DidChangeTextDocumentParams(
             types.VersionedTextDocumentIdentifier(2, file.as_uri()),
             [types.TextDocumentContentChangeWholeDocument("x = 1\n" + WRONG + ASSERTED)],
         ))
         assert await shown.actions(file, at["repair"]) == []
         file.write_text(RIGHT + ASSERTED)
-        shown.save(file)
+        await shown.client.workspace_execute_command_async(
+            types.ExecuteCommandParams("heal.run", [file.as_uri()])
+        )
         await shown.until(lambda: not shown.shown[file.as_uri()])
+        file.write_text(WRONG + ASSERTED)
+        shown.save(file)
+        await shown.until(lambda: shown.shown[file.as_uri()])
 
 
 async def test_a_projects_repair_is_offered_in_module_and_test(tmp_path: Path) -> None:
@@ -150,6 +163,50 @@ async def test_what_cannot_be_healed_is_logged(tmp_path: Path) -> None:
         shown.open(file)
         await shown.until(lambda: shown.said)
         assert "no_such_package_here" in shown.said[0]
+
+
+def test_competing_patches_follow_the_patch_while_their_file_is_unchanged(tmp_path: Path) -> None:
+    file = tmp_path / "tally.py"
+    document = SimpleNamespace(source=WRONG.replace("\n", "\r\n"))
+    server = SimpleNamespace(
+        workspace=SimpleNamespace(get_text_document=lambda uri: document)
+    )
+    healer = Healer(lambda settings: None)  # type: ignore[arg-type, return-value]
+    healer.found[tmp_path] = Healed(
+        ((file, Annotation("repair", "tally.py", 2, "a patch")),),
+        tuple(
+            Patch(title, {file: WRONG}, {file: text}, title == "patch")
+            for title, text in (("patch", RIGHT), ("competing patch B", WRONG + "x = 1\n"))
+        ),
+    )
+
+    def offered(line: int) -> list[tuple[str, bool | None, str]]:
+        here = types.Position(line, 0)
+        return [
+            (one.title, one.is_preferred, applied(one, WRONG, file))
+            for one in healer.actions(server, file, types.Range(here, here))  # type: ignore[arg-type]
+        ]
+
+    assert offered(1) == [
+        ("patch", True, RIGHT), ("competing patch B", False, WRONG + "x = 1\n")
+    ]
+    assert offered(0) == []
+    document.source = RIGHT
+    assert offered(1) == []
+
+
+async def test_an_internal_error_is_logged() -> None:
+    said: list[types.LogMessageParams] = []
+
+    async def fails() -> None:
+        raise ZeroDivisionError("for no reason")
+
+    run = asyncio.ensure_future(fails())
+    await asyncio.wait([run])
+    _log_fault(SimpleNamespace(window_log_message=said.append), run)  # type: ignore[arg-type]
+    assert [one.message for one in said] == [
+        "heal: internal error: ZeroDivisionError: for no reason"
+    ]
 
 
 def test_a_module_is_healed_with_its_project_if_that_has_tests(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from agent.core.domain import Behaviour, CompetingPatches
 from agent.core.events import Ambiguous
-from agent.interfaces.mcp_server import Calls, FolderTools, _checked, build_server
+from agent.interfaces.servers.mcp_server import Calls, FolderTools, _checked, build_server
 from agent.interfaces.terminal.cli import app
 from tests.agent.interfaces.conftest import BROKEN, REPAIRED, ReplayedSession, started
 from tests.agent.search.project.small_project import FAILING, laid
@@ -29,7 +29,7 @@ TEST = "assert add(2, 3) == 5"
 OWN = {"heal", "check", "read_report", "copy_diff", "fresh_copy"}
 NOISY = """
 import os, sys
-from agent.interfaces import mcp_server
+from agent.interfaces.servers import mcp_server
 
 async def copy_diff(self):
     "Prints where only messages belong."

@@ -229,8 +229,22 @@ def test_a_path_is_not_needed_inside_a_project(
     root = laid(tmp_path / "till")
     monkeypatch.chdir(root / "src")
     done = heal("run", "-k", "test_no_such_name_here")
-    assert "in or above" not in done.stderr and "cannot be used here" not in done.stderr
+    assert "cannot be used here" not in done.stderr
     assert "till: 2 modules" in done.stderr
+    # A word that is misspelt does not make a red suite healthy.
+    assert (done.exit_code, "matches no test" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("words", [
+    ["--json", "--format", "github"], ["--watch", "--json"], ["--watch", "--format", "github"],
+])
+def test_forms_of_output_that_exclude_each_other_are_refused(
+    words: list[str], tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    laid(tmp_path / "till")
+    done = heal("run", ".", *words)
+    assert done.exit_code == 2
+    assert words[0] in done.stderr
 
 
 @pytest.mark.parametrize("command", ["run", "check"])
@@ -268,6 +282,7 @@ def test_an_endless_loop_of_a_project_is_repaired(
 @pytest.mark.parametrize(("arguments", "fact"), [
     (["run", ".", "--tests", "assert 1"], "--tests"),
     (["run", ".", "--ask"], "--ask"),
+    (["run", ".", "--require-proof", "E4"], "at most E2"),
     (["run", f"{MONEY}", "-k", "a"], "-k"),
     (["run", f"{MONEY}", "--report", "a.md"], "--report"),
     (["run", ".", "--junit", "pyproject.toml"], "pyproject.toml"),

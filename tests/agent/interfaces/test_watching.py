@@ -6,12 +6,14 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from watchfiles import Change as Kind
 
 from agent.interfaces.exits import HEALED, INTERRUPTED
 from agent.interfaces.request import HealRequest, UsageError
 from agent.interfaces.terminal.commands import Display
 from agent.interfaces.terminal.display import Terminal
-from agent.interfaces.terminal.watching import heal_at_changes
+from agent.interfaces.terminal.watching import _Sources, heal_at_changes
+from agent.interfaces.writeback import Change, write_all_back
 from agent.target.errors import NotFixable
 
 
@@ -69,3 +71,15 @@ def test_watching_is_refused_with_what_is_written_once(
     request = HealRequest(**{"path": str(tmp_path), "watch": True, **given})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="--watch"):
         request.refuse_contradictions()
+
+
+def test_a_backup_is_no_change(tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text("x = 1\n")
+    watched = _Sources()
+    for number in range(2):
+        (backup,) = write_all_back(
+            [Change(file, file.read_bytes(), b"x = %d\n" % number, tmp_path, tmp_path)]
+        ).values()
+        assert not watched(Kind.added, str(backup))
+    assert watched(Kind.modified, str(file))

@@ -59,6 +59,8 @@ async def test_a_crash_that_merely_stops_is_accepted_on_request(tmp_path: Path) 
     crashes = "def size(text):\n    return len(text)\n\nprint(size('a'))\nprint(siz('b'))\n"
     result = await run(tmp_path, 0.9, crashes, "")
     assert (result.outcome, exit_code(result)) == ("crash_stopped", BELOW)
+    reason = with_missed_requirement(result, Requirements()).reason
+    assert "--accept-proposed" in reason and "E1" not in reason
     assert exit_code(result, Requirements(accept_proposed=True)) == HEALED
     assert exit_code(result, Requirements(accept_proposed=True, proof="E1")) == BELOW
 

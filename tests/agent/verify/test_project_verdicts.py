@@ -42,8 +42,8 @@ async def test_a_forged_project_is_not_believed(forged: VerdictCase, jail: Sandb
 
 async def test_an_honest_project_is_believed(honest: VerdictCase, jail: Sandbox) -> None:
     seen = await judged_as_project(honest, jail)
-    if "the jail allows no second process" in str(seen):
-        pytest.skip("this jail cannot grant processes")
+    if (await jail.isolation()).level != "L4" and "no second process" in str(seen):
+        pytest.skip("only a jail of level L4 can grant processes")
 
     assert seen.believed != ""
     assert (seen.differing, seen.unbelieved) == ([], [])
@@ -220,8 +220,8 @@ async def test_a_repair_is_judged_as_strictly_as_a_file(program: str, jail: Sand
     before = "def first(names, rank):\n    return names[-1]\n"
 
     verdicts = await judged_under(jail, program, tests=WITH_A_FIXTURE, before=before)
-    if program is ONLY_IN_A_JAIL and verdicts["test_first"].status == "failed":
-        pytest.skip("this jail shows the file, so the program does not pass")
+    if program is ONLY_IN_A_JAIL and (await jail.isolation()).level != "L4":
+        pytest.skip("only a jail of level L4 hides the file that the program looks for")
 
     assert [one.status for one in verdicts.values()] == ["passed"]
     assert verdicts["test_first"].disbelieved

@@ -33,7 +33,6 @@ _EXCLUDING = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
 LEAST_LOOP_S, LOOP_FACTOR, LATER_SHARE = 30.0, 10.0, 0.1
 """A test that computes for so many seconds, and so many times as long as the slowest test before
 it, counts as endless. Once one did, the limit of the others is this share of it."""
-_RUNNERS = ("_pytest", "pluggy", __name__)
 LASTING = ("changed-runner", "tolerance")
 """Rules about permanent changes, which are attributed to all tests."""
 
@@ -125,18 +124,21 @@ class _Reporter(SuiteSession):
         self._slowest = self._allowed = 0.0
         self._endless: dict[str, tuple[str, int]] = {}
         """The file and line where each test that did not end was interrupted."""
-        signal.signal(signal.SIGPROF, self._interrupt)
 
     def _interrupt(self, number: int, frame: Any) -> None:
         module = frame.f_globals.get("__name__", "") if frame is not None else ""
-        if module.partition(".")[0] in _RUNNERS:
+        if module == __name__ or module.partition(".")[0] in ("_pytest", "pluggy"):
             return  # an exception here would end the session; the timer rings again
         while frame is not None and not frame.f_code.co_filename.startswith(self._folder):
             frame = frame.f_back
         place = (frame.f_code.co_filename, frame.f_lineno or 0) if frame is not None else ("", 0)
         self._endless.setdefault(self.test, place)
         # pytest cannot show a traceback from between two lines.
-        pytest.fail(f"did not end within {self._allowed:.0f} seconds", pytrace=False)
+        pytest.fail(self._late_message, pytrace=False)
+
+    @property
+    def _late_message(self) -> str:
+        return f"did not end within {self._allowed:.0f} seconds"
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: Any) -> Iterator[None]:
@@ -145,11 +147,13 @@ class _Reporter(SuiteSession):
         self._allowed = min(self.limit_s, max(least, LOOP_FACTOR * self._slowest))
         if self._endless:
             self._allowed = max(1.0, LATER_SHARE * self._allowed)
+        before = signal.signal(signal.SIGPROF, self._interrupt)
         signal.setitimer(signal.ITIMER_PROF, self._allowed, 1.0)
         try:
             yield
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, before)
 
     def begin(self) -> None:
         """Starts to watch the program, if its files are known."""
@@ -195,8 +199,9 @@ class _Reporter(SuiteSession):
         crash = getattr(longrepr, "reprcrash", None)
         message = str(getattr(crash, "message", "")) or str(longrepr or "")
         path, line = place_in(longrepr, lambda one: one.startswith(self._folder))
-        if nodeid in self._endless and status != "passed":
+        if nodeid in self._endless:  # even if the program caught the exception
             status, (path, line) = "timeout", self._endless[nodeid]
+            message = message or self._late_message
         else:
             self._slowest = max(self._slowest, wall_s)
         self._send({

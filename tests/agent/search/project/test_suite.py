@@ -88,6 +88,12 @@ class Cases(unittest.TestCase):
         with self.assertRaises(ValueError):
             forever()
 
+def test_third():
+    try:
+        forever()
+    except BaseException:
+        pass
+
 def test_quick():
     pass
 """
@@ -103,7 +109,7 @@ async def test_an_endless_test_ends_as_a_timeout_at_its_line_and_the_others_run(
     )
     rows = {node.rpartition("::")[2]: row for node, row in run.outcomes.items()}
     loop = {len(files[MONEY].splitlines()), len(files[MONEY].splitlines()) - 1}
-    for name in ("test_first", "test_second"):
+    for name in ("test_first", "test_second", "test_third"):
         assert rows[name]["status"] == "timeout"
         assert rows[name]["file"] == MONEY and rows[name]["line"] in loop
         assert "did not end within 1 seconds" in str(rows[name]["message"])

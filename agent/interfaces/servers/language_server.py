@@ -21,7 +21,7 @@ from agent.interfaces.library import RunFault, SelfHealingAgent
 from agent.interfaces.preparation import OpenSession, Say
 from agent.interfaces.project.selection import is_of_project, project_around
 from agent.interfaces.request import HealRequest, UsageError
-from agent.interfaces.sarif import Finding, files_before, findings, folder_of, replacements
+from agent.interfaces.sarif import Annotation, files_before, findings, folder_of, replacements
 from agent.report.words import confidence_words
 from agent.target.errors import BadInput, NotFixable
 from agent.target.repository.layout import find_layout
@@ -51,7 +51,7 @@ class Patch:
 class Healed:
     """What the last run of a file or project found."""
 
-    findings: tuple[tuple[Path, Finding], ...] = ()
+    findings: tuple[tuple[Path, Annotation], ...] = ()
     patches: tuple[Patch, ...] = ()
 
 
@@ -70,7 +70,8 @@ class Healer:
         target = target_of(path)
         if (running := self._running.get(target)) is not None:
             running.cancel()
-        self._running[target] = asyncio.create_task(self._heal(server, target))
+        run = self._running[target] = asyncio.create_task(self._heal(server, target))
+        run.add_done_callback(lambda ended: _log_fault(server, ended))
 
     async def _heal(self, server: LanguageServer, target: Path) -> None:
         from lsprotocol import types
@@ -141,7 +142,7 @@ class Healer:
             "failing-test": types.DiagnosticSeverity.Error,
             "repair": types.DiagnosticSeverity.Information,
         }
-        shown: dict[Path, list[Finding]] = {path: [] for path in cleared}
+        shown: dict[Path, list[Annotation]] = {path: [] for path in cleared}
         shown |= self._findings()
         for path, rows in shown.items():
             server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(
@@ -154,8 +155,8 @@ class Healer:
                 ],
             ))
 
-    def _findings(self) -> dict[Path, list[Finding]]:
-        shown: dict[Path, list[Finding]] = {}
+    def _findings(self) -> dict[Path, list[Annotation]]:
+        shown: dict[Path, list[Annotation]] = {}
         for healed in self.found.values():
             for path, one in healed.findings:
                 shown.setdefault(path, []).append(one)
@@ -200,6 +201,15 @@ class Healer:
                         is_preferred=patch.preferred,
                     ))
         return offered
+
+
+def _log_fault(server: LanguageServer, ended: asyncio.Task[None]) -> None:
+    from lsprotocol import types
+
+    if not ended.cancelled() and (error := ended.exception()) is not None:
+        server.window_log_message(types.LogMessageParams(
+            types.MessageType.Error, f"heal: internal error: {type(error).__name__}: {error}"
+        ))
 
 
 def target_of(path: Path) -> Path:
