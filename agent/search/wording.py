@@ -70,6 +70,10 @@ def _within(old: str, new: str, line: int) -> str:
         removed, added = old, new
     else:
         removed, added = _source(old, before[a:b]), _source(new, after[c:d])
+        if removed and added and old.count(removed) > 1:  # the tokens beside it show which one
+            start, stop = min(a, c, 1), min(len(before) - b, len(after) - d, 1)
+            removed = _source(old, before[a - start : b + stop])
+            added = _source(new, after[c - start : d + stop])
     removed, added = _cut(removed), _cut(added)
     if not removed:
         return f"added `{added}` in line {line}"

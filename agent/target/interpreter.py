@@ -102,8 +102,12 @@ def _interpreter(root: Path, executable: Path, how: str, trusted: bool) -> Inter
     return Interpreter(executable, version, package_folders, how, python)
 
 
-def refuse_without_pytest(found: Interpreter) -> None:
-    """Raises `BadInput` if an interpreter other than the current one has no usable pytest."""
+def refuse_without_pytest(found: Interpreter, instead: str = "") -> None:
+    """Raises `BadInput` if an interpreter other than the current one has no usable pytest.
+
+    Args:
+        instead: A command that runs the tests without pytest.
+    """
     if found.how == OURS:
         return
     version = _pytest_version(found.package_folders)
@@ -111,6 +115,7 @@ def refuse_without_pytest(found: Interpreter) -> None:
         raise BadInput(
             f"{found.words}, {found.executable}, has no pytest. Install the requirements of the "
             f"project's tests there. {_OTHER}"
+            f"{f' To run the tests without it: --test-cmd {instead!r}.' if instead else ''}"
         )
     numbers = tuple(int(one) for one in re.findall(r"\d+", version)[:2])
     if numbers and numbers < OLDEST_PYTEST:

@@ -6,7 +6,7 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.core.domain import (
@@ -27,6 +27,8 @@ from agent.interfaces.project.display import changed_words, found_words, judged_
 from agent.interfaces.project.obstacles import (
     blocking_files,
     check_suite_runs,
+    crashing_imports,
+    django_hints,
     left_out_message,
     note_on_partial_run,
     uncollected_files,
@@ -39,8 +41,10 @@ from agent.interfaces.project.obstacles import (
 from agent.interfaces.project.selection import (
     UNITTEST,
     chosen,
+    command_without_pytest,
     likely_files,
     named_for_unittest,
+    needs_no_pytest,
     node_at,
 )
 from agent.interfaces.request import HealRequest
@@ -74,7 +78,8 @@ class Inspection:
     settings: Settings
     run: SuiteRun
     wanted: Sequence[str]
-    broken: Sequence[str]
+    broken: Mapping[str, str]
+    """Files that prevent the suite from running, and what they do."""
     seconds: float
     request: HealRequest
     uncollected: Sequence[str] = ()
@@ -100,8 +105,8 @@ async def inspect_project(
     tree = replace(tree, exclude=(*tree.exclude, *named_in(command, tree.files)))
     by_unittest = not command and named_for_unittest(tree)
     # unittest tests need no pytest in the project; that of this package runs them.
-    if not command and not (by_unittest and not interpreter.python):
-        refuse_without_pytest(interpreter)
+    if not command and (interpreter.python or not needs_no_pytest(tree)):
+        refuse_without_pytest(interpreter, command_without_pytest(tree.files))
     project = Project(
         root=str(layout.root), name=layout.name, import_roots=layout.import_roots,
         arguments=(
@@ -152,7 +157,12 @@ async def inspect_project(
         say(f"note: {note_on_partial_run(run, time.monotonic() - started)}", NOTE)
         project = project.model_copy(update={"only": tuple(run.outcomes)})
     unreadable_files = unreadable(tree) if run.problems or run.failing else []
-    broken = blocking_files(unreadable_files, run.problems, interpreter)
+    broken = dict.fromkeys(
+        blocking_files(unreadable_files, run.problems, interpreter), "does not compile"
+    ) or {
+        path: f"raises {error} when it is imported"
+        for path, error in crashing_imports(run.problems, tree).items() if not run.outcomes
+    }
     if not broken:
         check_suite_runs(run, tree, interpreter.words, request.test_cmd)
     wanted = chosen(run.failing, [*run.outcomes], request, layout) if not broken else []
@@ -163,7 +173,7 @@ async def inspect_project(
         say(f"note: {unreadable_message(path, interpreter)}", NOTE)
     if run.left_out:
         say(f"note: {left_out_message(run.left_out)}", NOTE)
-    say(_uncompiled(broken) if broken else suite_words(run, wanted, request.test_cmd), "")
+    say(_blocked(broken) if broken else suite_words(run, wanted, request.test_cmd), "")
     tree = tree.excluding(left)
     inspected = Inspection(
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
@@ -180,8 +190,9 @@ def _found(request: HealRequest) -> tuple[ProjectTree, Interpreter]:
     return read_tree(layout, request.only, request.exclude), interpreter
 
 
-def _uncompiled(broken: Sequence[str]) -> str:
-    return f"{broken[0]} does not compile, so the tests that need it cannot run"
+def _blocked(broken: Mapping[str, str]) -> str:
+    path, why = next(iter(broken.items()))
+    return f"{path} {why}, so the tests that need it cannot run"
 
 
 def _with_recency(
@@ -190,7 +201,10 @@ def _with_recency(
     """Adds recently changed lines if there is a test to heal, and reports missing grants."""
     found = verdicts(inspected.run, [rest_of_suite()], inspected.project)
     failures = [(one.name, one.message) for one in found if one.fails]
-    for hint in hints(failures, granted, os.environ):
+    for hint in (
+        *hints(failures, granted, os.environ),
+        *django_hints([message for _, message in failures], inspected.tree),
+    ):
         say(f"note: {hint}", NOTE)
     if not inspected.wanted:
         return inspected
@@ -245,7 +259,7 @@ async def _matching(
 
 
 def task_to_heal(inspected: Inspection) -> Task:
-    """Returns the task to heal the requested failing tests, or a file that does not compile.
+    """Returns the task to heal the requested failing tests, or a file that blocks the suite.
     Raises: NotFixable: There is no editable file."""
     if not inspected.tree.editable:
         raise NotFixable(
@@ -261,7 +275,7 @@ def task_to_heal(inspected: Inspection) -> Task:
         for node in wanted
     ]
     program = tuple(File(path=path, text=tree.files[path]) for path in sorted(tree.editable))
-    entry = inspected.broken[0] if inspected.broken else _entry(tree, inspected.run, wanted)
+    entry = next(iter(inspected.broken), "") or _entry(tree, inspected.run, wanted)
     return Task(
         solution=Solution(files=program, entry=entry), tests=(*tests, rest_of_suite(wanted)),
         support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
@@ -343,7 +357,7 @@ def result_without_edit(inspected: Inspection, believed: Report | None = None) -
     return Result(
         title=inspected.project.name, outcome="unresolved" if is_red else "healthy",
         proof=None if is_red else "E1" if shown else "E0",
-        reason=_uncompiled(inspected.broken) if inspected.broken else summary if is_red
+        reason=_blocked(inspected.broken) if inspected.broken else summary if is_red
         else f"nothing to heal: {summary}",
         report=report, seconds=inspected.seconds, sandbox=jail.words if jail else "",
         level=jail.level if jail else "",

@@ -96,7 +96,7 @@ def commit_message(
     result: Result, failed: Mapping[str, Mapping[str, object]], project: Project
 ) -> str:
     """Returns a commit message with the failures, the edit and the proof."""
-    first = next(iter(failed), "a file that does not compile")
+    first = next(iter(failed), "a file that blocks the tests")
     more = f" and {counted(len(failed) - 1, 'other test')}" if len(failed) > 1 else ""
     subject = f"Heal {first}{more}"
     if len(subject) > SUBJECT:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
+from agent.interfaces.project.selection import command_without_pytest, django_settings
 from agent.target.environment import modules_in, nearest_module, standard_modules
 from agent.target.errors import NotFixable, TimeIsUp
 from agent.target.interpreter import Interpreter
@@ -16,6 +17,7 @@ from agent.verify.project.suite_run import TEST_S, SuiteRun
 _MISSING = re.compile(
     r"^(.*?)(?:: | does not start: ).*No module named '([\w.]+)'(?:.* at (\S+:\d+)$)?", re.DOTALL
 )
+_CRASH = re.compile(r"^\S+?: (.*) at (\S+):\d+$", re.DOTALL)
 _ENDED = re.compile(r"^(\S+?\.py(?:::.*)?) (ends its process .*|did not end within .*)$", re.DOTALL)
 
 LONGER = ", or allow more time: --test-timeout SECONDS"
@@ -33,7 +35,10 @@ def check_suite_runs(
     if not run.problems and not run.outcomes:
         raise NotFixable(
             "invalid_tests", f"pytest collects no test in {tree.layout.root}. Write one that fails "
-            "now and passes once the program is right",
+            "now and passes once the program is right" + (
+                f"; or, if its tests run without pytest, name their command: --test-cmd {other!r}"
+                if (other := command_without_pytest(tree.files)) else ""
+            ),
         )
     for problem in run.problems:
         missing = _MISSING.match(problem)
@@ -49,6 +54,15 @@ def check_suite_runs(
             "that first, or leave the file out (-- --ignore=FILE), because a repair is judged by "
             "the whole suite",
         )
+
+
+def django_hints(messages: Iterable[str], tree: ProjectTree) -> Iterator[str]:
+    """Suggests how to name the settings of Django, if tests failed for lack of them."""
+    if any("ImproperlyConfigured: " in one and "not configured" in one for one in messages):
+        module = django_settings(tree.files) or "MODULE"
+        command = command_without_pytest(tree.files)
+        instead = f", or their own command: --test-cmd {command!r}" if command else ""
+        yield f"the tests need Django's settings. Name them for pytest: -- --ds={module}{instead}"
 
 
 def unrun_tests(run: SuiteRun) -> set[str]:
@@ -106,9 +120,26 @@ def unreadable(tree: ProjectTree) -> list[str]:
 def blocking_files(
     unreadable_files: Sequence[str], problems: Sequence[str], interpreter: Interpreter
 ) -> list[str]:
-    """Returns the files among these that prevent the suite from running."""
+    """Returns the unreadable files that prevent the suite from running."""
     named = [path for path in unreadable_files if any(f" at {path}:" in one for one in problems)]
     return named or ([*unreadable_files] if problems and not interpreter.python else [])
+
+
+def crashing_imports(problems: Sequence[str], tree: ProjectTree) -> dict[str, str]:
+    """Returns the editable files that raise when the tests import them, each with the message."""
+    found: dict[str, str] = {}
+    for problem in problems:
+        missing, crash = _MISSING.match(problem), _CRASH.match(problem)
+        if crash and crash[2] in tree.editable and (not missing or _meant(missing[2], tree)):
+            found.setdefault(crash[2], crash[1])
+    return found
+
+
+def _meant(module: str, tree: ProjectTree) -> str:
+    """The module of the project that a missing one is a misspelling of; empty if there is none."""
+    dotted = modules_in(tree.files)
+    is_own = module.partition(".")[0] in _own_modules(tree)
+    return (nearest_module(module, dotted) or "") if is_own and module not in dotted else ""
 
 
 def unreadable_message(path: str, interpreter: Interpreter) -> str:
@@ -146,8 +177,8 @@ def join_first(problems: Sequence[str]) -> str:
 def _missing(where: str, module: str, source: str, tree: ProjectTree, python: str) -> str:
     name = module.partition(".")[0]
     by = "a conftest.py or a plugin of pytest" if where == "pytest" else where
-    own_modules, dotted = _own_modules(tree), modules_in(tree.files)
-    if name in own_modules and module not in dotted and (meant := nearest_module(module, dotted)):
+    own_modules = _own_modules(tree)
+    if meant := _meant(module, tree):
         return f"{by} imports {module}{f' at {source}' if source else ''}: did you mean {meant}?"
     if name in own_modules:
         roots = ", ".join(one or "the top" for one in tree.layout.import_roots)
@@ -156,7 +187,7 @@ def _missing(where: str, module: str, source: str, tree: ProjectTree, python: st
             "its folder to `pythonpath` in the pytest settings"
         )
     at = f" (imported at {source})" if source else ""
-    meant = nearest_module(name, own_modules | standard_modules())
+    meant = nearest_module(name, own_modules | standard_modules()) or ""
     return (
         f"{by} needs the module {module}{at}, which is not installed in {python}"
         f"{f'. Did you mean {meant}? Otherwise install' if meant else '. Install'} "

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,8 @@ from agent.target.repository.tree import (
 if TYPE_CHECKING:
     from agent.interfaces.request import HealRequest
 
-UNITTEST = ("-o", "python_files=test*.py")
+UNITTEST = ("-o", "python_files=test*.py", "-o", "consider_namespace_packages=true")
+"""Options of pytest that collect and import tests as unittest does."""
 RECENT_S, RECENT_SHARE = 60.0, 0.2
 """Test files that were written in the last so many seconds count as recent, if they are at most
 this share of all."""
@@ -96,6 +97,36 @@ def named_for_unittest(tree: ProjectTree) -> bool:
     return layout.test_files == TEST_FILES and not any(
         is_collected(path, TEST_FILES) for path in tree.files
     ) and any(is_unittest(path, text) for path, text in tree.files.items())
+
+
+def django_settings(files: Iterable[str]) -> str:
+    """Returns the dotted name of the first settings module among these files; empty without one."""
+    found = sorted((path for path in files if path.endswith("settings.py")), key=lambda path: (
+        not os.path.basename(path).startswith("test"), path
+    ))
+    return found[0].removesuffix(".py").replace("/", ".") if found else ""
+
+
+def needs_no_pytest(tree: ProjectTree) -> bool:
+    """Whether unittest runs all tests of a project, so that any pytest will do."""
+    cases = {path for path, text in tree.files.items() if is_unittest(path, text)}
+    collected = {path for path in tree.files if is_collected(path, (*TEST_FILES, "conftest.py"))}
+    return bool(cases) and collected <= cases
+
+
+def command_without_pytest(files: Mapping[str, str]) -> str:
+    """Returns the likely command of a project that runs its tests without pytest; empty if there
+    is no sign of one."""
+    for name, words in (("manage.py", " test"), ("runtests.py", ""), ("tests/runtests.py", "")):
+        if name in files:
+            return f"python {name}{words}"
+    settings = django_settings(files)
+    if settings and any("from django.test import" in text for text in files.values()):
+        return f"python -m django test --settings={settings}"
+    cases = sorted(path for path, text in files.items() if is_unittest(path, text))
+    folder = os.path.dirname(cases[0]) if cases else ""
+    inside = f" discover -s {folder}" if folder and f"{folder}/__init__.py" not in files else ""
+    return f"python -m unittest{inside}" if cases else ""
 
 
 def is_below(node: str, name: str) -> bool:

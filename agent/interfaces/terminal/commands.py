@@ -153,7 +153,9 @@ def check(opener: OpenSession, request: HealRequest, display: Display) -> int:
         display.terminal.checked(result, inspected.wanted if inspected is not None else None)
         if result.outcome == "unresolved" and inspected is not None:
             root = inspected.project.root
-            display.terminal.say(f"Next: run `{COMMAND} run {root}` to repair it.", "bold")
+            display.terminal.say(
+                f"Next: run `{COMMAND} run {root}` to repair it, if its code is the cause.", "bold"
+            )
         annotate(result, display, prepared)
     return exit_code(result, request.least)
 

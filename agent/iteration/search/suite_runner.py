@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from agent.core.domain import Project, Solution, Task
 from agent.core.trees import nodes_of
 from agent.iteration.search.driver import NothingToSearch, SearchLimits
+from agent.search.precheck.members import importable, members
 from agent.search.precheck.polluters import polluters
 from agent.search.project.command_suite import MAX_TRIED, CommandSuite
 from agent.search.project.recency import changed_first
@@ -74,18 +75,14 @@ async def suite_runner(
         NothingToSearch: These tests do not fail in the jailed suite.
     """
     if project.command:
-        files = project_files(task, base)
-        command_suite = CommandSuite(files, project, task.site_dirs, sandbox, limits.end)
-        command_suite.work = limits.cpu_time
-        row = await command_suite.collect()
-        if row.passed:
-            raise NothingToSearch("the command succeeds when it is run again")
-        limits.max_candidates = min(limits.max_candidates, MAX_TRIED)
-        yield await SuiteRunner(command_suite, project, {0: row}, [0]).prepared()
+        yield await _command_runner(task, project, base, sandbox, limits)
         return
     async with open_suite(project_files(task, base), project, task.site_dirs, sandbox) as suite:
         wanted = {*failing}
         numbers = [number for number, node in enumerate(suite.nodes) if node in wanted]
+        if not numbers and suite.problems and not wanted:
+            yield await _command_runner(task, _importing(project, base), base, sandbox, limits)
+            return
         if not numbers:
             why = "; ".join(suite.problems) or "pytest collects none of the failing tests"
             raise NothingToSearch(why)
@@ -108,6 +105,30 @@ async def suite_runner(
         if not still_failing:
             raise NothingToSearch("the tests pass when they are run again")
         yield await SuiteRunner(suite, project, rows, still_failing, polluting).prepared()
+
+
+async def _command_runner(
+    task: Task, project: Project, base: Solution, sandbox: Sandbox, limits: SearchLimits
+) -> SuiteRunner:
+    suite = CommandSuite(project_files(task, base), project, task.site_dirs, sandbox, limits.end)
+    suite.work = limits.cpu_time
+    row = await suite.collect()
+    if row.passed:
+        raise NothingToSearch("the command succeeds when it is run again")
+    limits.max_candidates = min(limits.max_candidates, MAX_TRIED)
+    return await SuiteRunner(suite, project, {0: row}, [0]).prepared()
+
+
+def _importing(project: Project, base: Solution) -> Project:
+    """The project whose only test is that the entry of `base` can be imported, edited there."""
+    path = base.entry
+    for root in project.import_roots:
+        path = path.removeprefix(f"{root}/") if root else path
+    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    command = ("-c", f"import {module}")
+    return project.model_copy(update={
+        "command": command, "command_words": f"import {module}", "editable": (base.entry,),
+    })
 
 
 async def _polluting_tests(
@@ -224,7 +245,10 @@ class SuiteRunner:
             *(seen.tests[self.prechecked.index(one)].covered for one in self.polluting)
         )
         seen = replace(seen, order_dependent=bool(self.polluting), tests=tuple(
-            one if one.passed else replace(one, covered=one.covered | lines) for one in seen.tests
+            one if one.passed else replace(
+                one, covered=one.covered | lines,
+                members=one.members or members(one.message) or importable(one.message, self.files),
+            ) for one in seen.tests
         ))
         return with_module_level(text, seen, self.read_names)
 

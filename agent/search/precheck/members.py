@@ -11,9 +11,9 @@ import collections
 import datetime
 import importlib
 import re
+from collections.abc import Mapping, Sequence
 
-from agent.core.domain import Solution, Task
-from agent.target.environment import modules_in, modules_of
+from agent.target.environment import installed_modules, modules_in
 from agent.target.parsing import visible_names
 
 _MODULES = frozenset("""
@@ -27,13 +27,20 @@ _NO_MODULE = re.compile(r"^No module named '")
 _FROM = re.compile(r"cannot import name '\w+' from '([\w.]+)'")
 
 
-def importable(message: str, task: Task, solution: Solution) -> tuple[str, ...]:
-    """The modules, or the names in a module of the program, among which one was not found."""
+def importable(
+    message: str, files: Mapping[str, str], package_folders: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The modules, or the names in a module of the program, among which one was not found.
+
+    Args:
+        message: That of the exception.
+        files: The path of each file of the program to its text.
+        package_folders: Folders of installed packages.
+    """
     if _NO_MODULE.search(message):
-        return tuple(sorted(modules_of(task)))
+        return tuple(sorted(modules_in(files) | installed_modules(package_folders)))
     if found := _FROM.search(message):
-        files = (*task.support, *solution.files)
-        texts = [one.text for one in files if found[1] in modules_in([one.path])]
+        texts = [text for path, text in files.items() if found[1] in modules_in([path])]
         return tuple(sorted(frozenset().union(*map(visible_names, texts))))
     return ()
 

@@ -57,8 +57,9 @@ async def trace(
             replies.append(reply)
         polluted = await _polluted(batch, tests, replies, report, order_dependent)
     found = trace_of([polluted.get(place, reply) for place, reply in enumerate(replies)])
+    files = {one.path: one.text for one in (*task.support, *solution.files)}
     return replace(found, order_dependent=bool(polluted), tests=tuple(
-        replace(one, members=one.members or importable(one.message, task, solution))
+        replace(one, members=one.members or importable(one.message, files, task.site_dirs))
         for one in found.tests
     ))
 

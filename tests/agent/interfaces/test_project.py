@@ -134,6 +134,50 @@ def test_a_syntax_error_in_a_module_is_healed(tmp_path: Path, heal: Callable[...
     assert "-def split(amount, people:\n+def split(amount, people):\n" in done.stdout
 
 
+@pytest.mark.parametrize(("right", "wrong"), [
+    ("def total(", "HALVES = [one / 2 for one in RATES.valeus()]\n\n\ndef total("),
+    ("from .money import", "from .mony import"),
+])
+def test_a_module_that_raises_when_it_is_imported_is_healed(
+    right: str, wrong: str, tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    right_money = FILES[MONEY].replace("(people - 1)", "people")
+    package = FILES["src/till/__init__.py"]
+    root = laid(tmp_path / "till", {
+        MONEY: right_money.replace(right, wrong), "src/till/__init__.py":
+        package.replace(right, wrong),
+    })
+    done = heal("run", ".", "--apply", "--accept-proposed")
+    assert done.exit_code in (0, 8), done.output
+    assert a_line_has(done.stderr, "when it is imported", "so the tests that need it cannot run")
+    after = (root / MONEY).read_text() + (root / "src/till/__init__.py").read_text()
+    assert ".values()]" in after or "from .money" in after
+    assert "valeus" not in after and "mony " not in after
+
+
+def test_a_folder_of_the_name_of_an_installed_package_replaces_nothing(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    laid(tmp_path / "till", {"pluggy/notes.py": "x = 1\n"})
+    done = heal("check", ".")
+    assert done.exit_code == 1 and "was not run" not in done.stderr, done.output
+
+
+def test_django_without_settings_is_said_with_their_option(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    laid(tmp_path / "till", {
+        "tests/settings.py": "DEBUG = True\n", "manage.py": "",
+        TESTS: (
+            "class ImproperlyConfigured(Exception):\n    pass\n\n\ndef test_a():\n"
+            "    raise ImproperlyConfigured('Requested setting A, but settings are not configured')"
+        ),
+    })
+    done = heal("check", ".")
+    said = re.sub(r"\s+", " ", done.stderr)
+    assert "--ds=tests.settings" in said and "--test-cmd 'python manage.py test'" in said
+
+
 def test_a_test_file_that_needs_a_missing_package_is_left_out(
     tmp_path: Path, heal: Callable[..., Result]
 ) -> None:

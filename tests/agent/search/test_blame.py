@@ -54,6 +54,7 @@ def test_suspicious_lines_have_the_values_at_the_failure() -> None:
 
 def test_an_edit_is_described() -> None:
     assert edit_in_words("a = b[0]\n", "a = b[-1]\n") == "`0` → `-1` in line 1"
+    assert edit_in_words("x = a - b - c\n", "x = a - b + c\n") == "`b - c` → `b + c` in line 1"
     assert edit_in_words("x\n", "if a:\n    x\n") == "line 1 → `if a: x`"
     assert edit_in_words("x\ny\n", "y\n") == "removed `x` from line 1"
     assert edit_in_words("x\n", "import os\nx\n") == "added `import os` at the start"

@@ -344,7 +344,7 @@ def test_a_vast_table_is_no_material_and_is_no_value_to_edit(row: str) -> None:
 
 
 def test_an_edit_of_a_very_long_line_is_described_by_its_difference() -> None:
-    assert edit_in_words(LINE, RIGHT) == "`-` → `+` in line 2"
+    assert edit_in_words(LINE, RIGHT) == "`v3-v5` → `v3+v5` in line 2"
     both = RIGHT.replace("v9=x-9", "v9=x+9")
     assert edit_in_words(LINE, both) == "changed several places of line 2"
 

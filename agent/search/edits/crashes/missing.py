@@ -220,18 +220,27 @@ def missing_module(program: Program, crash: Crash) -> Iterator[Splice]:
     for node in ast.walk(program.tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
-        if match is not None and match.group(1) in program.code(node):
-            name = match.group(1)
+        missing, known = match.group(1) if match is not None else "", modules
+        relative = (node.module or "") if isinstance(node, ast.ImportFrom) and node.level else ""
+        if relative and missing.endswith(f".{relative}"):
+            package = missing.removesuffix(relative)
+            known = [one.removeprefix(package) for one in modules if one.startswith(package)]
+            missing = relative
+        if missing and missing in program.code(node):
+            name = missing
             uses = [
                 one for one in program.nodes
                 if isinstance(one, ast.Name) and one.id == name and one not in program.hidden
             ]
-            for place, other in enumerate(difflib.get_close_matches(name, modules, 4, 0.7)):
+            for place, other in enumerate(difflib.get_close_matches(name, known, 4, 0.7)):
                 text = program.code(node).replace(name, other, 1)
                 edits = [(program.start(node), program.end(node), text)]
                 edits += [(program.start(one), program.end(one), other) for one in uses]
                 yield combined(program, edits, 0.2 + 0.2 * place, node.lineno)
-        if named is not None and isinstance(node, ast.ImportFrom) and node.module == named.group(2):
+        if named is not None and isinstance(node, ast.ImportFrom) and (
+            node.module == named.group(2)
+            or (relative and named.group(2).endswith(f".{relative}"))
+        ):
             close = difflib.get_close_matches(named.group(1), crash.members, 4, 0.5)
             for place, other in enumerate(close):
                 text = re.sub(rf"\b{named.group(1)}\b", other, program.code(node))

@@ -89,10 +89,16 @@ def _in_this_process(send: Callable[[dict[str, Any]], None]) -> Callable[[dict[s
 
 
 def other_copies(folder: str, roots: list[str]) -> list[str]:
-    """Messages about modules of the project that an installed copy replaced."""
+    """Messages about modules of the project that an installed copy replaced.
+
+    Python itself prefers an installed package to a folder without `__init__.py`.
+    """
     found = []
     for root in roots:
         for name in sorted(os.listdir(os.path.join(folder, root))):
+            path = os.path.join(folder, root, name)
+            if os.path.isdir(path) and not os.path.isfile(os.path.join(path, "__init__.py")):
+                continue
             module = sys.modules.get(name.removesuffix(".py"))
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and not os.path.abspath(file).startswith(
@@ -100,7 +106,8 @@ def other_copies(folder: str, roots: list[str]) -> list[str]:
             ):
                 found.append(
                     f"{os.path.join(root, name)} was not run: an installed copy was imported "
-                    "before it, perhaps by pytest itself"
+                    "before it, perhaps by pytest itself. Without pytest it may be run: "
+                    "--test-cmd 'python …'"
                 )
     return found
 

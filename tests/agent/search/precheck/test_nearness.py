@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.domain import File, Solution, Task
 from agent.search.precheck.members import importable, members
 from agent.search.precheck.programs.nearness import alike, described, is_plain, nearness
 
@@ -85,13 +84,11 @@ def test_of_what_is_not_of_the_language_nothing_is_told(message: str) -> None:
 
 def test_modules_and_names_that_a_program_can_import_are_found(tmp_path: Path) -> None:
     (tmp_path / "polars").mkdir()
-    own = File(path="src/shop/price.py", text="from math import ceil\ndef total(n): pass\n")
-    solution = Solution(files=(File(path="main.py", text=""),), entry="main.py")
-    task = Task(support=(own,), sites=(str(tmp_path),), solution=solution)
-    found = importable("No module named 'shp'", task, solution)
+    files = {"src/shop/price.py": "from math import ceil\ndef total(n): pass\n", "main.py": ""}
+    found = importable("No module named 'shp'", files, [str(tmp_path)])
     assert {"shop.price", "price", "main", "polars"} <= {*found}
     for module in ("shop.price", "price"):
         message = f"cannot import name 'totl' from '{module}' (price.py)"
-        assert importable(message, task, solution) == ("ceil", "total")
-    assert importable("cannot import name 'a' from 'json' (json.py)", task, solution) == ()
-    assert importable("division by zero", task, solution) == ()
+        assert importable(message, files) == ("ceil", "total")
+    assert importable("cannot import name 'a' from 'json' (json.py)", files) == ()
+    assert importable("division by zero", files) == ()

@@ -93,8 +93,8 @@ def test_no_program_of_the_repositorys_own_is_started(tmp_path: Path) -> None:
 
 def test_a_missing_or_unusable_pytest_is_refused_with_its_place(tmp_path: Path) -> None:
     environment(tmp_path / ".venv", sys.executable)
-    with pytest.raises(BadInput, match=r"/\.venv/bin/python.*--python PATH"):
-        refuse_without_pytest(find_interpreter(tmp_path))
+    with pytest.raises(BadInput, match=r"/\.venv/bin/python.*--python PATH.*--test-cmd 'python a'"):
+        refuse_without_pytest(find_interpreter(tmp_path), "python a")
     site = Path(find_interpreter(tmp_path).package_folders[0])
     for name in ("pytest", "pytest_cov-4.0.dist-info", "pytest-5.4.3.dist-info"):
         (site / name).mkdir()
