@@ -222,7 +222,7 @@ def _accepted(answer: type[T], value: object) -> T:
         raise BadReply(f"{place}: {first['msg']}") from error
 
 
-async def ask_if_it_answers(
+async def ask_or_none(
     ctx: Context, role: Role[T], variables: Mapping[str, str],
     known: Mapping[str, object] | None = None, *, turns: Sequence[Message] = (),
     rules_only: bool = False, consequence: str,
@@ -243,7 +243,7 @@ async def ask_if_it_answers(
 async def if_it_answers(
     ctx: Context, role: str, answer: Awaitable[Read], consequence: str
 ) -> Read | None:
-    """Awaits a role's answer and handles errors as `ask_if_it_answers` does."""
+    """Awaits a role's answer and handles errors as `ask_or_none` does."""
     try:
         return await answer
     except NeedsKey:

@@ -307,7 +307,7 @@ async def _answered(session: Session, run: str, display: Display) -> bool:
                 f"Add {raised_words(question.budget_extension)} and continue?", err=True
             )
             value: dict[str, object] = {} if more else {"end": True}
-        elif question.needs == "leave":
+        elif question.needs == "permission":
             value = {"approve": typer.confirm(question.question, err=True)}
         elif question.competing is None:
             display.terminal.patch(question.diff)

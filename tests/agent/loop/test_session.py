@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agent.core.events import Notice, RunFinished, RunStarted, Searched
+from agent.loop.graph import _Serializer
 from agent.loop.session import NoProvider, Session, Settings, open_session
 from agent.report.result import fold
 from agent.target.task import Inputs, from_command_line, from_page, make_task
@@ -269,3 +271,9 @@ async def test_a_misspelt_test_name_is_reported(tests: str, outcome: str, tmp_pa
     assert found.outcome == outcome
     assert any(tests.split("(")[0].split()[-1] in words for words in told)
     assert bool(of_kind(log, "searched")) is (outcome == "unresolved")
+
+
+def test_renamed_state_fields_are_read_from_checkpoints_of_older_versions() -> None:
+    written = JsonPlusSerializer().dumps_typed({"channel_values": {"taken": True, "place": 1}})
+    read = _Serializer().loads_typed(written)
+    assert read == {"channel_values": {"passed_visible": True, "place": 1}}

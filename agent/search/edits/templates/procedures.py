@@ -17,7 +17,7 @@ from agent.search.edits.constants import combined
 from agent.search.edits.crashes.missing import import_place
 from agent.search.edits.forgotten import kept_state
 from agent.search.edits.functions import changes, mutable_default
-from agent.search.evidence import plain
+from agent.search.evidence import literal_values
 from agent.search.program import BUILTINS, Precedence, Program, Splice, names_in
 from agent.search.program.blocks import block_of, is_docstring, opening
 
@@ -241,7 +241,7 @@ def _keys(program: Program) -> Iterator[object]:
     assert program.crash is not None
     pending: list[object] = [_value(text) for _, text in program.crash.values]
     for moment in program.moments(program.crash.line or 0):
-        pending += plain(moment).values()
+        pending += literal_values(moment).values()
     while pending:
         one = pending.pop()
         if isinstance(one, dict):

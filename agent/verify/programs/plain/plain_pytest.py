@@ -211,7 +211,7 @@ class Reporter(PytestSession):
         for module in {item.module for item in items if hasattr(item, "module")}:
             for name in self._texts.unbound(str(module.__file__), vars(module)):
                 self._run.guard.note("test-module", name)
-            if not self._run.payload["canary"]:
+            if not self._run.payload["variation"]:
                 self._run.guard.watch_module(module)
         for item in items:
             for name, word in _UNITTEST_EXCLUSIONS.items():
@@ -334,7 +334,7 @@ def run_file(run: TestProcess) -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     texts = Texts(run.guard.tests)
     note_control_flow(run)
-    if payload["canary"] == "unequal":
+    if payload["variation"] == "unequal":
         _watch_assert_equal(run)
     reporter = Reporter(run, texts)
     texts.load_library(run.folder)
@@ -342,7 +342,7 @@ def run_file(run: TestProcess) -> None:
     run.guard.watch()
     hide_runner()
     arguments = _arguments(payload, run.folder)
-    imitate_command_line([payload["file"]], payload["canary"] != "user machine")
+    imitate_command_line([payload["file"]], payload["variation"] != "user machine")
     # A copy, since pytest adds a project's own options to the list.
     code = pytest.main([*arguments], plugins=[reporter])
     if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
@@ -355,8 +355,8 @@ def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
     arguments = [
         payload["file"], "-q", "--no-header",
         # The traceback of a test with wrong answers is irrelevant, and slow to format.
-        "--tb=no" if payload["canary"] else "--tb=short",
-        *(["--assert=plain"] if payload["canary"].startswith("wrong") else ()),
+        "--tb=no" if payload["variation"] else "--tb=short",
+        *(["--assert=plain"] if payload["variation"].startswith("wrong") else ()),
         "-p", "no:cacheprovider",
         "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
     ]
