@@ -34,7 +34,7 @@ def buttons(*, running: bool, closed: bool = False, stops: bool | None = None) -
 
 def begun_page(kept: BrowserRun) -> Update:
     return {
-        "kept": kept, "said": "", "bench": STARTING, **buttons(running=True),
+        "saved-run": kept, "said": "", "bench": STARTING, **buttons(running=True),
         **review_card(None), "written": "", "wrong": "", **question_row(None),
         **paused_row(None),
     }
@@ -43,7 +43,7 @@ def begun_page(kept: BrowserRun) -> Update:
 def closed_page(kept: BrowserRun) -> Update:
     unanswered = {**kept, "answer": ""}
     return {
-        "kept": unanswered, "said": sentence(CLOSED_QUESTION), "written": "", "wrong": "",
+        "saved-run": unanswered, "said": sentence(CLOSED_QUESTION), "written": "", "wrong": "",
         **question_row(None),
     }
 

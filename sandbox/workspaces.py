@@ -13,10 +13,10 @@
 A plain job is a job of the backend `subprocess`. The kernel releases a lock when its holder ends,
 so the next host recognises the files of a killed host by the missing lock and removes them.
 
-If the host is root, each plain job gets its own spare user: jobs cannot signal, trace or read each
-other, their processes can be counted, and all of them can be found by their user. Otherwise the
-processes of a job are found by a mark in their arguments and environment. A fork server shares one
-spare user with its children, which its jail isolates from each other.
+If the host is root, each plain job gets its own spare user, a user id that nobody else has: jobs
+cannot signal, trace or read each other, their processes can be counted, and all of them can be
+found by their user. Otherwise the processes of a job are found by a tag in their arguments and
+environment. A fork server shares one spare user with its children, which its jail isolates.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class JailFolder:
     """The spare user; `None` if jobs run as the host's user."""
 
     @property
-    def mark(self) -> str:
-        """The mark of the processes of a plain job."""
+    def process_tag(self) -> str:
+        """The tag in the arguments and environment of a plain job's processes."""
         return "-".join(Path(self.folder).parts[-2:])
 
 
@@ -359,9 +359,7 @@ def python_at(path: str) -> Python:
     # In a virtual environment made with copies the file is not a link to its original.
     own = os.path.join(prefix, "bin", f"python{major}.{minor}")
     real = os.path.realpath(own if os.path.isfile(own) else executable)
-    return Python(
-        real, (major, minor), os.path.realpath(library), os.path.join(prefix, platform),
-    )
+    return Python(real, (major, minor), os.path.realpath(library), os.path.join(prefix, platform))
 
 
 def workspaces() -> Workspaces:
@@ -379,7 +377,7 @@ def survivors(workspace: JailFolder) -> list[int]:
     if sys.platform != "linux":
         return []
     user = workspace.user
-    return list(_of_user(user) if user is not None else _of_mark(workspace.mark))
+    return list(_of_user(user) if user is not None else _of_tag(workspace.process_tag))
 
 
 def kill_all(pids: Iterator[int] | list[int]) -> None:
@@ -404,13 +402,13 @@ def _of_user(*users: int, dead: bool = False) -> Iterator[int]:
             yield pid
 
 
-def _of_mark(mark: str) -> Iterator[int]:
+def _of_tag(tag: str) -> Iterator[int]:
     """Finds copies of the guest by their arguments, and programs that it ran by their environment.
 
     A program that erases both is not found, which `describe` mentions for an ordinary user.
     """
     me = os.getuid()
-    wanted = f"CODE_JAIL={mark}\0".encode()
+    wanted = f"CODE_JAIL={tag}\0".encode()
     for pid in _pids():
         status = _read(pid, "status")
         if b"\nState:\tZ" in status or f"\nUid:\t{me}\t".encode() not in status:

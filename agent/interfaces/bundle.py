@@ -18,7 +18,7 @@ from agent.report.result import KEPT, Result, fold
 from agent.report.words import partial_words
 from agent.target.parsing import visible_names
 from agent.target.project import module_stem
-from agent.target.task import PASTED
+from agent.target.task import PASTED_FILENAME
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 """A fixed time for all files, so that the same run always gives the same bytes."""
@@ -26,7 +26,7 @@ _OLDEST = (1980, 1, 1, 0, 0, 0)
 
 def true_name(task: Task) -> str:
     """Returns the file name of the program, as used in its tests and its patch."""
-    return task.solution.entry if task.solution is not None else PASTED
+    return task.solution.entry if task.solution is not None else PASTED_FILENAME
 
 
 def regression_tests(task: Task, result: Result) -> tuple[File, ...]:

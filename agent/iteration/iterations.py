@@ -135,6 +135,7 @@ def start_iteration(state: State, ctx: Context, approach: Approach, found: Itera
 
 
 def run_stopped(ctx: Context, why: Stop, found: Iteration) -> State:
+    """Returns the state update that ends a run without a repair; `found` is the last iteration."""
     if ctx.plan.of(GENERATOR) is not None and not may_ask_model(ctx):
         return out_of_time(ctx)
     last = found.feedback.splitlines()[-1] if found.feedback else ""

@@ -224,6 +224,7 @@ STEPS: dict[Step, tuple[Node, str, Callable[..., Awaitable[object]] | None]] = {
 
 
 def build_graph() -> StateGraph[State, Context]:
+    """Returns the graph of `STEPS`, in which each step logs its start and end."""
     graph: StateGraph[State, Context] = StateGraph(State, context_schema=Context)
     graph.add_conditional_edges(START, first_step, ["recall", "branch"])
     for step, (node, successors, route) in STEPS.items():

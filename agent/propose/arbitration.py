@@ -38,7 +38,7 @@ from agent.iteration.context import Context
 from agent.propose.roles import ARBITER, PREDICTOR, ask_for_code, ask_or_none, if_it_answers
 from agent.propose.wording import is_one_file
 from agent.search.ranking.question import Answer
-from agent.target.task import PASTED
+from agent.target.task import PASTED_FILENAME
 
 MAX_RULED = 3
 """The maximum number of tests that the arbiter is asked about."""
@@ -193,7 +193,7 @@ async def _add_reference(ctx: Context, solution: Solution, cases: Sequence[Dispu
     )
     if text is None:
         return
-    entry = solution.entry or PASTED
+    entry = solution.entry or PASTED_FILENAME
     reference = Solution(files=(File(path=entry, text=text),), entry=entry, origin="model")
     report = await ctx.judge(reference, [one.test for one in cases])
     verdicts = {one.test: one for one in report.verdicts}

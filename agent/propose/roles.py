@@ -353,8 +353,7 @@ def _fitted(
     ctx: Context, prompt: Prompt, template: str, more: Sequence[str],
     variables: Mapping[str, str], provider: Provider,
 ) -> str:
-    """Renders the template so that it fits the context window with `more` texts; cuts are reported.
-    """
+    """Renders the template so that it fits the context window with `more` texts; reports cuts."""
     whole = prompt.render(template, variables)
     if provider.window is None:
         return whole

@@ -113,7 +113,7 @@ class TrustedImports:
         finders: Any = sys.meta_path
         for entries in (sys.path, finders):
             for place, one in reversed([*enumerate(entries)]):
-                if one == self._folder or getattr(one, "is_own", False):
+                if one == self._folder or getattr(one, "imports_job_files", False):
                     self._left_out.append((entries, place, entries.pop(place)))
 
     def __exit__(self, *_: object) -> None:

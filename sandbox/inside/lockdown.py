@@ -327,7 +327,5 @@ _FORKING_SYSCALL.restype = ctypes.c_long
 _APART = (
     ctypes.c_long(_number("clone")), ctypes.c_long(APART | _SIGCHLD), _ZERO, _ZERO, _ZERO, _ZERO,
 )
-_DIE = (
-    ctypes.c_long(_number("prctl")), ctypes.c_long(_PR_SET_PDEATHSIG), ctypes.c_long(_SIGKILL),
-)
+_DIE = (ctypes.c_long(_number("prctl")), ctypes.c_long(_PR_SET_PDEATHSIG), ctypes.c_long(_SIGKILL))
 """Created once, since a new child pays for every memory page that it touches."""

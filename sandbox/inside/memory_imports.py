@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class OwnFiles:
     """Imports a job's files from memory."""
 
-    is_own = True
+    imports_job_files = True
     """Marks the finder of a job's files for `guest.TrustedImports`."""
 
     def __init__(self, files: dict[str, str], folder: str) -> None:

@@ -30,7 +30,7 @@ from sandbox import __name__ as PACKAGE
 from sandbox.inside.zygote import ANSWER, ENDED, FORK, FREE, KILL, REQUEST
 from sandbox.jail.fair_queue import FairQueue, SlotRequest
 from sandbox.levels import Isolation, JailLevel
-from sandbox.protocol.orders import environment, loaded, orders
+from sandbox.protocol.job_message import environment, job_message, loaded
 from sandbox.protocol.wire import frame
 from sandbox.types import Job, SandboxDied, SandboxError
 from sandbox.workspaces import JailPython, Workspaces
@@ -131,7 +131,7 @@ class ForkServer:
         self._began = 0.0
         self.used = time.monotonic()
         rehearsed = Job(_REHEARSED, payload=[_REHEARSED] * 4, python=profile.python)
-        self._rehearsal = frame(orders(rehearsed) | {"modules": {}})
+        self._rehearsal = frame(job_message(rehearsed) | {"modules": {}})
         """The warm-up job of a waiting worker, by which the kernel copies its memory pages."""
 
     def _begin(self) -> None:

@@ -76,9 +76,7 @@ class _Repository:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def git(
-        self, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] = {},
-    ) -> str:
+    def git(self, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] = {}) -> str:
         """Returns the output of a git command. Raises: NotWritten: The command failed."""
         try:
             output = git(self._root, *arguments, stdin=stdin, environment=environment)

@@ -103,7 +103,7 @@ async def _heal(
         return ended(unchanged, (), request, display, prepared)
     async with opener(settings) as session:
         run = await session.start(
-            task, title=prepared.title, judged=prepared.first_report(task), **request.asked(
+            task, title=prepared.title, judged=prepared.first_report(task), **request.run_arguments(
                 pauses=attended(display), asks=attended(display) and prepared.inspected is None
             ),
         )

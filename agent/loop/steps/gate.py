@@ -223,8 +223,7 @@ def _test(patches: CompetingPatches, reply: object, ctx: Context) -> TestCase | 
 
 
 def _take_first(state: State, ctx: Context, base: Solution, remaining: Alternatives) -> State:
-    """Takes the likeliest remaining behaviour; without one the program stays and fails the new
-    test."""
+    """Takes the likeliest remaining behaviour; without one the program stays and fails the test."""
     if not remaining.behaviours:
         return {"alternatives_id": "", "asking": False}
     first = remaining.behaviours[0]

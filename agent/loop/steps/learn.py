@@ -14,9 +14,7 @@ from llm.errors import NeedsKey, OverBudget
 
 LARGE = "only small edits are stored"
 FROM_WORDS = "the run began with a task text, so there is no failure to store the edit under"
-NO_PATCH_MATCHED = (
-    "an answer was a value that no patch gave, and runs without this answer may differ"
-)
+UNMATCHED = "an answer was a value that no patch gave, and runs without this answer may differ"
 SEVERAL_FILES = "edits of several files are stored only for projects"
 LONG = "the program is too long or cannot be encoded as a file"
 
@@ -98,7 +96,7 @@ def _store_fix(state: State, ctx: Context, note: str) -> str:
     if "failure_id" not in state:
         return FROM_WORDS
     if state.get("answer_matched_no_patch"):
-        return NO_PATCH_MATCHED
+        return UNMATCHED
     if not changed or not all(is_local(one.before, one.after) for one in changed):
         return LARGE
     if project is None and len(base.files) != 1:

@@ -56,7 +56,7 @@ def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
         for text in ("float('inf')", "float('-inf')"):
             yield program.replace(node, text, 4.2)
     for name in program.variables(node):
-        types = program.observed(name)
+        types = program.observed_types(name)
         if not types or types & NUMBERS:
             yield program.replace(node, name, 3.8)
         if types & (SEQUENCES | {"dict", "set"}):

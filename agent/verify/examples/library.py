@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from agent.core.trees import parse_expression, parse_or_empty
-from agent.target.parsing import names_in, toplevel
+from agent.target.parsing import toplevel, touched_names
 from agent.verify.examples.plain_values import LIBRARY
 
 _CLASSES = {
@@ -27,7 +27,7 @@ def imported(*texts: str) -> Mapping[str, str]:
     """Names that texts bind, with the dotted name that they import, or "" for other bindings."""
     found: dict[str, str] = {}
     for node in toplevel(part for text in texts for part in parse_or_empty(text).body):
-        found |= dict.fromkeys(names_in(node).binds, "")
+        found |= dict.fromkeys(touched_names(node).binds, "")
         match node:
             case ast.ImportFrom(module=module, names=aliases, level=0):
                 found |= {one.asname or one.name: f"{module}.{one.name}" for one in aliases}

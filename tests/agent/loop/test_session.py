@@ -33,7 +33,7 @@ TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0
 
 async def test_a_sandbox_that_cannot_be_inspected_ends_the_run(tmp_path: Path) -> None:
     class Broken(SubprocessSandbox):
-        async def isolation(self, coming: Job | None = None) -> Isolation:
+        async def isolation(self, for_job: Job | None = None) -> Isolation:
             raise SandboxError("the kernel is on holiday")
 
         def start(self, job: object) -> NoReturn:
