@@ -40,7 +40,7 @@ async def confirm(
     Only passes of vetoing tests in reports without failures are confirmed. A time-out in another
     run revokes nothing, since a busy machine can cause it.
     """
-    passing = {one.test for one in report.verdicts if one.passed}
+    passing = {verdict.test for verdict in report.verdicts if verdict.passed}
     fresh = [
         test for test in tests
         if test.name in passing and test.origin in TRUSTED_ORIGINS
@@ -52,7 +52,7 @@ async def confirm(
     files = {test.code for test in fresh if isinstance(test, Script) and test.node}
     repeated = [test for test in tests if test in fresh or test.code in files]
     runs: list[tuple[int, RunVariation]] = [(OTHER_HASHES[0], "user machine")]
-    texts = dict.fromkeys((*(file.text for file in solution.files), *(one.code for one in tests)))
+    texts = dict.fromkeys((*(file.text for file in solution.files), *(test.code for test in tests)))
     if any(uses_hashes(text) or "random" in text for text in texts):
         runs += [(seed, "") for seed in OTHER_HASHES[1:]]
     reports = await asyncio.gather(*(

@@ -189,8 +189,8 @@ class _Bench:
         plain, rows = await gather_evidence(
             Group(self.subject, tests, code), self.verify_passes, self.variation, self.ask_twice
         )
-        own = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
-        if message := wrong_file(self.subject, plain, code, own=own):
+        is_entry = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
+        if message := wrong_file(self.subject, plain, code, is_entry=is_entry):
             self.wrong_file.append(message)
         by_node: dict[str, list[str]] = {}
         for name in rows:
@@ -216,7 +216,7 @@ class _Bench:
 
     def _with_text(self, found: Sequence[tuple[TestCase, RunEvidence]]) -> list[RunEvidence]:
         solution = self.subject.solution
-        reaches = next(filter(None, (reaching_code(one.text) for one in solution.files)), "")
+        reaches = next(filter(None, (reaching_code(file.text) for file in solution.files)), "")
         return [
             replace(
                 evidence, text_indicator=text_indicator(solution.text, test.code, not _node(test)),
@@ -232,7 +232,7 @@ def _uncollected(node: str, plain: PlainRun, modules: Collection[str]) -> dict[s
     A file that is skipped because the program (`modules`) cannot be imported is an error.
     """
     if plain.skipped:
-        missing = any(f"could not import {one!r}" in plain.skipped for one in modules)
+        missing = any(f"could not import {module!r}" in plain.skipped for module in modules)
         return {"status": "error" if missing else "skipped", "message": plain.skipped}
     none = "pytest collected no test" + ("" if node == OTHER_TESTS else f" {node}")
     return {"status": "error", "message": plain.problem or none}

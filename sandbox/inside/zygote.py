@@ -89,7 +89,7 @@ class _JobFolders:
         self.tmp = f"{base}/tmp".encode()
         self.memory = f"{base}/shm"
         self.rules = rules
-        self.own = (f"{base}/",)
+        self.prefixes = (f"{base}/",)
         self.folder = os.open(self.work, os.O_PATH | os.O_CLOEXEC) if rules >= 0 else -1
 
 
@@ -356,7 +356,7 @@ class Zygote:
             sys.path.insert(0, folders.work)
         jail = guest.Jail(job["payload"], files, folders.work, self._channel)
         guest.import_job_modules(job["modules"], jail)
-        self._watch.begin(self._channel.report_rule, folders.own, self._files, self._allowed)
+        self._watch.begin(self._channel.report_rule, folders.prefixes, self._files, self._allowed)
         begin()
         guest.run_program(job["program"], job["source"], jail)
 
@@ -523,13 +523,13 @@ def _libraries() -> list[str]:
 
 def _show_usual_flags() -> None:
     """Sets `sys.flags` to the values of an interpreter that a user starts."""
-    for place, name in enumerate(type(sys.flags).__match_args__):
+    for index, name in enumerate(type(sys.flags).__match_args__):
         if name in _OWN_FLAGS:
             # The call takes over a reference to the new value.
             value = ctypes.py_object(int(name == "hash_randomization"))
             ctypes.pythonapi.Py_IncRef(value)
             ctypes.pythonapi.PyStructSequence_SetItem(
-                ctypes.py_object(sys.flags), ctypes.c_ssize_t(place), value
+                ctypes.py_object(sys.flags), ctypes.c_ssize_t(index), value
             )
 
 

@@ -89,7 +89,7 @@ def _obstacle(path: PurePosixPath, files: Mapping[str, str]) -> str:
         return str(error)
     if max(map(len, names)) > _NAME_BYTES or len(b"/".join(names)) > _PATH_BYTES:
         return "its name is too long"
-    folder = next((str(one) for one in path.parents if str(one) in files), None)
+    folder = next((str(parent) for parent in path.parents if str(parent) in files), None)
     return "" if folder is None else f"{folder!r} is a file"
 
 

@@ -51,8 +51,7 @@ def check_committable(root: Path) -> None:
 
 
 def commit_edits(root: Path, edits: Sequence[Edited], message: str) -> Committed:
-    """Commits these files on a new branch from HEAD. Raises: NotWritten: A file differs from
-    HEAD."""
+    """Commits these files on a new branch of HEAD. Raises: NotWritten: A file differs from HEAD."""
     repository = _Repository(root)
     base = repository.base()
     entries = [repository.entry(base, one) for one in edits]

@@ -38,7 +38,7 @@ def importable(message: str, task: Task, solution: Solution) -> tuple[str, ...]:
     return ()
 
 
-def public_members(message: str) -> tuple[str, ...]:
+def members(message: str) -> tuple[str, ...]:
     """The public names of the built-in type or module in which one was not found."""
     owner: object = None
     if found := _MODULE.search(message):

@@ -9,7 +9,7 @@ from typing import Any, cast
 from agent.core.domain import Report, Script, Solution, Task, TestCase
 from agent.search.precheck.batches import ProcessorTime, TimedBatch
 from agent.search.precheck.jobs import KILL_S, job
-from agent.search.precheck.members import importable, public_members
+from agent.search.precheck.members import importable, members
 from agent.search.precheck.polluters import polluters
 from agent.search.precheck.rows import NO_SENSE
 from agent.search.values import Snapshot, Trace, TracedTest
@@ -139,7 +139,7 @@ def _traced(
             message=str(row["message"]),
             line=row["line"] if isinstance(row["line"], int) else None,
             values=_pairs(row["values"]),
-            known_names=public_members(str(row["message"])),
+            known_names=members(str(row["message"])),
         )
         own_moments = [
             Snapshot(int(line), traced.passed, _pairs(values)) for line, values in row["moments"]

@@ -50,7 +50,7 @@ class CallsToValues(ast.NodeTransformer):
             return ast.Constant(utc)
         if isinstance(node, ast.Call) and path in _CLASSES:
             with suppress(ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
-                args = [ast.literal_eval(one) for one in node.args]
+                args = [ast.literal_eval(argument) for argument in node.args]
                 named = {str(one.arg): ast.literal_eval(one.value) for one in node.keywords}
                 # The fraction of "1e999999999" would take all memory.
                 if "Fraction" not in path or "e" not in repr([*args, *named.values()]).lower():

@@ -95,7 +95,7 @@ class _Answers(ast.NodeTransformer):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        if self._idle and not any(isinstance(one, _Function) for one in node.body):
+        if self._idle and not any(isinstance(statement, _Function) for statement in node.body):
             node.body += ast.parse(_FIELDS.format(self._name)).body
             return node
         self.generic_visit(node)

@@ -107,8 +107,8 @@ class Texts:
             ast.unparse(node) for node in _flat(self._trees.get(path))
             if name == (own := getattr(node, "name", "")) or not own.startswith("test")
         )
-        return [one for one in sorted(changed) if any(
-            word in text for word in (one, *_ASKING.get(one, ()))
+        return [change for change in sorted(changed) if any(
+            word in text for word in (change, *_ASKING.get(change, ()))
         )]
 
     def unbound(self, path: str, names: Iterable[str]) -> list[str]:
@@ -120,24 +120,24 @@ class Texts:
             and not isinstance(getattr(node, "ctx", None), ast.Load)
         }
         star = any(isinstance(node, ast.alias) and node.name == "*" for node in nodes)
-        own = [name for name in names if name[:2] != "__" and hasattr(builtins, name)]
-        return [] if star or not nodes else [name for name in own if name not in bound]
+        builtin_names = [name for name in names if name[:2] != "__" and hasattr(builtins, name)]
+        return [] if star or not nodes else [name for name in builtin_names if name not in bound]
 
     def classes(self, path: str) -> Iterator[tuple[str, list[str]]]:
         """Test classes of a file and their tests, if their own text lets pytest collect them."""
         for node in getattr(self._trees.get(path), "body", ()):
             if isinstance(node, ast.ClassDef):
-                own = [*map(_name_of, node.body)]
-                if not {"__init__", "__new__", "__test__"} & {*own}:
+                members = [*map(_name_of, node.body)]
+                if not {"__init__", "__new__", "__test__"} & {*members}:
                     yield node.name, [
-                        one for one in own if one.startswith("test") and own.count(one) == 1
+                        one for one in members if one.startswith("test") and members.count(one) == 1
                     ]
 
     def load_library(self, folder: str) -> None:
         """Loads the libraries with tables that tests import, to record them before the program
         runs; libraries shadowed by a file of the program's folder are excluded."""
-        for node in (one for tree in self._trees.values() for one in ast.walk(tree)):
-            names = [one.name for one in node.names] if isinstance(node, ast.Import) else [
+        for node in (node for tree in self._trees.values() for node in ast.walk(tree)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [
                 node.module or ""
             ] if isinstance(node, ast.ImportFrom) and not node.level else []
             for name in names:

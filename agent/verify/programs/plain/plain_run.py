@@ -21,7 +21,7 @@ import time
 import types
 from typing import Any
 
-from agent.verify.programs.loading import EntryFile, begin, place
+from agent.verify.programs.loading import EntryFile, begin, location
 from agent.verify.programs.plain.guard import ROOTS, Guard, hide_runner, signed_sender
 from agent.verify.programs.plain.recorder import Recorder
 from agent.verify.programs.plain.user_machine import imitate_user_machine
@@ -206,7 +206,7 @@ class Snippets:
         if error is not None:
             status = "failed" if isinstance(error, AssertionError) else "error"
             details |= recorder.details(error)
-            where = place(error, os.path.join(run.folder, ""), SNIPPET)
+            where = location(error, os.path.join(run.folder, ""), SNIPPET)
             if where and not isinstance(error, AssertionError):
                 details["message"] += f" at {where}"
         run.end(test["name"], status, type_differs=recorder.type_differs, **details)

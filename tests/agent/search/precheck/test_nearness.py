@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.domain import File, Solution, Task
-from agent.search.precheck.members import importable, public_members
+from agent.search.precheck.members import importable, members
 from agent.search.precheck.programs.nearness import alike, described, is_plain, nearness
 
 PLAIN = st.recursive(
@@ -70,7 +70,7 @@ def test_long_values_that_differ_at_the_end_have_different_descriptions() -> Non
     ("cannot import name 'permutation' from 'itertools' (unknown location)", "permutations"),
 ])
 def test_public_names_are_listed(message: str, known: str) -> None:
-    found = public_members(message)
+    found = members(message)
     assert known in found
     assert not [name for name in found if name.startswith("_")]
 
@@ -80,7 +80,7 @@ def test_public_names_are_listed(message: str, known: str) -> None:
     "cannot import name 'price' from 'shop' (shop.py)", "name 'list' is not defined",
 ])
 def test_of_what_is_not_of_the_language_nothing_is_told(message: str) -> None:
-    assert public_members(message) == ()
+    assert members(message) == ()
 
 
 def test_modules_and_names_that_a_program_can_import_are_found(tmp_path: Path) -> None:
