@@ -58,7 +58,7 @@ NEW_VISIT: Visit = {
 }
 TYPED = ("code", "tests", "words")
 """The parts with the input to heal."""
-WISHES = ("visit", "provider", "model", "roles")
+MODEL_CHOICES = ("visit", "provider", "model", "roles")
 """The parts from which a visit with its current choices is read."""
 OPTIONS = (
     "iterations", "autonomy", "ask", "learn", "require-proof", "require-integrity",

@@ -107,7 +107,7 @@ class Page:
             shown = await self.panel.shown(visit, *(typed or now).values())
         except Unavailable as fault:
             return {
-                **update, "kept": {**kept, "run": asked or kept["run"], "interrupt": ""},
+                **update, "saved-run": {**kept, "run": asked or kept["run"], "interrupt": ""},
                 "plan": "", "needs-model": "", "banner": "", "said": sentence(str(fault)),
                 **buttons(running=False),
             }
@@ -123,7 +123,7 @@ class Page:
             kept = {**kept, "code": code, "tests": tests, "words": words}
             update |= await self.predict(visit, code, tests, words)
         return {
-            "kept": {**kept, "run": run, "interrupt": ""}, "said": message,
+            "saved-run": {**kept, "run": run, "interrupt": ""}, "said": message,
             **({"bench": NOTHING} if message and not run else {}),
             "banner": banner(running.warning, running.refusal), **shown, **update,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
@@ -193,10 +193,10 @@ class Page:
             if test is None and not kept["interrupt"]:
                 raise BadAnswer("This run has ended, so there is nothing to skip.")
         except BadAnswer as error:
-            return {"kept": {**kept, "answer": ""}, "wrong": sentence(str(error))}
+            return {"saved-run": {**kept, "answer": ""}, "wrong": sentence(str(error))}
         if written != kept["doubted"] and (why := doubt(patches, written)):
             return {
-                "kept": {**kept, "answer": "", "doubted": written},
+                "saved-run": {**kept, "answer": "", "doubted": written},
                 "wrong": sentence(f"{why}. Send it again to go on, or change it."),
             }
         return await self._answered(kept, patches, written, visit, tests)
@@ -213,7 +213,7 @@ class Page:
         ):
             return update
         grown = f"{kept['tests'].rstrip()}\n{test.code}\n".lstrip()
-        return {**update, "kept": {**update["kept"], "tests": grown}, "tests": grown}
+        return {**update, "saved-run": {**update["saved-run"], "tests": grown}, "tests": grown}
 
     async def answer(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
         """Submits the chosen answer, if there is one, and follows the resulting run."""
@@ -229,7 +229,7 @@ class Page:
                 visitor = self.panel.visitor(visit)
                 async with self._starting(kept["run"], visit) as is_new:
                     if is_new:
-                        with self._host.working(
+                        with self._host.counted_work(
                             session, visitor, visit["address"], [kept["answer"]], kept["run"]
                         ):
                             await session.rerun_with_answer(
@@ -327,7 +327,7 @@ class Page:
             if self._host.leaving:  # the next server continues the run, or stops it
                 return buttons(running=False, stops=True)
             return {
-                "kept": kept, **buttons(running=False), **review_card(None),
+                "saved-run": kept, **buttons(running=False), **review_card(None),
                 **question_row(None), **paused_row(None),
             }
         waiting, closed = result.waiting, bool(here.refusal)
@@ -340,7 +340,7 @@ class Page:
         lost = known is None and not is_green
         return {
             **({"bench": NOTHING} if lost else {}),
-            "kept": {
+            "saved-run": {
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
                 "before": "", "asked": "", "answer": "",
             },
@@ -408,7 +408,8 @@ class Page:
             session, visitor = await self._host.session(), self.panel.visitor(visit)
             async with self._starting(kept["run"], visit) as is_new:
                 if is_new:
-                    with self._host.working(session, visitor, visit["address"], (), kept["run"]):
+                    address = visit["address"]
+                    with self._host.counted_work(session, visitor, address, (), kept["run"]):
                         await session.fork(
                             kept["asked"], at.iteration, Edits(other), run_id=kept["run"],
                             plan=await self.panel.plan(visit), visitor=visitor, pauses=True,
@@ -492,7 +493,7 @@ class Page:
         answer was accepted. Raises: LimitExceeded."""
         session = await self._host.session()
         submitted = [one for one in value.values() if isinstance(one, str)]
-        with nullcontext() if "end" in value else self._host.working(
+        with nullcontext() if "end" in value else self._host.counted_work(
             session, self.panel.visitor(visit), visit["address"], submitted, run
         ):
             return await session.answer(run, interrupt, value)
@@ -593,6 +594,4 @@ def _answering(kept: BrowserRun, answer: str) -> BrowserRun:
     under a new id."""
     if kept["interrupt"]:
         return {**kept, "asked": "", "answer": answer, "doubted": ""}
-    return {
-        **kept, "asked": kept["run"], "answer": answer, "doubted": "", "run": str(uuid4()),
-    }
+    return {**kept, "asked": kept["run"], "answer": answer, "doubted": "", "run": str(uuid4())}

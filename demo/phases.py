@@ -34,7 +34,7 @@ def buttons(*, running: bool, closed: bool = False, stops: bool | None = None) -
 
 def begun_page(kept: BrowserRun) -> Update:
     return {
-        "kept": kept, "said": "", "bench": STARTING, **buttons(running=True),
+        "saved-run": kept, "said": "", "bench": STARTING, **buttons(running=True),
         **review_card(None), "written": "", "wrong": "", **question_row(None),
         **paused_row(None),
     }
@@ -43,7 +43,7 @@ def begun_page(kept: BrowserRun) -> Update:
 def closed_page(kept: BrowserRun) -> Update:
     unanswered = {**kept, "answer": ""}
     return {
-        "kept": unanswered, "said": sentence(CLOSED_QUESTION), "written": "", "wrong": "",
+        "saved-run": unanswered, "said": sentence(CLOSED_QUESTION), "written": "", "wrong": "",
         **question_row(None),
     }
 
@@ -74,15 +74,15 @@ def review_card(waiting: Waiting | None, *, asked: bool = False) -> Update:
     (`asked`), its typed text does not change."""
     if waiting is None:
         return {"review": gr.update(visible=False)}
-    leave, help_ = waiting.needs == "leave", waiting.needs == "help"
+    permission, help_ = waiting.needs == "permission", waiting.needs == "help"
     return {
         "review": gr.update(visible=True),
         "reviewed": cards.asked(waiting.question, waiting.diff),
         "approve": gr.update(
-            visible=not help_, value="Yes, use the model" if leave else "Approve the patch"
+            visible=not help_, value="Yes, use the model" if permission else "Approve the patch"
         ),
-        "reject": gr.update(value="End the run" if help_ or leave else "Reject the patch"),
-        "otherwise": gr.update(visible=not leave),
+        "reject": gr.update(value="End the run" if help_ or permission else "Reject the patch"),
+        "otherwise": gr.update(visible=not permission),
         "hinted": gr.update(visible=not waiting.hint_refusal),
         **({} if asked else {"hint": "", "edited": waiting.tried or waiting.code}),
         **({"change": gr.update(open=True)} if waiting.tried and not asked else {}),

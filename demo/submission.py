@@ -52,15 +52,15 @@ async def start_run(
         raise Unavailable(running.refusal)
     request = chosen(given, session.settings, public=host.access.public)
     own, size = panel.visitor(visit), (*typed, request.stdin, *request.args)
-    with host.working(session, own, address, size, run):
-        async with host.reading(own, address):
+    with host.counted_work(session, own, address, size, run):
+        async with host.reading_in_turn(own, address):
             submitted = await prepared(*typed, request, session.settings)
         if stopped():
             raise BadInput("The run was stopped before it started.")
         if submitted.task is not None:
             await session.start(
                 submitted.task, title=submitted.title, run_id=run, plan=await panel.plan(visit),
-                visitor=own, **request.asked(pauses=pauses, asks=True),
+                visitor=own, **request.run_arguments(pauses=pauses, asks=True),
             )
     return submitted
 
@@ -131,7 +131,7 @@ async def _project(sent: Upload, settings: Settings) -> Prepared:
         try:
             async with asyncio.timeout(INSPECTION_S):
                 inspected = await inspect_project(
-                    HealRequest(str(top), alone=True, test_timeout=TEST_S), settings,
+                    HealRequest(str(top), is_untrusted_upload=True, test_timeout=TEST_S), settings,
                     lambda text, _: notes.append(_without_folder(text, top).removeprefix(_NOTE)),
                 )
             found = Prepared(inspected=inspected, notices=tuple(notes))

@@ -11,7 +11,16 @@ from typing import Any
 import gradio as gr
 
 from agent.core.settings import Autonomy
-from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, TYPED, WISHES, BrowserRun, Update, Visit
+from demo.browser_state import (
+    MODEL_CHOICES,
+    NEW_VISIT,
+    NO_RUN,
+    OPTIONS,
+    TYPED,
+    BrowserRun,
+    Update,
+    Visit,
+)
 from demo.handlers import LONGEST_KEPT, Page
 from demo.layout.inputs import add_chips, add_examples, add_inputs, examples
 from demo.layout.output import add_output
@@ -27,8 +36,8 @@ from demo.serving.host import SessionHost
 from demo.views.bench import masthead
 
 CLOSED = (
-    "kept", "heal", "stop", "review", "question", "asked", *CHOICES, "paused", "needed", "go-on",
-    "end-here",
+    "saved-run", "heal", "stop", "review", "question", "asked", *CHOICES, "paused", "needed",
+    "go-on", "end-here",
 )
 SETTLED = (
     *CLOSED, "reviewed", "approve", "reject", "otherwise", "hinted", "hint", "change", "edited",
@@ -41,9 +50,9 @@ ANSWERS = (*BEGUN, "tests")
 """The parts that change when a question is answered."""
 FOLLOWED = ("bench", "said", "writing")
 """The parts that change while a run is in progress."""
-ARRIVED = ("kept", "said", "bench", "heal", "stop")
+ARRIVED = ("saved-run", "said", "bench", "heal", "stop")
 """The parts that change when the page is opened, unless a run has been started by then."""
-KNOWN = (*WISHES, *SHOWN, "banner")
+KNOWN = (*MODEL_CHOICES, *SHOWN, "banner")
 """The parts that always change when the page is opened."""
 PANELS = {"runs": add_runs, "memory": add_memory, "benchmarks": add_benchmarks}
 """The tabs next to the workbench."""
@@ -67,7 +76,7 @@ def build(
     parts = Parts()
     ui = Answering(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
-        for name, nothing in ((*KEPT.items(), (ANSWERED, {}))):
+        for name, nothing in ((*SAVED.items(), (ANSWERED, {}))):
             parts.add(name, gr.JSON(dict(nothing), visible=False))
         parts.add("banner", gr.HTML(""))
         parts.add("masthead", gr.HTML(masthead(duplicate)))
@@ -122,13 +131,12 @@ def _wire_panels(parts: Parts, panels: Panels) -> None:
 
 
 def _opened(parts: Parts, name: str) -> Any:
-    """Returns the event of opening a panel, or of loading it again after a refusal; see
-    `page.js`."""
+    """Returns the event of opening a panel, or of reloading it after a refusal; see `page.js`."""
     return partial(gr.on, [parts[f"{name}-panel"].select, parts[f"{name}-again"].click])
 
 
 def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
-    on, guarded, state = parts.on, parts.guarded, ("kept", "visit")
+    on, guarded, state = parts.on, parts.guarded, ("saved-run", "visit")
 
     def followed(
         event: Any, act: Any, settle: Any = page.settle, *,
@@ -136,19 +144,20 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
     ) -> None:
         """Streams a run, and then updates the buttons, unless the page follows another run by then.
         `first` is JavaScript that runs before."""
-        place, chain = given.index("kept"), next(chains)
+        place, chain = given.index("saved-run"), next(chains)
         streams = _STREAMS % {"first": first, "place": place, "chain": chain, "many": len(given)}
         stream = on(event, act, given, FOLLOWED, {**STREAMED, "js": streams})
         guarded(stream.then, settle, state, SETTLED, js=_STREAMED % (chain, json.dumps(NO_RUN)))
 
     chains = count()
     begun = parts["heal"].click(
-        None, parts.of("kept", *TYPED), parts.of(*BEGUN), js=begin_script(), **QUICK,
+        None, parts.of("saved-run", *TYPED), parts.of(*BEGUN), js=begin_script(), **QUICK,
     )
-    followed(begun.then, page.heal, given=(*WISHES, "kept", *TYPED, *OPTIONS))
-    on(parts["stop"].click, page.stop, state, ("said",), stirs="stirred")
-    parts["follow"].click(None, None, parts["stirred"], js="() => [String(Math.random())]", **QUICK)
-    decided: dict[str, Any] = {"changed": ("said", "review"), "stirs": "stirred"}
+    followed(begun.then, page.heal, given=(*MODEL_CHOICES, "saved-run", *TYPED, *OPTIONS))
+    on(parts["stop"].click, page.stop, state, ("said",), triggers="refollow")
+    random = "() => [String(Math.random())]"
+    parts["follow"].click(None, None, parts["refollow"], js=random, **QUICK)
+    decided: dict[str, Any] = {"changed": ("said", "review"), "triggers": "refollow"}
     on(parts["approve"].click, page.decide, state, **decided, approve=True)
     on(parts["reject"].click, page.decide, state, **decided, approve=False)
     for event in (parts["advise"].click, parts["hint"].submit):
@@ -156,25 +165,27 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
     on(parts["bring"].click, page.bring, (*state, "edited"), **decided)
     on(parts["go-on"].click, page.go_on, state, **decided)
     on(parts["end-here"].click, page.go_on, state, **decided, end=True)
-    followed(parts["stirred"].change, page.watch)
+    followed(parts["refollow"].change, page.watch)
     for place, name in enumerate(CHOICES):
         guarded(
             parts[name].click, page.choose_behaviour, (*state, "tests"), ANSWERS,
-            stirs="answering", place=place,
+            triggers="answering", place=place,
         )
     for event in (parts["write"].click, parts["written"].submit):
         guarded(
-            event, page.write_behaviour, ("kept", "written", "visit", "tests"), ANSWERS,
-            stirs="answering",
+            event, page.write_behaviour, ("saved-run", "written", "visit", "tests"), ANSWERS,
+            triggers="answering",
         )
     followed(parts["answering"].change, page.answer, page.settle_answer)
     parts["files"].submit(None, None, parts.of(*TYPED), js=_CLEARS, **QUICK)
-    guarded(parts["use"].click, page.use, ("kept",), ("code", "said"))
+    guarded(parts["use"].click, page.use, ("saved-run",), ("code", "said"))
     guarded(
-        parts["open"].click, page.edit, ("kept", "looked", "visit"), (*TYPED, "said"),
+        parts["open"].click, page.edit, ("saved-run", "looked", "visit"), (*TYPED, "said"),
         js=_LOOKED_AT,
     )
-    forks = guarded(parts["fork"].click, page.begin_fork, ("kept", "looked"), BEGUN, js=_LOOKED_AT)
+    forks = guarded(
+        parts["fork"].click, page.begin_fork, ("saved-run", "looked"), BEGUN, js=_LOOKED_AT
+    )
     followed(forks.then, page.fork, page.settle_answer)
     lingered = on(parts["linger"].click, page.linger, state, ("moved",), STREAMED)
     lingered.success(
@@ -194,23 +205,25 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
     changes = [parts["provider"].input, *(
         event for name in ("model", "roles") for event in (parts[name].blur, parts[name].submit)
     )]
-    on(partial(gr.on, changes), page.panel.choose_models, (*WISHES, *TYPED), models, latest)
+    on(partial(gr.on, changes), page.panel.choose_models, (*MODEL_CHOICES, *TYPED), models, latest)
     for name, action in (("use-key", "use"), ("test-key", "test"), ("forget-keys", "forget")):
         on(
-            parts[name].click, page.panel.change_keys, (*WISHES, "key-provider", "key", *TYPED),
-            (*models, "key"), action=action,
+            parts[name].click, page.panel.change_keys,
+            (*MODEL_CHOICES, "key-provider", "key", *TYPED), (*models, "key"), action=action,
         )
     on(
-        partial(gr.on, [parts[name].blur for name in TYPED]), page.predict, (*WISHES, *TYPED),
-        ("plan", "spending"), latest,
+        partial(gr.on, [parts[name].blur for name in TYPED]), page.predict,
+        (*MODEL_CHOICES, *TYPED), ("plan", "spending"), latest,
     )
-    gr.on([parts[name].change for name in KEPT], None, parts.of(*KEPT), None, js=_KEEPS, **QUICK)
+    gr.on([parts[name].change for name in SAVED], None, parts.of(*SAVED), None, js=_KEEPS, **QUICK)
 
-    loaded = ui.load(None, None, parts.of(*KEPT, "heal"), js=_ARRIVES % json.dumps(public), **QUICK)
+    arrives, filled = _ARRIVES % json.dumps(public), parts.of("saved-run", *TYPED)
+    loaded = ui.load(None, None, parts.of(*SAVED, "heal"), js=arrives, **QUICK)
     arrived = guarded(
-        loaded.then, page.arrive, ("kept", *TYPED, "visit"), ARRIVED, always=KNOWN, asked=("run",),
+        loaded.then, page.arrive, ("saved-run", *TYPED, "visit"), ARRIVED, always=KNOWN,
+        asked=("run",),
     )
-    restored = arrived.then(None, parts.of("kept", *TYPED), parts.of(*TYPED), js=_RESTORED, **QUICK)
+    restored = arrived.then(None, filled, parts.of(*TYPED), js=_RESTORED, **QUICK)
     followed(restored.then, page.watch, first=_UNLESS_BEGUN % json.dumps(NO_RUN))
 
 
@@ -240,15 +253,16 @@ _BEGINS = f"""(shown, code, tests, words) => {{
   ({ADDRESS})(kept);
   return [kept, ...%s];
 }}"""
-KEPT: dict[str, Any] = {"kept": NO_RUN, "visit": NEW_VISIT}
+SAVED: dict[str, Any] = {"saved-run": NO_RUN, "visit": NEW_VISIT}
 """The parts whose value is saved in the browser, with their initial values."""
 _STORAGE = "self-healing-code-agent-"
-_PLACES = "({ kept: sessionStorage, visit: localStorage })"
+_STORES = '({ "saved-run": [sessionStorage, "kept"], visit: [localStorage, "visit"] })'
 """Each tab has its own run; all tabs share the visit."""
 _ARRIVES = f"""() => {{
-  const [kept, visit] = Object.entries({json.dumps(KEPT)}).map(([name, nothing]) => {{
+  const [kept, visit] = Object.entries({json.dumps(SAVED)}).map(([name, nothing]) => {{
     try {{
-      return {{ ...nothing, ...JSON.parse({_PLACES}[name].getItem("{_STORAGE}" + name)) }};
+      const [store, key] = {_STORES}[name];
+      return {{ ...nothing, ...JSON.parse(store.getItem("{_STORAGE}" + key)) }};
     }} catch (error) {{
       console.info("the browser's storage cannot be read:", error.message);
       return nothing;
@@ -262,9 +276,10 @@ _ARRIVES = f"""() => {{
 }}"""
 """Loads the saved state. Heal is enabled at once if there is no run to follow."""
 _KEEPS = f"""(...values) => {{
-  {json.dumps([*KEPT])}.forEach((name, place) => {{
+  {json.dumps([*SAVED])}.forEach((name, place) => {{
     try {{
-      {_PLACES}[name].setItem("{_STORAGE}" + name, JSON.stringify(values[place]));
+      const [store, key] = {_STORES}[name];
+      store.setItem("{_STORAGE}" + key, JSON.stringify(values[place]));
     }} catch (error) {{
       console.info("the browser's storage cannot be written:", error.message);
     }}

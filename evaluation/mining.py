@@ -93,9 +93,7 @@ def fixes_of_history(source: str, newest: int, most_lines: int) -> Iterator[Mine
             )
 
 
-def fixes_of_releases(
-    package: str, out: Path, newest: int, most_lines: int
-) -> Iterator[MinedFix]:
+def fixes_of_releases(package: str, out: Path, newest: int, most_lines: int) -> Iterator[MinedFix]:
     """Yields the small hunks between successive releases whose tests changed, the newest first.
 
     Raises `BadRepository` if the registry has no such package.

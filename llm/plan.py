@@ -194,8 +194,8 @@ def with_preset(provider: str, given: Mapping[str, Option]) -> Mapping[str, Opti
     """The set variables, with `provider` as the preset if it is a local server without a key, such
     as `llama-server`. `OPENAI_BASE_URL` then applies to it."""
     family, row = provider_row(FAMILY), PROVIDERS.get(provider)
-    is_own = row is not None and row.same_as == FAMILY and row.local and not row.key
-    if not (is_own and _set(family, "base_url", given)) or _set(family, "preset", given):
+    is_keyless_local = row is not None and row.same_as == FAMILY and row.local and not row.key
+    if not (is_keyless_local and _set(family, "base_url", given)) or _set(family, "preset", given):
         return given
     return {**given, family.settings["preset"].variable: provider}
 

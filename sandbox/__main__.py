@@ -35,8 +35,9 @@ _DEFAULT = Limits()
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
-    own, program_arguments = _split_arguments(sys.argv[1:] if arguments is None else arguments)
-    chosen = _parser().parse_args(own)
+    given = sys.argv[1:] if arguments is None else arguments
+    command_arguments, program_arguments = _split_arguments(given)
+    chosen = _parser().parse_args(command_arguments)
     try:
         if chosen.command == "selftest":
             sandbox = _limited_jail(chosen.backend, chosen.at_most)
@@ -58,8 +59,8 @@ def _split_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
     """The arguments of this command and those of the program, which follow `--`."""
     if "--" not in arguments:
         return arguments, []
-    place = arguments.index("--")
-    return arguments[:place], arguments[place + 1 :]
+    separator = arguments.index("--")
+    return arguments[:separator], arguments[separator + 1 :]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -203,7 +204,7 @@ def _show_gauntlet(seen: Gauntlet) -> None:
         if one.result != "blocked":
             print(f"{one.result:8} {one.name}: {one.errno or 'not tried'} ({one.why})")
     blocked, breached = seen.count("blocked"), seen.count("breached")
-    through = sum(one.control == THROUGH for one in seen.results)
+    through = sum(result.control == THROUGH for result in seen.results)
     print(
         f"attacks: {blocked} blocked, {breached} breached, {seen.count('skipped')} skipped; "
         f"{through} succeeded without the jail"
@@ -220,7 +221,7 @@ def _document(seen: Gauntlet, found: list[Finding], every: bool) -> dict[str, ob
     document: dict[str, object] = {
         "level": seen.isolation.level,
         "layers": [dataclasses.asdict(layer) for layer in seen.isolation.layers],
-        "attacks": [dataclasses.asdict(one) for one in seen.results],
+        "attacks": [dataclasses.asdict(result) for result in seen.results],
     }
     if every:
         document["contract"] = [dataclasses.asdict(one) | {"holds": one.holds} for one in found]

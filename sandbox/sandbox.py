@@ -67,10 +67,10 @@ class Sandbox(ABC):
         """One line for people: the backend and its isolation on this machine."""
 
     @abstractmethod
-    async def isolation(self, coming: Job | None = None) -> Isolation:
+    async def isolation(self, for_job: Job | None = None) -> Isolation:
         """The isolation level that was tested on this machine, with its layers.
 
-        For a `coming` job, a backend with fork servers tests, and so starts, the one for that job.
+        A backend with fork servers tests, and so starts, the one `for_job`.
         """
 
     @abstractmethod
@@ -103,9 +103,7 @@ REMOTE = ("docker", "e2b", "daytona")
 """Backends whose factories take the environment with their keys and settings."""
 
 
-def open_sandbox(
-    name: str = STRONGEST, environment: Mapping[str, str] | None = None
-) -> Sandbox:
+def open_sandbox(name: str = STRONGEST, environment: Mapping[str, str] | None = None) -> Sandbox:
     """The backend of that name; raises `SandboxUnavailable` with the next step.
 
     `environment` has the key of a remote backend; the default is the process's environment.

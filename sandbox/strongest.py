@@ -36,10 +36,9 @@ class _Wrapper(Sandbox):
         """See `Sandbox`."""
         return self._sandbox.describe()
 
-    async def isolation(self, coming: Job | None = None) -> Isolation:
+    async def isolation(self, for_job: Job | None = None) -> Isolation:
         """See `Sandbox`."""
-        coming = await self._prepared(coming or Job(""))
-        return await self._sandbox.isolation(coming)
+        return await self._sandbox.isolation(await self._prepared(for_job or Job("")))
 
     @asynccontextmanager
     async def start(self, job: Job) -> AsyncIterator[Process]:
@@ -84,9 +83,9 @@ class StrongestSandbox(_Wrapper):
         description = super().describe()
         return f"{description} (no jail: {self._refusal})" if self._refusal else description
 
-    async def isolation(self, coming: Job | None = None) -> Isolation:
+    async def isolation(self, for_job: Job | None = None) -> Isolation:
         """See `Sandbox`; if the jail is unavailable, a layer has the reason."""
-        found = await super().isolation(coming)
+        found = await super().isolation(for_job)
         if not self._refusal:
             return found
         return replace(found, layers=(*found.layers, Layer("jail", False, self._refusal)))

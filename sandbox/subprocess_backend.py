@@ -30,7 +30,7 @@ from sandbox.inside.removal import remove
 from sandbox.levels import Isolation, Layer
 from sandbox.protocol.batch import STDERR_BYTES, RestartingBatch
 from sandbox.protocol.conversation import READ_BYTES, Conversation, read_some
-from sandbox.protocol.orders import cpu_limit_s, environment, loaded, orders
+from sandbox.protocol.job_message import cpu_limit_s, environment, job_message, loaded
 from sandbox.protocol.wire import frame
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, SandboxError, SandboxUnavailable
@@ -90,31 +90,31 @@ class SubprocessSandbox(Sandbox):
         """See `Sandbox`."""
 
         async def start() -> _Running:
-            return self._start(job, output="dropped", endless=True)
+            return self._start(job, output="dropped", is_batch=True)
 
         return RestartingBatch(start, job)
 
-    def _start(self, job: Job, output: Output = "stored", endless: bool = False) -> _Running:
+    def _start(self, job: Job, output: Output = "stored", is_batch: bool = False) -> _Running:
         limits = job.limits
-        order = orders(job)
-        order["limits"] = {
-            "cpu": cpu_limit_s(limits, endless),
+        message = job_message(job)
+        message["limits"] = {
+            "cpu": cpu_limit_s(limits, is_batch),
             "memory": limits.memory_mib << 20,
             "file": limits.file_mib << 20,
             "open_files": limits.open_files,
             "processes": limits.processes,
             "core": 0,
         }
-        order["modules"] = loaded(job.modules, job.python)
-        order["package_folders"] = self._workspaces.package_folders(job.package_folders)
+        message["modules"] = loaded(job.modules, job.python)
+        message["package_folders"] = self._workspaces.package_folders(job.package_folders)
         workspace = self._workspaces.make()
         try:
-            order |= {
+            message |= {
                 "host": os.getpid(),
                 "folder": f"{workspace.folder}/work",
                 "user": workspace.user,
             }
-            return _Running(self._workspaces, workspace, job, frame(order), output, endless)
+            return _Running(self._workspaces, workspace, job, frame(message), output, is_batch)
         except BaseException:
             self._workspaces.remove(workspace)
             raise
@@ -124,8 +124,8 @@ class _Running(Conversation):
     """The host's side of a job's process."""
 
     def __init__(
-        self, workspaces: Workspaces, workspace: JailFolder, job: Job, order: bytes, output: Output,
-        endless: bool,
+        self, workspaces: Workspaces, workspace: JailFolder, job: Job, message: bytes,
+        output: Output, is_batch: bool,
     ) -> None:
         super().__init__(job)
         self._workspaces = workspaces
@@ -145,7 +145,7 @@ class _Running(Conversation):
             self._loop.add_reader(descriptor, self._read_output, descriptor)
         self._streams = {self._stdout, self._stderr}
         self._watch()
-        self._open(channel, order, endless)
+        self._open(channel, message, is_batch)
 
     def _read_output(self, descriptor: int) -> None:
         if descriptor not in self._streams:
@@ -276,9 +276,9 @@ class _Running(Conversation):
 
 def _spawn(workspaces: Workspaces, workspace: JailFolder, job: Job) -> tuple[int, int, int, int]:
     """Starts the guest; returns its pid and the host's descriptors of channel, output and error."""
-    own = {
+    variables = {
         "HOME": f"{workspace.folder}/work", "TMPDIR": f"{workspace.folder}/tmp",
-        "CODE_JAIL": workspace.mark,
+        "CODE_JAIL": workspace.process_tag,
     }
     ours: list[int] = []
     theirs: list[int] = []
@@ -292,8 +292,8 @@ def _spawn(workspaces: Workspaces, workspace: JailFolder, job: Job) -> tuple[int
         ours.append(host_end.detach())
         theirs.append(guest_end.detach())
         pid = workspaces.interpreter(job.python).start(
-            [workspaces.guest(job.python), f"CODE_JAIL={workspace.mark}"],
-            environment(job.seed) | own, theirs,
+            [workspaces.guest(job.python), f"CODE_JAIL={workspace.process_tag}"],
+            environment(job.seed) | variables, theirs,
         )
     except OSError as error:
         for descriptor in ours:

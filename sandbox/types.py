@@ -95,8 +95,7 @@ class Job:
     `package_folders` has them."""
     limits: Limits = Limits()
     brief: bool = False
-    """Whether a batch ends soon. It gets a slot before long batches, whose owner may wait for
-    it."""
+    """Whether a batch ends soon. It gets a slot before long batches, whose owner may wait."""
     owner: str = ""
     """The name by which waiting jobs take turns; it has no other effect."""
     python: str = ""

@@ -13,10 +13,10 @@
 A plain job is a job of the backend `subprocess`. The kernel releases a lock when its holder ends,
 so the next host recognises the files of a killed host by the missing lock and removes them.
 
-If the host is root, each plain job gets its own spare user: jobs cannot signal, trace or read each
-other, their processes can be counted, and all of them can be found by their user. Otherwise the
-processes of a job are found by a mark in their arguments and environment. A fork server shares one
-spare user with its children, which its jail isolates from each other.
+If the host is root, each plain job gets its own spare user, a user id that nobody else has: jobs
+cannot signal, trace or read each other, their processes can be counted, and all of them can be
+found by their user. Otherwise the processes of a job are found by a tag in their arguments and
+environment. A fork server shares one spare user with its children, which its jail isolates.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class JailFolder:
     """The spare user; `None` if jobs run as the host's user."""
 
     @property
-    def mark(self) -> str:
-        """The mark of the processes of a plain job."""
+    def process_tag(self) -> str:
+        """The tag in the arguments and environment of a plain job's processes."""
         return "-".join(Path(self.folder).parts[-2:])
 
 
@@ -125,7 +125,7 @@ class JailPython:
                 [self.executable, *_FLAGS, *arguments],
                 {**environment, **self.environment},
                 file_actions=[
-                    (os.POSIX_SPAWN_DUP2, source, place) for place, source in enumerate(moved)
+                    (os.POSIX_SPAWN_DUP2, source, number) for number, source in enumerate(moved)
                 ],
                 setsid=True,
                 setsigmask=(),
@@ -268,9 +268,9 @@ class Workspaces:
                     _remove_if_left(str(Path(self._hosts, name)))
             folder = tempfile.mkdtemp(prefix="host-", dir=self._hosts)
             os.chmod(folder, 0o711)
-            own = os.open(folder, _A_FOLDER)
-            _locked(own, waits=True)
-            self._lock_fds.append(own)
+            lock = os.open(folder, _A_FOLDER)
+            _locked(lock, waits=True)
+            self._lock_fds.append(lock)
         finally:
             os.close(home)
         return folder
@@ -293,8 +293,8 @@ class Workspaces:
         with self._lock:
             if not folder.exists():
                 package.mkdir(parents=True)
-                for place in (package, *package.parents[: PACKAGE.count(".") + 2]):
-                    place.chmod(0o755)
+                for made in (package, *package.parents[: PACKAGE.count(".") + 2]):
+                    made.chmod(0o755)
                 texts = [] if python else [*_INSIDE.glob("[a-z]*.py")]
                 for source in texts:
                     _compile(source, package / f"{source.stem}.pyc")
@@ -317,9 +317,9 @@ class Workspaces:
             return JailPython(found.executable, library)
         prefix = Path(self._folder, f"python-{len(self._interpreters)}")
         libraries = prefix / os.path.basename(found.shared)
-        for place in (prefix, prefix / "bin", libraries):
-            place.mkdir(mode=0o755)
-            place.chmod(0o755)
+        for folder in (prefix, prefix / "bin", libraries):
+            folder.mkdir(mode=0o755)
+            folder.chmod(0o755)
         linked = prefix / "bin" / os.path.basename(found.executable)
         image = libraries / os.path.basename(library)
         _link(found.executable, str(linked))
@@ -357,11 +357,9 @@ def python_at(path: str) -> Python:
             f"the Python at {path} is {major}.{minor}; {OLDEST[0]}.{OLDEST[1]} or newer is needed"
         )
     # In a virtual environment made with copies the file is not a link to its original.
-    own = os.path.join(prefix, "bin", f"python{major}.{minor}")
-    real = os.path.realpath(own if os.path.isfile(own) else executable)
-    return Python(
-        real, (major, minor), os.path.realpath(library), os.path.join(prefix, platform),
-    )
+    original = os.path.join(prefix, "bin", f"python{major}.{minor}")
+    real = os.path.realpath(original if os.path.isfile(original) else executable)
+    return Python(real, (major, minor), os.path.realpath(library), os.path.join(prefix, platform))
 
 
 def workspaces() -> Workspaces:
@@ -379,7 +377,7 @@ def survivors(workspace: JailFolder) -> list[int]:
     if sys.platform != "linux":
         return []
     user = workspace.user
-    return list(_of_user(user) if user is not None else _of_mark(workspace.mark))
+    return list(_of_user(user) if user is not None else _of_tag(workspace.process_tag))
 
 
 def kill_all(pids: Iterator[int] | list[int]) -> None:
@@ -404,13 +402,13 @@ def _of_user(*users: int, dead: bool = False) -> Iterator[int]:
             yield pid
 
 
-def _of_mark(mark: str) -> Iterator[int]:
+def _of_tag(tag: str) -> Iterator[int]:
     """Finds copies of the guest by their arguments, and programs that it ran by their environment.
 
     A program that erases both is not found, which `describe` mentions for an ordinary user.
     """
     me = os.getuid()
-    wanted = f"CODE_JAIL={mark}\0".encode()
+    wanted = f"CODE_JAIL={tag}\0".encode()
     for pid in _pids():
         status = _read(pid, "status")
         if b"\nState:\tZ" in status or f"\nUid:\t{me}\t".encode() not in status:
@@ -468,14 +466,14 @@ def _mapped(path: str) -> bool:
 def _make_home_folder(for_spare_users: bool, first: str = "", name: str = "code-jails") -> str:
     """The shared folder of all hosts of this user; raises if others can write it."""
     places = [first or tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"]
-    for place in places:
-        if os.path.isdir(place) and (not for_spare_users or _open_to_all(place)):
+    for parent in places:
+        if os.path.isdir(parent) and (not for_spare_users or _open_to_all(parent)):
             break
     else:
         raise SandboxUnavailable(
             "no temporary folder is readable for jobs; set TMPDIR to a folder that is"
         )
-    home = str(Path(os.path.realpath(place), f"{name}-{os.geteuid()}"))
+    home = str(Path(os.path.realpath(parent), f"{name}-{os.geteuid()}"))
     with suppress(FileExistsError):
         os.mkdir(home, 0o711)
     found = os.lstat(home)
@@ -514,10 +512,10 @@ def _compile(source: Path, target: Path) -> None:
 
 def _open_to_all(path: str) -> bool:
     """Whether any user can reach and read `path`."""
-    place = Path(path)
-    if not os.stat(place).st_mode & 0o004:
+    target = Path(path)
+    if not os.stat(target).st_mode & 0o004:
         return False
-    folders = [place, *place.parents] if place.is_dir() else list(place.parents)
+    folders = [target, *target.parents] if target.is_dir() else list(target.parents)
     return all(os.stat(folder).st_mode & 0o001 for folder in folders)
 
 
@@ -530,13 +528,13 @@ def _link_tree(
     os.chmod(target, 0o755)
     with os.scandir(source) as entries:
         for entry in entries:
-            place = f"{target}/{entry.name}"
+            image = f"{target}/{entry.name}"
             if any(fnmatch(entry.name, pattern) for pattern in left_out):
                 continue
             if entry.is_file():
-                _link(os.path.realpath(entry.path) if entry.is_symlink() else entry.path, place)
+                _link(os.path.realpath(entry.path) if entry.is_symlink() else entry.path, image)
             elif entry.is_dir() and os.path.realpath(entry.path) not in seen:
-                _link_tree(entry.path, place, left_out, seen)
+                _link_tree(entry.path, image, left_out, seen)
 
 
 def _link(real: str, target: str) -> None:

@@ -31,7 +31,7 @@ WEIGHTS: dict[Origin, float] = {
 VETO = 0.6
 """The weight at which failing derived tests forbid success: one confirmed test, or two others."""
 
-VETOING_ORIGINS: frozenset[Origin] = frozenset(
+TRUSTED_ORIGINS: frozenset[Origin] = frozenset(
     one for one, weight in WEIGHTS.items() if weight >= FULL_WEIGHT
 )
 SPECIFYING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest"})
@@ -452,7 +452,7 @@ class Report(Value):
     @property
     def trusted(self) -> tuple[Verdict, ...]:
         """Verdicts of the tests that forbid success on their own."""
-        return tuple(v for v in self.verdicts if v.origin in VETOING_ORIGINS)
+        return tuple(v for v in self.verdicts if v.origin in TRUSTED_ORIGINS)
 
     @property
     def is_specified(self) -> bool:
@@ -460,21 +460,21 @@ class Report(Value):
         return any(verdict.origin in SPECIFYING_ORIGINS for verdict in self.verdicts)
 
     @property
-    def oracle(self) -> tuple[Verdict, ...]:
+    def deciding_verdicts(self) -> tuple[Verdict, ...]:
         """The deciding verdicts: trusted tests, and derived ones if no user test exists."""
         if self.is_specified:
             return self.trusted
-        deciding = VETOING_ORIGINS | DERIVED_ORIGINS
+        deciding = TRUSTED_ORIGINS | DERIVED_ORIGINS
         return tuple(one for one in self.verdicts if one.origin in deciding)
 
     @property
     def failing(self) -> tuple[Verdict, ...]:
         """The verdicts that forbid success; derived ones only if their weight reaches `VETO`."""
-        failing = tuple(verdict for verdict in self.oracle if verdict.fails)
+        failing = tuple(verdict for verdict in self.deciding_verdicts if verdict.fails)
         derived = sum(WEIGHTS[one.origin] for one in failing if one.origin in DERIVED_ORIGINS)
         if derived >= VETO:
             return failing
-        return tuple(one for one in failing if one.origin in VETOING_ORIGINS)
+        return tuple(one for one in failing if one.origin in TRUSTED_ORIGINS)
 
     @property
     def derived_failures(self) -> tuple[Verdict, ...]:
@@ -493,8 +493,9 @@ class Report(Value):
     @property
     def weakest(self) -> Verdict | None:
         """The deciding pass with the lowest integrity; `None` where there is none."""
+        deciding = self.deciding_verdicts
         return min(
-            (one for one in self.oracle if one.is_evidence and one.integrity is not None),
+            (one for one in deciding if one.is_evidence and one.integrity is not None),
             key=lambda one: (
                 INTEGRITY_ORDER.index(one.integrity or "in-process"),
                 len(one.reason), one.reason,
@@ -517,7 +518,7 @@ class Report(Value):
     @property
     def score(self) -> tuple[int, int]:
         """The number of passing deciding tests, then of all passing tests."""
-        return sum(v.passed for v in self.oracle), sum(v.passed for v in self.verdicts)
+        return sum(v.passed for v in self.deciding_verdicts), sum(v.passed for v in self.verdicts)
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from agent.core.domain import (
     Approach,
@@ -367,7 +367,10 @@ class Waiting(Value):
     question: str
     diff: str = ""
     competing: CompetingPatches | None = renamed("competing", "rivals", None)
-    needs: Literal["answer", "review", "leave", "help", "budget", "key", "visitor"] = "answer"
+    needs: Annotated[
+        Literal["answer", "review", "permission", "help", "budget", "key", "visitor"],
+        BeforeValidator(lambda value: "permission" if value == "leave" else value),  # of older runs
+    ] = "answer"
     """The kind of input the run waits for."""
     code: str = ""
     """The text of the entry file under review."""

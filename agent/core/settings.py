@@ -182,9 +182,7 @@ class Settings(BaseModel):
         "HEAL_GRACE_S", 60.0, "seconds after which a run that asks models pauses when its page "
         "was closed; `0`: it continues", ge=0,
     )
-    proof_s: Seconds = _set(
-        "HEAL_PROOF_S", 2.0, "wall seconds for a proof above E2; `0` skips it",
-    )
+    proof_s: Seconds = _set("HEAL_PROOF_S", 2.0, "wall seconds for a proof above E2; `0` skips it")
     require_confidence: float = _set(
         "HEAL_REQUIRE_CONFIDENCE", 0.9, "the lowest estimated probability of being right at which "
         "a patch counts as healed; below it is a proposal (terminal: `--require-confidence`)",

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypedDict
 from agent.core.domain import (
     DERIVED_ORIGINS,
     SPECIFYING_ORIGINS,
-    VETOING_ORIGINS,
+    TRUSTED_ORIGINS,
     Approach,
     NotHeldOut,
     Origin,
@@ -90,9 +90,9 @@ class Suite(Value):
         return any(test.origin in SPECIFYING_ORIGINS for test in self.all)
 
     @property
-    def oracle(self) -> tuple[TestCase, ...]:
-        """The visible deciding tests (see `Report.oracle`) without excluded ones."""
-        deciding = VETOING_ORIGINS if self.is_specified else VETOING_ORIGINS | DERIVED_ORIGINS
+    def deciding_tests(self) -> tuple[TestCase, ...]:
+        """The visible deciding tests (see `Report.deciding_verdicts`) without excluded ones."""
+        deciding = TRUSTED_ORIGINS if self.is_specified else TRUSTED_ORIGINS | DERIVED_ORIGINS
         return tuple(
             test for test in self.visible
             if test.origin in deciding and test.name not in self.excluded
@@ -145,6 +145,13 @@ def of_the_newest_iteration(
     return [by_place[place] for place in sorted(by_place)]
 
 
+RENAMED_FIELDS = {
+    "escalated": "rediagnose", "taken": "passed_visible", "asked_person": "asked_user",
+    "invented": "answer_matched_no_patch",
+}
+"""Fields of `State` that checkpoints of older versions call by their former names."""
+
+
 class State(TypedDict, total=False):
     """The graph's state; fields ending in `_id` are addresses in the store."""
 
@@ -163,13 +170,13 @@ class State(TypedDict, total=False):
     """Judged iterations so far: a search, a model's repair and a tournament are one each."""
     models_allowed: bool
     """The plan's models are used from here on."""
-    escalated: bool
+    rediagnose: bool
     """The failure is diagnosed again before the next iteration."""
     approach: Approach
     iterations_id: str
     place: int
     candidates_now: Annotated[list[AttemptCandidate], of_the_newest_iteration]
-    taken: bool
+    passed_visible: bool
     """The newest program passed the visible tests and is judged with all tests next."""
     objected: bool
     """The critic's objections were just turned into tests, which are validated next."""
@@ -189,7 +196,7 @@ class State(TypedDict, total=False):
     """The number of questions about them that a person was asked."""
     chosen_in: int
     """The iteration whose patch a person's answer chose."""
-    invented: bool
+    answer_matched_no_patch: bool
     """An answer was a value that none of the shown patches gives."""
     asking: bool
     """An answer led to another question."""
@@ -225,8 +232,8 @@ class State(TypedDict, total=False):
     """The first failure, as stored in the fix memory; may be absent."""
     outcome: RunOutcome | None
     reason: str
-    asked_person: bool
-    """A person was asked what else to try, and gave no hint."""
+    asked_user: bool
+    """The user was asked what else to try, and gave no hint."""
     stopped: Stop | None
     proof: ProofLevel
     proof_why: str

@@ -127,7 +127,7 @@ def is_call(text: str) -> bool:
     return isinstance(expression(text), ast.Call)
 
 
-def plain(text: str) -> str:
+def normalized(text: str) -> str:
     """An expression on one line without comments; unchanged where it does not parse."""
     tree = expression(text)
     return text if tree is None else ast.unparse(tree)

@@ -10,7 +10,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 
-from agent.core.domain import VETOING_ORIGINS, File, Script, Task, TestCase
+from agent.core.domain import TRUSTED_ORIGINS, File, Script, Task, TestCase
 from agent.core.events import LogEntry, to_jsonl
 from agent.core.trees import parse
 from agent.interfaces.project.reports import junit, markdown
@@ -18,7 +18,7 @@ from agent.report.result import KEPT, Result, fold
 from agent.report.words import partial_words
 from agent.target.parsing import visible_names
 from agent.target.project import module_stem
-from agent.target.task import PASTED
+from agent.target.task import PASTED_FILENAME
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 """A fixed time for all files, so that the same run always gives the same bytes."""
@@ -26,7 +26,7 @@ _OLDEST = (1980, 1, 1, 0, 0, 0)
 
 def true_name(task: Task) -> str:
     """Returns the file name of the program, as used in its tests and its patch."""
-    return task.solution.entry if task.solution is not None else PASTED
+    return task.solution.entry if task.solution is not None else PASTED_FILENAME
 
 
 def regression_tests(task: Task, result: Result) -> tuple[File, ...]:
@@ -38,12 +38,12 @@ def regression_tests(task: Task, result: Result) -> tuple[File, ...]:
     known = {test.name for test in task.tests}
     answered = [
         Script(name=row.name, origin=row.origin, code=row.code) for row in result.rows
-        if row.name not in known and row.origin in VETOING_ORIGINS and row.code
+        if row.name not in known and row.origin in TRUSTED_ORIGINS and row.code
     ]
     for test in (*task.tests, *answered):
         if isinstance(test, Script) and test.node:
             files.setdefault(test.file or f"test_{stem}.py", test.code)
-        elif test.origin in VETOING_ORIGINS:
+        elif test.origin in TRUSTED_ORIGINS:
             loose.append(test)
     if loose:
         plain = re.sub(r"\W", "_", stem)  # pytest needs a valid module name

@@ -58,7 +58,7 @@ class HealRequest(Inputs):
     """Submitted files, instead of a path."""
     failed_outside: bool = False
     """Whether these tests have just failed outside of the jail."""
-    alone: bool = False
+    is_untrusted_upload: bool = False
     """Whether `path` is an untrusted upload, which gets no grants."""
 
     provider: str | None = None
@@ -107,7 +107,7 @@ class HealRequest(Inputs):
     def nodes(self) -> list[str]:
         """The named tests of the project: ids, files and folders, as typed."""
         path = self.path or os.curdir
-        whole = self.alone or (
+        whole = self.is_untrusted_upload or (
             "::" not in path and find_layout(self.start).root == Path(os.path.abspath(path))
         )
         return [*(() if whole else (path,)), *self.args[: self._dash]]
@@ -129,7 +129,7 @@ class HealRequest(Inputs):
     def writes(self) -> bool:
         return self.apply or self.commit or self.out is not None
 
-    def asked(self, *, pauses: bool, asks: bool) -> RunRequest:
+    def run_arguments(self, *, pauses: bool, asks: bool) -> RunRequest:
         """Returns the arguments of the run; `pauses` and `asks` need a user at the terminal."""
         return {
             "max_iterations": self.max_iterations, "budget_s": self.timeout, "pauses": pauses,

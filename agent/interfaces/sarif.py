@@ -102,9 +102,7 @@ def folder_of(prepared: Prepared) -> Path | None:
     return source.path.absolute().parent if source is not None and source.path else None
 
 
-def _failing(
-    result: Result, prepared: Prepared, before: Mapping[str, str]
-) -> Iterator[Annotation]:
+def _failing(result: Result, prepared: Prepared, before: Mapping[str, str]) -> Iterator[Annotation]:
     if prepared.inspected is not None:
         for node in prepared.inspected.run.failing:
             row = prepared.inspected.run.outcomes[node]

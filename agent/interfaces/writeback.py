@@ -140,8 +140,7 @@ def _write_whole(path: Path, text: bytes) -> None:
 
 
 def write_all_new(folder: Path, texts: Mapping[str, bytes], *, overwrite: bool = False) -> None:
-    """Writes files into a folder; none may exist yet, unless `overwrite` is set. Raises:
-    NotWritten."""
+    """Writes files into a folder; without `overwrite` none may exist yet. Raises: NotWritten."""
     if not overwrite:
         existing = next((path for path in texts if (folder / path).exists()), "")
         if existing:

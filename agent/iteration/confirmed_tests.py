@@ -49,13 +49,13 @@ def with_doubts(state: State, ctx: Context, update: State) -> State:
         return update
     suite = ctx.store.get(update.get("suite_id", state["suite_id"]), Suite)
     is_requiring = any(test.origin == "required" for test in suite.all)
-    if update.get("taken"):
+    if update.get("passed_visible"):
         return update | {"suite_id": ctx.store.put(suite.without_required())}
     used = update.get("iteration", state["iteration"]) - state["required_from"]
     if not update.get("outcome") and not (is_requiring and used >= MAX_ITERATIONS):
         return update
     return update | {
         "solution_id": key, "suite_id": ctx.store.put(suite.without_required()), "doubted_id": "",
-        "taken": True, "alternatives_id": "", "caveat": "", "others_fit": False, "open_id": "",
-        "outcome": None, "stopped": None, "reason": "",
+        "passed_visible": True, "alternatives_id": "", "caveat": "", "others_fit": False,
+        "open_id": "", "outcome": None, "stopped": None, "reason": "",
     }

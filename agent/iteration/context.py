@@ -190,7 +190,7 @@ def doubt_tampering(
     )})
 
 
-def propose(
+def log_patch(
     emit: Callable[[Event], object], iteration: int, strategy: Strategy, solution: Solution,
     base: Solution,
 ) -> None:

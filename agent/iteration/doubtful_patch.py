@@ -10,9 +10,9 @@ from collections.abc import Callable
 from agent.core.domain import ProofLevel, Report, RunOutcome, Solution, Strategy, Value
 from agent.core.events import Event, Judged, Notice, Proved
 from agent.core.state import State, Suite, is_repaired
-from agent.iteration.context import Context, propose
+from agent.iteration.context import Context, log_patch
 from agent.iteration.escalation import Exhausted
-from agent.iteration.iterations import choose_approach, iteration_started, may_ask_model
+from agent.iteration.iterations import choose_approach, may_ask_model, start_iteration
 from agent.log.store import Store
 
 
@@ -30,7 +30,7 @@ class ReservePatch(Value):
     alternatives_id: str = ""
 
 
-def second_opinion(state: State, ctx: Context) -> State | None:
+def ask_for_alternative(state: State, ctx: Context) -> State | None:
     """The state update that asks a model for another repair, if the search's patch is doubtful.
 
     `None` if the patch is convincing, there is no model, or one was asked already.
@@ -59,10 +59,11 @@ def second_opinion(state: State, ctx: Context) -> State | None:
         "for another."
     )))
     approach = "minimal" if following == "search" else following
-    return iteration_started(state, ctx, approach, iterations.last) | {
+    return start_iteration(state, ctx, approach, iterations.last) | {
         "doubtful_id": ctx.store.put(kept), "solution_id": state["base_id"],
-        "report_id": ctx.store.put(suite.with_current_origins(first)), "escalated": True,
-        "taken": False, "asking": False, "alternatives_id": "", "caveat": "", "others_fit": False,
+        "report_id": ctx.store.put(suite.with_current_origins(first)),
+        "rediagnose": True, "passed_visible": False, "asking": False, "alternatives_id": "",
+        "caveat": "", "others_fit": False,
     }
 
 
@@ -81,7 +82,7 @@ def restore_reserve(
         return state, None
     base = store.get(state["base_id"], Solution)
     number = state["iteration"] + 1
-    propose(emit, number, kept.strategy, kept.solution, base)
+    log_patch(emit, number, kept.strategy, kept.solution, base)
     emit(Judged(iteration=number, report=kept.report))
     emit(Proved(
         level=kept.proof, why=kept.proof_why, confidence=kept.confidence, unsure=kept.unsure

@@ -42,7 +42,7 @@ def repair_input(state: State, ctx: Context) -> RepairInput:
     refuted = searches and suite.held_out_revealed and state["solution_id"] != key
     return RepairInput(
         solution=ctx.store.get(key, Solution),
-        tests=tuple(test for test in suite.oracle if test.name not in suite.flaky),
+        tests=tuple(test for test in suite.deciding_tests if test.name not in suite.flaky),
         report=suite.without_held_out(ctx.store.get(state["report_id"], Report)),
         diagnosis=ctx.store.get(state["diagnosis_id"], Diagnosis),
         order_dependent=bool(suite.order_dependent),
@@ -52,16 +52,17 @@ def repair_input(state: State, ctx: Context) -> RepairInput:
 
 
 def begin_iterations(state: State, ctx: Context) -> State:
-    """Begins the first iteration, or the next one after a taken program failed a held-out test."""
+    """Begins the first iteration, or the next one after a repair failed a held-out test."""
     iterations = ctx.iterations(state)
-    update: State = {"taken": False}
-    if state.get("taken") and iterations.all:
+    update: State = {"passed_visible": False}
+    if state.get("passed_visible") and iterations.all:
         iterations = iterations.refuted()
         update["iterations_id"] = ctx.store.put(iterations)
     following = choose_approach(state, ctx, iterations)
     if isinstance(following, Exhausted):
         return update | run_stopped(ctx, following.why, iterations.last)
-    return update | iteration_started(state, ctx, following, iterations.last) | {"escalated": False}
+    started = start_iteration(state, ctx, following, iterations.last)
+    return update | started | {"rediagnose": False}
 
 
 def approach_after_diagnosis(state: State, ctx: Context) -> Approach:
@@ -84,9 +85,9 @@ def choose_approach(state: State, ctx: Context, iterations: Iterations) -> Appro
         if state.get("models_allowed") or suggested:
             confidence = found.confidence
     # Without tests and a description, a repair only has to stop the crash.
-    specified = specified_by(suite.oracle) or not (suite.oracle or ctx.task.text)
+    specified = specified_by(suite.deciding_tests) or not (suite.deciding_tests or ctx.task.text)
     return next_approach(iterations.all, RunSituation(
-        drafted=is_guess(ctx.task, suite.oracle), has_model=has_model,
+        drafted=is_guess(ctx.task, suite.deciding_tests), has_model=has_model,
         may_search=ctx.settings.enable_search and (specified or not has_model),
         max_iterations=ctx.settings.max_iterations, parallel_repairs=parallel_repairs(ctx),
         confidence=confidence, suggested=suggested, small_model=is_small(ctx),
@@ -117,9 +118,9 @@ def is_small(ctx: Context) -> bool:
     return choice is not None and choice.is_small
 
 
-def iteration_started(state: State, ctx: Context, approach: Approach, found: Iteration) -> State:
-    """The state update that begins an iteration; the first with a model also asks for a diagnosis,
-    and logs a notice."""
+def start_iteration(state: State, ctx: Context, approach: Approach, found: Iteration) -> State:
+    """Logs and returns the beginning of an iteration; the first with a model also asks for a
+    diagnosis."""
     allowed = state.get("models_allowed", False)
     if approach != "search" and not allowed and found.feedback and ctx.task.solution is not None:
         model = ctx.plan.of(GENERATOR)
@@ -129,11 +130,12 @@ def iteration_started(state: State, ctx: Context, approach: Approach, found: Ite
         )))
     return {
         "approach": approach, "models_allowed": allowed or approach != "search",
-        "escalated": (not allowed and approach != "search") or found.better,
+        "rediagnose": (not allowed and approach != "search") or found.better,
     }
 
 
 def run_stopped(ctx: Context, why: Stop, found: Iteration) -> State:
+    """Returns the state update that ends a run without a repair; `found` is the last iteration."""
     if ctx.plan.of(GENERATOR) is not None and not may_ask_model(ctx):
         return out_of_time(ctx)
     last = found.feedback.splitlines()[-1] if found.feedback else ""
@@ -166,12 +168,14 @@ def _contradicting_tests(log: Iterable[LogEntry]) -> tuple[str, str] | None:
     best = min(reports.values(), key=lambda one: len(one.failing), default=None)
     if best is None or len(best.failing) != 1 or len(reports) < MIN_PROGRAMS:
         return None
-    passed = [{one.name for one in each.oracle if one.passed} for each in reports.values()]
+    passed = [
+        {one.name for one in each.deciding_verdicts if one.passed} for each in reports.values()
+    ]
     failing = best.failing[0].name
     if not any(failing in names for names in passed):
         return None
     return next((
-        (other.name, failing) for other in best.oracle
+        (other.name, failing) for other in best.deciding_verdicts
         if other.passed and all((other.name in names) != (failing in names) for names in passed)
     ), None)
 
@@ -184,7 +188,7 @@ def iteration_recorded(state: State, ctx: Context, found: Iteration) -> State:
     ))
     return {
         "iterations_id": ctx.store.put(known.model_copy(update={"all": (*known.all, found)})),
-        "iteration": state["iteration"] + 1, "escalated": False, "taken": False,
+        "iteration": state["iteration"] + 1, "rediagnose": False, "passed_visible": False,
     }
 
 
@@ -203,7 +207,7 @@ def out_of_time(ctx: Context) -> State:
     for entry in reversed(ctx.log()):
         match entry.event:
             case Extended():
-                return {"escalated": True}
+                return {"rediagnose": True}
             case StepStarted(step="repair" | "attempt"):
                 break
     raise OverBudget(words, "run seconds")

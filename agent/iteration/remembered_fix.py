@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from agent.core.domain import Behaviour, CompetingPatches, Report, Solution, TestCase, Value
 from agent.core.events import Ambiguous, Judged
 from agent.core.state import State
-from agent.iteration.context import Context, propose
+from agent.iteration.context import Context, log_patch
 from agent.memory import Fix, RememberedEdit, is_local, reapply_edit
 from agent.search.ranking.question import choices, in_words
 from agent.target.program import untouched
@@ -61,7 +61,7 @@ async def with_competing(
 def apply_recalled_fix(ctx: Context, base: Solution, found: RecalledFix, iteration: int) -> State:
     """The state update that makes a judged program with a remembered fix the current one."""
     solution = found.solution
-    propose(ctx.emit, iteration, "memory", solution, base)
+    log_patch(ctx.emit, iteration, "memory", solution, base)
     if found.competing is not None:
         ctx.emit(Ambiguous(iteration=iteration, competing=found.competing))
     # The next step need not judge the program again.

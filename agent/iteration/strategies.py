@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from agent.core.domain import (
     OTHER_TESTS,
     SPECIFYING_ORIGINS,
-    VETOING_ORIGINS,
+    TRUSTED_ORIGINS,
     Alternatives,
     Diagnosis,
     Project,
@@ -157,7 +157,7 @@ def _by_user(tests: Sequence[TestCase]) -> bool:
 
 def has_enough_examples(tests: Sequence[TestCase]) -> bool:
     """Whether there are enough trusted tests to specify a program."""
-    return sum(test.origin in VETOING_ORIGINS for test in tests) >= MIN_EXAMPLES
+    return sum(test.origin in TRUSTED_ORIGINS for test in tests) >= MIN_EXAMPLES
 
 
 async def search_near(

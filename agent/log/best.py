@@ -40,7 +40,7 @@ class Best:
 
     @property
     def of(self) -> int:
-        return 0 if self.report is None else len(self.report.oracle)
+        return 0 if self.report is None else len(self.report.deciding_verdicts)
 
     @property
     def label(self) -> str:

@@ -25,7 +25,7 @@ from langgraph.types import Command, Send
 from agent.core.domain import Report
 from agent.core.events import Step, StepFinished, StepStarted, Waiting
 from agent.core.sqlite import PATIENCE_S, make_shrinking
-from agent.core.state import State, Suite
+from agent.core.state import RENAMED_FIELDS, State, Suite
 from agent.iteration.context import Context
 from agent.iteration.iterations import parallel_repairs
 from agent.loop.steps.critique import critique
@@ -131,7 +131,7 @@ async def after_permit(state: State, runtime: Runtime[Context]) -> str | list[Se
         return "finish"
     if "base_id" not in state:
         return "generate"
-    return "diagnose" if state.get("escalated") else next_iteration(state, runtime)
+    return "diagnose" if state.get("rediagnose") else next_iteration(state, runtime)
 
 
 def needs_permission(state: State, runtime: Runtime[Context]) -> bool:
@@ -144,7 +144,7 @@ def finish_or_help(state: State, runtime: Runtime[Context]) -> str:
     """Finishes, or asks the reviewing user once for help if all approaches failed."""
     tried = state.get("stopped") in ("iterations", "stuck", "no_model")
     reviews = runtime.context.settings.autonomy_level != "full_auto"
-    return "help" if tried and reviews and not state.get("asked_person") else "finish"
+    return "help" if tried and reviews and not state.get("asked_user") else "finish"
 
 
 async def after_help(state: State, runtime: Runtime[Context]) -> str:
@@ -166,11 +166,11 @@ async def after_diagnose(state: State, runtime: Runtime[Context]) -> str | list[
 async def after_select(state: State, runtime: Runtime[Context]) -> str | list[Send]:
     if state.get("outcome"):
         return finish_or_help(state, runtime)
-    if state.get("taken"):
+    if state.get("passed_visible"):
         return "ask"
     if needs_permission(state, runtime):
         return "permit"
-    return "diagnose" if state.get("escalated") else next_iteration(state, runtime)
+    return "diagnose" if state.get("rediagnose") else next_iteration(state, runtime)
 
 
 async def after_critique(state: State, runtime: Runtime[Context]) -> str:
@@ -192,7 +192,7 @@ async def after_gate(state: State, runtime: Runtime[Context]) -> str:
         return "gate"
     if state.get("edited"):
         return "execute"
-    if not state.get("escalated"):
+    if not state.get("rediagnose"):
         return "learn"
     return "permit" if needs_permission(state, runtime) else "diagnose"
 
@@ -224,6 +224,7 @@ STEPS: dict[Step, tuple[Node, str, Callable[..., Awaitable[object]] | None]] = {
 
 
 def build_graph() -> StateGraph[State, Context]:
+    """Returns the graph of `STEPS`, in which each step logs its start and end."""
     graph: StateGraph[State, Context] = StateGraph(State, context_schema=Context)
     graph.add_conditional_edges(START, first_step, ["recall", "branch"])
     for step, (node, successors, route) in STEPS.items():
@@ -288,6 +289,17 @@ class Engine:
             await self._saver.conn.execute_fetchall(f"pragma {pragma}")
 
 
+class _Serializer(JsonPlusSerializer):
+    """Reads the state's renamed fields in checkpoints of older versions."""
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        read = super().loads_typed(data)
+        if isinstance(read, dict) and "channel_values" in read:
+            values = read["channel_values"].items()
+            read["channel_values"] = {RENAMED_FIELDS.get(key, key): value for key, value in values}
+        return read
+
+
 class _Saver(AsyncSqliteSaver):
     """Uses integer versions, because the library's own names fill half of a checkpoint."""
 
@@ -306,7 +318,7 @@ async def open_engine(checkpoints: Path) -> AsyncIterator[Engine]:
     async with aiosqlite.connect(checkpoints, timeout=PATIENCE_S) as connection:
         await connection.execute("pragma synchronous=normal")
         await connection.execute("pragma secure_delete=on")
-        saver = _Saver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=()))
+        saver = _Saver(connection, serde=_Serializer(allowed_msgpack_modules=()))
         await saver.setup()
         yield Engine(saver)
 

@@ -54,7 +54,7 @@ from agent.loop.steps.finish import conclude
 from agent.report.result import fold
 from agent.report.waiting import StepAnswer, pending
 from agent.report.words import STEP_WORDS, step_words
-from agent.search.ranking.question import BadAnswer, answered_test, is_given
+from agent.search.ranking.question import BadAnswer, answered_test, matches_a_patch
 from agent.verify.jail_level import jail_status
 from llm import LlmError, ModelPlan, NoModel, Reply, Usage
 from llm.budget import Caps
@@ -287,7 +287,7 @@ class Run:
             "doctests": self.task.doctests or all(one.origin == "doctest" for one in tests),
         })
         # A value that no patch gives is a test like any other: it chooses no patch.
-        names = (*self.options.answered, *([test.name] if is_given(patches, test) else []))
+        names = (*self.options.answered, *([test.name] if matches_a_patch(patches, test) else []))
         fork = self.options.fork
         fork = None if fork is None else fork.with_test(test, self._store)
         return task, self.options.model_copy(update={"answered": names, "fork": fork})

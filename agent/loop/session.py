@@ -1,5 +1,4 @@
-"""The session: starts, follows, answers and ends runs for the page, the terminal and the library.
-"""
+"""The session: starts, follows, answers and ends runs for page, terminal and library."""
 
 from __future__ import annotations
 

@@ -192,8 +192,7 @@ def take_in(
 
 
 def parsed(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
-    """Parses each line to its number and its value or the reason of a refusal; raises
-    `BadExchange`."""
+    """Parses each line to its number and its value or why it is refused; raises `BadExchange`."""
     if len(text) > LARGEST_FILE:
         raise BadExchange(f"it is larger than {LARGEST_FILE:,} characters")
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]

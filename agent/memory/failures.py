@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from agent.core.domain import Project, Report, Solution, TestCase, Value, address, passing
 from agent.core.trees import nodes_or_empty, tree_of
 from agent.target.failures.causes import failures_of
-from agent.target.task import PASTED
+from agent.target.task import PASTED_FILENAME
 
 LONGEST_MESSAGE = 300
 
@@ -25,7 +25,7 @@ _PATH = re.compile(r"(?:[A-Za-z]:)?[\\/](?:[\w.-]+[\\/])+[\w.-]+")
 
 WRONG_RESULT = "wrong result"
 TIMEOUT = "timeout"
-_PASTED = PurePosixPath(PASTED).stem
+_PASTED_STEM = PurePosixPath(PASTED_FILENAME).stem
 
 
 class FailureKey(Value):
@@ -78,7 +78,7 @@ def signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> 
     the messages without numbers."""
     entry = solution.entry
     parts = [
-        f"{PASTED if file.path == entry else file.path}\0{skeleton(file.text)}"
+        f"{PASTED_FILENAME if file.path == entry else file.path}\0{skeleton(file.text)}"
         for file in solution.files
     ]
     parts += sorted(nameless_test(test.code, entry) for test in tests)
@@ -120,8 +120,8 @@ def nameless_test(code: str, entry: str) -> str:
     word = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)")
     if not any(word.search(line) for line in _IMPORT.findall(code)):
         return code
-    renamed = _IMPORT.sub(lambda line: word.sub(_PASTED, line[0]), code)
-    return _qualifying(name).sub(_PASTED, renamed)
+    renamed = _IMPORT.sub(lambda line: word.sub(_PASTED_STEM, line[0]), code)
+    return _qualifying(name).sub(_PASTED_STEM, renamed)
 
 
 def nameless_message(message: str, entry: str) -> str:
@@ -129,7 +129,7 @@ def nameless_message(message: str, entry: str) -> str:
     name = PurePosixPath(entry).stem
     message = re.sub(rf"(?:[\w.-]*[/\\])+(?={re.escape(name)}\.py\b)", "", message)
     quoted = rf"(\b(?:module|from|named) ['\"]){re.escape(name)}(?=['\"])"
-    return _qualifying(name).sub(_PASTED, re.sub(quoted, rf"\g<1>{_PASTED}", message))
+    return _qualifying(name).sub(_PASTED_STEM, re.sub(quoted, rf"\g<1>{_PASTED_STEM}", message))
 
 
 def _qualifying(name: str) -> re.Pattern[str]:

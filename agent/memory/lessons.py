@@ -43,7 +43,7 @@ def failure_description(
     return FailureDescription(
         category=diagnosis.category, exception=failure.exception if failure is not None else "",
         message=failure.message if failure is not None else "", cause=diagnosis.cause,
-        names=names_in(text),
+        names=identifiers_in(text),
     )
 
 
@@ -67,7 +67,7 @@ def query_of(symptom: FailureDescription) -> str:
     return " OR ".join(queries)
 
 
-def names_in(text: str) -> tuple[str, ...]:
+def identifiers_in(text: str) -> tuple[str, ...]:
     """The program's own identifiers in order; empty if it does not parse."""
     nodes = nodes_or_empty(text)
     common = {*dir(builtins), *keyword.kwlist, "self", "cls"}

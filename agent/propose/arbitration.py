@@ -33,12 +33,12 @@ from agent.core.domain import (
 from agent.core.events import CodeWritten, Judged, TestRuled
 from agent.core.settings import GENERATOR
 from agent.core.state import Ruled, Suite
-from agent.core.trees import literal_value, plain
+from agent.core.trees import literal_value, normalized
 from agent.iteration.context import Context
-from agent.propose.roles import ARBITER, PREDICTOR, ask_for_code, ask_if_it_answers, if_it_answers
+from agent.propose.roles import ARBITER, PREDICTOR, ask_for_code, ask_or_none, if_it_answers
 from agent.propose.wording import is_one_file
 from agent.search.ranking.question import Answer
-from agent.target.task import PASTED
+from agent.target.task import PASTED_FILENAME
 
 MAX_RULED = 3
 """The maximum number of tests that the arbiter is asked about."""
@@ -140,7 +140,7 @@ def _add_earlier_programs(ctx: Context, solution: Solution, cases: Sequence[Disp
     }
     newest.pop(own, None)
     for report in newest.values():
-        if any(one.fails and not one.excluded for one in report.oracle):
+        if any(one.fails and not one.excluded for one in report.deciding_verdicts):
             continue
         passed = {one.test for one in report.verdicts if one.passed}
         for case in cases:
@@ -168,7 +168,7 @@ async def predictions(ctx: Context, calls: Sequence[str], *, consequence: str) -
     queries = [*filter(None, calls)]
     if not queries or ctx.plan.of(ARBITER.name) is None:
         return {}
-    answer = await ask_if_it_answers(
+    answer = await ask_or_none(
         ctx, PREDICTOR, {"task": ctx.task.text, "calls": "\n".join(queries)},
         consequence=consequence
     )
@@ -193,7 +193,7 @@ async def _add_reference(ctx: Context, solution: Solution, cases: Sequence[Dispu
     )
     if text is None:
         return
-    entry = solution.entry or PASTED
+    entry = solution.entry or PASTED_FILENAME
     reference = Solution(files=(File(path=entry, text=text),), entry=entry, origin="model")
     report = await ctx.judge(reference, [one.test for one in cases])
     verdicts = {one.test: one for one in report.verdicts}
@@ -214,7 +214,7 @@ async def _ask_arbiter(ctx: Context, solution: Solution, case: Dispute) -> TestR
     """Asks the arbiter; without a literal quote from the task the dispute stays open."""
     if ctx.plan.of(ARBITER.name) is None:
         return case.left_open("no model is available to validate it")
-    answer = await ask_if_it_answers(
+    answer = await ask_or_none(
         ctx, ARBITER, {
             "task": ctx.task.text, "code": solution.text, "test": case.test.code,
             "failure": case.verdict.message,
@@ -245,12 +245,12 @@ def same(one: Answer, other: Answer) -> bool:
     """Whether two answers are equal; unknown answers never are."""
     if one.raises or other.raises:
         return one == other
-    if not one.gives or not other.gives:
+    if not one.literal or not other.literal:
         return False
     try:
-        return bool(literal_value(one.gives) == literal_value(other.gives))
+        return bool(literal_value(one.literal) == literal_value(other.literal))
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        return plain(one.gives) == plain(other.gives)
+        return normalized(one.literal) == normalized(other.literal)
 
 
 def _fits(value: Answer, test: TestCase) -> bool:
@@ -261,7 +261,7 @@ def _fits(value: Answer, test: TestCase) -> bool:
 def _is_unlikely_by_chance(value: Answer) -> bool:
     """Whether two sources are unlikely to give this value by chance."""
     common = ("True", "False", "None", "0", "1", "-1", "[]", "{}", "()", "''", "")
-    return bool(value.raises) or value.gives not in common
+    return bool(value.raises) or value.literal not in common
 
 
 def expected_of(test: TestCase) -> Answer:

@@ -15,7 +15,7 @@ from agent.core.events import CodeWritten, Notice, ToolCalled
 from agent.core.state import Suite
 from agent.iteration.context import Context
 from agent.memory import FailureDescription
-from agent.propose.roles import DEBUGGER, INVESTIGATOR, Investigation, ask_if_it_answers, brief
+from agent.propose.roles import DEBUGGER, INVESTIGATOR, Investigation, ask_or_none, brief
 from agent.target.test_analysis.held_out import contains_test, file_without_test
 from agent.tools.debugging import DebuggerTools, Scene
 from agent.tools.registry import ToolRegistry
@@ -120,7 +120,7 @@ async def investigate(
     question = {**variables, "tools": _described(tools)}
     turns: list[Message] = []
     for left in range(calls, -1, -1):
-        answer = await ask_if_it_answers(
+        answer = await ask_or_none(
             ctx, INVESTIGATOR, question, turns=turns, consequence=consequence
         )
         if answer is None or not answer.tool or not left:

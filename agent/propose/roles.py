@@ -222,7 +222,7 @@ def _accepted(answer: type[T], value: object) -> T:
         raise BadReply(f"{place}: {first['msg']}") from error
 
 
-async def ask_if_it_answers(
+async def ask_or_none(
     ctx: Context, role: Role[T], variables: Mapping[str, str],
     known: Mapping[str, object] | None = None, *, turns: Sequence[Message] = (),
     rules_only: bool = False, consequence: str,
@@ -243,7 +243,7 @@ async def ask_if_it_answers(
 async def if_it_answers(
     ctx: Context, role: str, answer: Awaitable[Read], consequence: str
 ) -> Read | None:
-    """Awaits a role's answer and handles errors as `ask_if_it_answers` does."""
+    """Awaits a role's answer and handles errors as `ask_or_none` does."""
     try:
         return await answer
     except NeedsKey:
@@ -353,8 +353,7 @@ def _fitted(
     ctx: Context, prompt: Prompt, template: str, more: Sequence[str],
     variables: Mapping[str, str], provider: Provider,
 ) -> str:
-    """Renders the template so that it fits the context window with `more` texts; cuts are reported.
-    """
+    """Renders the template so that it fits the context window with `more` texts; reports cuts."""
     whole = prompt.render(template, variables)
     if provider.window is None:
         return whole

@@ -94,7 +94,7 @@ def critique(variables: Mapping[str, object]) -> str:
     changed = after.changed_from(before)
     if any(_tests_in(one.before) != _tests_in(one.after) for one in changed):
         return Critique(approve=False, note="the repair changes a test").model_dump_json()
-    if variables["crash_only"] and any(
+    if variables["has_no_tests"] and any(
         _exits_in(one.after) < _exits_in(one.before) for one in changed
     ):
         note = "the repair removes a deliberate raise or exit"

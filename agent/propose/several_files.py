@@ -14,7 +14,7 @@ from agent.propose.roles import SMALL_GENERATOR, ask_for_code, ask_generator
 from agent.search.project.suite import open_suite
 from agent.target.environment import standard_modules
 from agent.target.repository.tree import is_test_code
-from agent.target.task import PASTED
+from agent.target.task import PASTED_FILENAME
 from agent.tools.errors import BadPath
 from agent.tools.workspace import checked_path
 from agent.verify.project.suite_run import project_files
@@ -33,7 +33,7 @@ async def drafted(ctx: Context, origin: Literal["model", "draft"]) -> Solution:
     """Asks for a first program of one or more files; raises an `LlmError`."""
 
     def read(text: str) -> dict[str, str]:
-        found = {path or PASTED: code for path, code in files_of(text).items()}
+        found = {path or PASTED_FILENAME: code for path, code in files_of(text).items()}
         if len(found) > MAX_FILES:
             raise BadReply(f"{len(found)} files are too many; {MAX_FILES} are allowed")
         for path in found:
@@ -43,7 +43,7 @@ async def drafted(ctx: Context, origin: Literal["model", "draft"]) -> Solution:
 
     words = {"task": ctx.task.text}
     if is_small(ctx):
-        texts = {PASTED: await ask_for_code(ctx, "draft", words, prompt=SMALL_GENERATOR)}
+        texts = {PASTED_FILENAME: await ask_for_code(ctx, "draft", words, prompt=SMALL_GENERATOR)}
     else:
         texts, *_ = await ask_generator(ctx, "draft", words, read)
     return Solution(

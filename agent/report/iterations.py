@@ -44,7 +44,7 @@ class JudgedIteration:
 
     @property
     def of(self) -> int:
-        return len(self.report.oracle)
+        return len(self.report.deciding_verdicts)
 
     @property
     def document(self) -> dict[str, object]:

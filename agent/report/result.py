@@ -11,7 +11,7 @@ from agent.core import events
 from agent.core.domain import (
     INTEGRITY_ORDER,
     PROOF_ORDER,
-    VETOING_ORIGINS,
+    TRUSTED_ORIGINS,
     WEIGHTS,
     Behaviour,
     CompetingPatches,
@@ -498,7 +498,7 @@ def _after(result: Result, stamped: events.LogEntry) -> Result:
                 result, waiting=event, code=event.code, diff=event.diff, reason=event.question,
                 outcome="awaiting_review" if event.needs == "review" else "unresolved",
             )
-        case events.Waiting(needs="leave"):
+        case events.Waiting(needs="permission"):
             return replace(result, waiting=event, reason=event.question, outcome="awaiting_review")
         case events.Waiting():
             return replace(result, waiting=event, offered=event.budget_extension or result.offered)
@@ -584,7 +584,7 @@ def _with_best(result: Result, entries: Sequence[events.LogEntry]) -> Result:
 def _reading_cost(verdict: Verdict) -> tuple[bool, bool, int, float, int, str]:
     """Sorts trusted verdicts first, then by length of the call and time of the test."""
     return (
-        verdict.origin not in VETOING_ORIGINS, not verdict.call, len(verdict.call),
+        verdict.origin not in TRUSTED_ORIGINS, not verdict.call, len(verdict.call),
         verdict.wall_s, len(verdict.name), verdict.name,
     )
 

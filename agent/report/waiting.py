@@ -11,7 +11,7 @@ from agent.core.domain import RunOutcome, Value
 from agent.core.events import Answered, Extended, LogEntry, Resumed, Waiting
 from agent.target.errors import BadInput
 
-REVIEWED = ("review", "leave", "help")
+REVIEWED = ("review", "permission", "help")
 
 
 class Review(Value):

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, assert_never
 from agent.core import events
 from agent.core.domain import (
     HOLD_OUT_FROM,
-    VETOING_ORIGINS,
+    TRUSTED_ORIGINS,
     Approach,
     CompetingPatches,
     Diagnosis,
@@ -275,7 +275,7 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
         case "waiting":
             assert result.waiting is not None
             title = "WAITING"
-            if result.outcome is not None and result.waiting.needs != "leave":
+            if result.outcome is not None and result.waiting.needs != "permission":
                 title = OUTCOME_WORDS[result.outcome]
             return title, tuple(filter(None, (_awaited(result.waiting), spent)))
         case "running":
@@ -410,7 +410,7 @@ def _progress(search: events.Searched) -> Iterator[str]:
 
 def _awaited(waiting: events.Waiting) -> str:
     match waiting.needs:
-        case "answer" | "review" | "leave" | "help":
+        case "answer" | "review" | "permission" | "help":
             return waiting.question
         case "visitor":
             return "its page was closed"
@@ -525,7 +525,7 @@ def report_words(report: Report) -> str:
 
 def passing_words(report: Report) -> str:
     """How many of the deciding tests pass, and separately how many of the added tests."""
-    added = [one for one in report.verdicts if one.origin not in VETOING_ORIGINS]
+    added = [one for one in report.verdicts if one.origin not in TRUSTED_ORIGINS]
     if not added or not report.trusted:
         return report_words(report)
     return f"{tally(report.trusted)}, and {tally(added, 'added test')}"

@@ -40,7 +40,7 @@ def condition_values(condition: str, moments: Sequence[Snapshot]) -> Vector:
 
 def _truth(read: Read, moment: Snapshot) -> bool | None:
     try:
-        return bool(read(plain(moment)))
+        return bool(read(literal_values(moment)))
     except (Unknown, TypeError, ValueError, ArithmeticError, LookupError):
         return None  # a LookupError also for a name without a plain value
 
@@ -82,7 +82,7 @@ def either(first: Vector, second: Vector) -> Vector:
 
 
 @lru_cache(maxsize=4_000)
-def plain(moment: Snapshot) -> Values:
+def literal_values(moment: Snapshot) -> Values:
     """The values of a moment that are literals."""
     values: dict[str, Any] = {}
     for name, text in moment.values:

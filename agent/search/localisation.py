@@ -54,10 +54,10 @@ def crash_of(trace: Trace) -> Crash | None:
     for test in failing:
         own = test.line is not None or test.exception == "TimeoutError"
         if own and test.exception not in WRONG_ANSWERS:
-            return Crash(test.exception, test.message, test.line, test.members, test.values)
+            return Crash(test.exception, test.message, test.line, test.known_names, test.values)
     for test in failing:
         if test.exception in _INTERFACE_ERRORS:
-            return Crash(test.exception, test.message, None, test.members)
+            return Crash(test.exception, test.message, None, test.known_names)
     return None
 
 

@@ -215,8 +215,7 @@ def _repair_syntax(state: SearchState) -> Generator[SearchRequest, SearchReply, 
 
 
 def _offer(state: SearchState) -> Generator[SearchRequest, SearchReply, bool]:
-    """Probes and offers the plausible candidates that are new; returns whether the search is over.
-    """
+    """Probes and offers new plausible candidates; returns whether the search is over."""
     kept = ranked(state.unoffered)[:MAX_PLAUSIBLE]
     if not kept:
         return state.is_over

@@ -22,8 +22,7 @@ class PrecheckResult:
     """The pre-check of one candidate in a shared process: a hint for the search, no verdict."""
 
     passed: tuple[bool | None, ...]
-    """One entry per test, `None` if it was not run; without tests, whether the program succeeded.
-    """
+    """One entry a test, `None` if it was not run; without tests, whether the program succeeded."""
     outcome: Literal["ok", "failed", "syntax", "timeout", "endless", "lost"]
     """`timeout` may only be slow; `endless` repeats a state; `lost` ended its process."""
     exception: str = ""
@@ -72,7 +71,7 @@ class TracedTest:
     line: int | None = None
     values: tuple[tuple[str, str], ...] = ()
     """Names and their `repr` at the failure."""
-    members: tuple[str, ...] = ()
+    known_names: tuple[str, ...] = ()
     """The names of the type or module in which the exception missed one."""
 
 
@@ -111,7 +110,7 @@ class Crash:
     exception: str
     message: str
     line: int | None
-    members: tuple[str, ...] = ()
+    known_names: tuple[str, ...] = ()
     """The names of the type or module in which the exception missed one."""
     values: tuple[tuple[str, str], ...] = ()
     """Names and the start of the `repr` of their values, where it was raised."""

@@ -113,7 +113,7 @@ class TouchedNames:
     binds: frozenset[str]
 
 
-def names_in(*nodes: ast.AST) -> TouchedNames:
+def touched_names(*nodes: ast.AST) -> TouchedNames:
     """The free names that these nodes read, and the names that they bind at their own level.
 
     A name read inside a function counts as read unless the function binds it.
@@ -337,7 +337,7 @@ def checking_helpers(body: Sequence[ast.stmt]) -> frozenset[str]:
 def visible_names(text: str) -> frozenset[str]:
     """Names that a program binds at its top level, as far as it parses."""
     return frozenset().union(
-        *(names_in(statement).binds for statement in statements_of(text))
+        *(touched_names(statement).binds for statement in statements_of(text))
     ) if text else frozenset()
 
 

@@ -41,11 +41,11 @@ from agent.target.parsing import (
     is_import,
     is_main_guard,
     lines_of,
-    names_in,
     own_walk,
     statement_source,
     statements_of,
     toplevel,
+    touched_names,
 )
 
 _ENVIRONMENT_CALLS = frozenset({"input", "open", "exit", "quit", "breakpoint"})
@@ -130,7 +130,7 @@ def _asserts(text: str, body: list[ast.stmt]) -> Sequence[Located]:
     if not asserts:
         return []
     code = _at_own_lines(text, _repeated(flat, asserts))
-    values = frozenset().union(*(names_in(node).binds for node in flat if _is_plain(node)))
+    values = frozenset().union(*(touched_names(node).binds for node in flat if _is_plain(node)))
     return located_tests(code, text, values)
 
 
@@ -147,7 +147,7 @@ def _repeated(flat: Sequence[ast.stmt], asserts: Sequence[ast.stmt]) -> list[ast
     needed: set[str] = set()
     repeated: list[ast.stmt] = []
     for node in reversed(flat):
-        names = names_in(node)
+        names = touched_names(node)
         if node in asserts:
             repeated.append(node)
             needed |= names.reads
@@ -168,7 +168,7 @@ def _changing_later(flat: Sequence[ast.stmt], asserts: Sequence[ast.stmt]) -> fr
     changing: set[str] = set()
     for node in flat:
         if node in asserts:
-            needed |= names_in(node).reads
+            needed |= touched_names(node).reads
         elif _is_plain(node):
             changing |= changed_by(node) & needed
     return frozenset(changing)
@@ -238,7 +238,7 @@ def _test_part(body: list[ast.stmt]) -> list[ast.stmt]:
         if id(node) in roots or (isinstance(node, Definition) and is_fixture(node))
     ]
     asserts = set(map(id, own_asserts(body)))
-    names = {id(node): names_in(node) for node in body}
+    names = {id(node): touched_names(node) for node in body}
     while True:
         used_inside = frozenset().union(*(names[id(node)].reads for node in inside))
         outside = [
@@ -278,17 +278,17 @@ def _functions(text: str, body: list[ast.stmt], entry: str) -> list[TestCase]:
 
 def _test_file(text: str, body: list[ast.stmt], entry: str) -> str:
     part = _test_part(body)
-    reads = names_in(*part).reads
+    reads = touched_names(*part).reads
     shown = [
         *part,
         *(node for node in body if is_import(node) and (
-            is_future_import(node) or names_in(node).binds & reads
+            is_future_import(node) or touched_names(node).binds & reads
         )),
     ]
-    own = names_in(*shown).binds
+    own = touched_names(*shown).binds
     imported = sorted(
         reads & frozenset(
-            name for node in body if node not in shown for name in names_in(node).binds
+            name for node in body if node not in shown for name in touched_names(node).binds
         ) - own
     )
     numbers = {line for node in shown for line in lines_of(node)}

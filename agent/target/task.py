@@ -54,7 +54,7 @@ from agent.target.source import (
 )
 from agent.target.test_analysis.unusable import contradiction, unwritten, vacuous
 
-PASTED = "solution.py"
+PASTED_FILENAME = "solution.py"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Submission:
     """The input: a program or description, tests as text, and supporting files."""
 
     code: str | None = None
-    entry: str = PASTED
+    entry: str = PASTED_FILENAME
     words: str = ""
     tests: tuple[TestText, ...] = ()
     support: tuple[File, ...] = ()
@@ -146,7 +146,9 @@ def _plain_lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-__all__ = ["PASTED", "PreparedTask", "from_command_line", "make_task", "from_page", "task_of"]
+__all__ = [
+    "PASTED_FILENAME", "PreparedTask", "from_command_line", "make_task", "from_page", "task_of",
+]
 
 _UNREADABLE = f"{TOO_DEEP}. Split its longest expression into several statements."
 
@@ -163,7 +165,7 @@ class PreparedTask:
 def make_task(
     code: str | None = None,
     *,
-    entry: str = PASTED,
+    entry: str = PASTED_FILENAME,
     words: str = "",
     tests: Sequence[TestText] = (),
     support: Sequence[File] = (),
@@ -193,7 +195,7 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
     )
     if test_source is not None:
         tests.append(TestText(test_source.text, test_source.name, project.tests))
-    entry = project.entry or (source.name if source is not None else PASTED)
+    entry = project.entry or (source.name if source is not None else PASTED_FILENAME)
     support = {file.path: file for file in project.support} | {
         file.path: file for path in inputs.with_files for file in files_with(path)
     }
@@ -296,7 +298,7 @@ def _prepared(submitted: Submission) -> PreparedTask:
 def _imported_as(submitted: Submission) -> str:
     """The file name under which pasted tests import names of the program."""
     if submitted.code is None:
-        return PASTED
+        return PASTED_FILENAME
     names = visible_names(submitted.program)
     known = standard_modules() | installed_modules(submitted.package_folders)
     for test in submitted.tests:
@@ -304,7 +306,7 @@ def _imported_as(submitted: Submission) -> str:
             unknown = one.top and one.module == one.top and one.top not in known
             if unknown and one.name in names | {"", "*"}:
                 return f"{one.module}.py"
-    return PASTED
+    return PASTED_FILENAME
 
 
 def refuse_unwritable(text: str) -> None:
@@ -326,7 +328,7 @@ def _refuse_unusable(submitted: Submission) -> None:
         refuse_unwritable(text)
     if submitted.code is not None:
         refuse_without_code(
-            submitted.code, submitted.entry if submitted.entry != PASTED else "The code"
+            submitted.code, submitted.entry if submitted.entry != PASTED_FILENAME else "The code"
         )
         try:
             parsed(submitted.code)

@@ -62,9 +62,7 @@ class ToolRegistry:
     and the thread is abandoned.
     """
 
-    def __init__(
-        self, max_output_bytes: int = MAX_OUTPUT_BYTES, timeout_s: float = MAX_S
-    ) -> None:
+    def __init__(self, max_output_bytes: int = MAX_OUTPUT_BYTES, timeout_s: float = MAX_S) -> None:
         self._tools: dict[str, _Tool] = {}
         self._most_bytes = max_output_bytes
         self._timeout_s = timeout_s

@@ -15,9 +15,9 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 
-from agent.core.domain import VETOING_ORIGINS, Report, Script, Solution, TestCase, Verdict
+from agent.core.domain import TRUSTED_ORIGINS, Report, Script, Solution, TestCase, Verdict
 from agent.core.trees import nodes_or_empty
-from agent.verify.plain.canary import CanaryKind
+from agent.verify.plain.canary import RunVariation
 from agent.verify.subject import Seeds
 from agent.verify.tamper_indicators import message_of
 
@@ -27,7 +27,7 @@ OTHER_HASHES = tuple(_RANDOM.sample(range(1, 1 << 32), 4))
 own fork server."""
 RANDOM_SEEDS = 1 << 31
 
-PlainRunner = Callable[[Sequence[TestCase], Seeds, CanaryKind], Awaitable[Report]]
+PlainRunner = Callable[[Sequence[TestCase], Seeds, RunVariation], Awaitable[Report]]
 """Makes a plain run of tests with these seeds and environment."""
 
 
@@ -40,10 +40,10 @@ async def confirm(
     Only passes of vetoing tests in reports without failures are confirmed. A time-out in another
     run revokes nothing, since a busy machine can cause it.
     """
-    passing = {one.test for one in report.verdicts if one.passed}
+    passing = {verdict.test for verdict in report.verdicts if verdict.passed}
     fresh = [
         test for test in tests
-        if test.name in passing and test.origin in VETOING_ORIGINS
+        if test.name in passing and test.origin in TRUSTED_ORIGINS
         and (solution.id, test.name) not in confirmed
     ]
     if not fresh or not report.passed:
@@ -51,8 +51,8 @@ async def confirm(
     # All tests of a file run again, in order, since they may depend on each other.
     files = {test.code for test in fresh if isinstance(test, Script) and test.node}
     repeated = [test for test in tests if test in fresh or test.code in files]
-    runs: list[tuple[int, CanaryKind]] = [(OTHER_HASHES[0], "user machine")]
-    texts = dict.fromkeys((*(file.text for file in solution.files), *(one.code for one in tests)))
+    runs: list[tuple[int, RunVariation]] = [(OTHER_HASHES[0], "user machine")]
+    texts = dict.fromkeys((*(file.text for file in solution.files), *(test.code for test in tests)))
     if any(uses_hashes(text) or "random" in text for text in texts):
         runs += [(seed, "") for seed in OTHER_HASHES[1:]]
     reports = await asyncio.gather(*(

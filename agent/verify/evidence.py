@@ -18,7 +18,7 @@ from agent.verify import belief
 from agent.verify.belief import RunEvidence
 from agent.verify.examples.repeated import asks_only_calls, repeat_calls
 from agent.verify.groups import Group
-from agent.verify.plain.canary import CanaryKind
+from agent.verify.plain.canary import RunVariation
 from agent.verify.plain.double_check import double_check
 from agent.verify.plain.plain_run import PlainRun, run_tests
 from agent.verify.tamper_indicators import may_equal_anything
@@ -36,16 +36,16 @@ Row = Mapping[str, Any]
 
 
 async def gather_evidence(
-    group: Group, verify_passes: bool, environment: CanaryKind = "", ask_twice: bool = True
+    group: Group, verify_passes: bool, variation: RunVariation = "", ask_twice: bool = True
 ) -> tuple[PlainRun, dict[str, RunEvidence]]:
     """Makes the plain run and gathers the evidence about each test.
 
-    Without `verify_passes` only the plain run is made, possibly in another `environment`; without
+    Without `verify_passes` only the plain run is made, possibly with a `variation`; without
     `ask_twice` no check is double-checked.
     """
     if not verify_passes:
         plain = PlainRun()
-        await run_tests(group, plain, (), environment)
+        await run_tests(group, plain, (), variation)
         return plain, {
             # Why a mutant passes is irrelevant.
             key: RunEvidence(
@@ -128,9 +128,9 @@ class _Gathering:
             key for key in keys
             if belief.passes(with_wrong_answers.get(key, {})) and not self._group.reads_output(key)
         ]
-        more: tuple[CanaryKind, ...] = ("wrong true", "wrong idle")
-        for kind in more:
-            run = await self._again(vacuous, kind)
+        more: tuple[RunVariation, ...] = ("wrong true", "wrong idle")
+        for variation in more:
+            run = await self._again(vacuous, variation)
             vacuous = [key for key in vacuous if belief.passes(run.rows.get(key, {}))]
         return frozenset(vacuous)
 
@@ -154,19 +154,19 @@ class _Gathering:
         texts = "".join(self._group.subject.files.values())
         return await self._again(keys if may_equal_anything(texts) else None, "unequal")
 
-    async def _again(self, keys: Collection[str] | None, canary: CanaryKind) -> PlainRun:
+    async def _again(self, keys: Collection[str] | None, variation: RunVariation) -> PlainRun:
         """Makes the plain run again, of all tests unchanged, or of these with a canary.
 
         The deadline then follows the plain run, since wrong answers often cause endless loops.
         """
         run = PlainRun()
-        if not canary:
+        if not variation:
             await run_tests(self._group, run)
         elif keys:
             took = (float(row.get("wall_s", 0.0)) for row in self._plain.rows.values())
             limit_s = WRONG_ANSWERS_S + WRONG_ANSWERS_FACTOR * max(took, default=0.0)
             group = self._with_deadline(min(self._group.subject.wall_s, limit_s))
-            await run_tests(group, run, [*keys], canary)
+            await run_tests(group, run, [*keys], variation)
         return run
 
     def _with_deadline(self, wall_s: float) -> Group:

@@ -105,14 +105,14 @@ def pytest_site() -> str:
     return str(Path(spec.origin).parent.parent)
 
 
-def needs_packages(test: TestCase, own: Collection[str] = ()) -> bool:
+def needs_packages(test: TestCase, program_modules: Collection[str] = ()) -> bool:
     """Whether a test needs pytest, or imports packages outside of Python and the program."""
-    return bool(getattr(test, "node", "")) or imports_packages(test.code, own)
+    return bool(getattr(test, "node", "")) or imports_packages(test.code, program_modules)
 
 
-def imports_packages(code: str, own: Collection[str] = ()) -> bool:
-    """Whether a text imports modules outside of Python and of `own`, the program's modules."""
-    return not _roots(code) <= {*own}
+def imports_packages(code: str, program_modules: Collection[str] = ()) -> bool:
+    """Whether a text imports modules outside of Python and of the program."""
+    return not _roots(code) <= {*program_modules}
 
 
 def preloads(texts: Iterable[str]) -> tuple[str, ...]:
@@ -151,28 +151,30 @@ class Bundle:
     opens_files: bool = True
 
 
-async def bundle(sandbox: Sandbox, own: tuple[str, ...], *, with_pytest: bool) -> Bundle:
-    """The bundle for a job; `own` are the user's folders of packages, which come first.
+async def bundle(
+    sandbox: Sandbox, package_folders: tuple[str, ...], *, with_pytest: bool
+) -> Bundle:
+    """The bundle for a job, in which the user's `package_folders` come first.
 
     Where no file can be opened, pytest is shipped as modules, from memory.
     """
     if not with_pytest:
-        return Bundle(modules(), own)
-    job = Job("", modules=modules(), package_folders=own)
+        return Bundle(modules(), package_folders)
+    job = Job("", modules=modules(), package_folders=package_folders)
     if (await sandbox.isolation(job)).level == "L2":
         texts = await asyncio.to_thread(pytest_in_memory)
-        return Bundle({**texts, **modules(with_pytest=True)}, own, opens_files=False)
-    return beside_pytest(own)
+        return Bundle({**texts, **modules(with_pytest=True)}, package_folders, opens_files=False)
+    return beside_pytest(package_folders)
 
 
-def beside_pytest(own: tuple[str, ...]) -> Bundle:
+def beside_pytest(package_folders: tuple[str, ...]) -> Bundle:
     """The bundle with pytest where files can be opened.
 
     The user's own pytest is preferred: our folder of packages would add all its plugins.
     """
-    if _has_pytest(own):
-        return Bundle(modules(with_pytest=True), own)
-    return Bundle(modules(with_pytest=True), (*own, pytest_site()))
+    if _has_pytest(package_folders):
+        return Bundle(modules(with_pytest=True), package_folders)
+    return Bundle(modules(with_pytest=True), (*package_folders, pytest_site()))
 
 
 def _has_pytest(package_folders: tuple[str, ...]) -> bool:

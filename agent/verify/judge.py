@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
     OTHER_TESTS,
-    VETOING_ORIGINS,
+    TRUSTED_ORIGINS,
     Ending,
     Report,
     Script,
@@ -31,7 +31,7 @@ from agent.verify.evidence import gather_evidence
 from agent.verify.examples.examples import answers, example_call
 from agent.verify.groups import Group
 from agent.verify.node_ids import enclosing_nodes, matches_node
-from agent.verify.plain.canary import CanaryKind
+from agent.verify.plain.canary import RunVariation
 from agent.verify.plain.plain_run import PlainRun
 from agent.verify.plain.wrong_file import wrong_file
 from agent.verify.project.suite_judge import project_report
@@ -75,7 +75,7 @@ async def check(
         )
     reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
     if run_program is None:
-        run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)
+        run_program = reads_output or not any(t.origin in TRUSTED_ORIGINS for t in tests)
     await in_thread(mask, solution.text)
 
     async def judge(
@@ -97,9 +97,9 @@ async def check(
             wrong_file=next(iter(bench.wrong_file), ""),
         )
 
-    async def run_again(tests: Sequence[TestCase], other: Seeds, environment: CanaryKind) -> Report:
+    async def run_again(tests: Sequence[TestCase], other: Seeds, variation: RunVariation) -> Report:
         subject = Subject(solution, task, sandbox, wall_s, other)
-        return await judge(tests, _Bench(subject, False, False, environment), False)
+        return await judge(tests, _Bench(subject, False, False, variation), False)
 
     subject = Subject(solution, task, sandbox, wall_s, seeds)
     report = await judge(tests, _Bench(subject, first_failure, verify_passes, ask_twice=ask_twice))
@@ -126,8 +126,8 @@ class _Bench:
     subject: Subject
     first_failure: bool = False
     verify_passes: bool = True
-    environment: CanaryKind = ""
-    """The environment of a plain run, where it differs from the usual one."""
+    variation: RunVariation = ""
+    """How a plain run differs from the usual one."""
     ask_twice: bool = True
     found: dict[int, list[Verdict]] = field(default_factory=dict)
     """Verdicts by the `id` of their test, since two tests may have the same name."""
@@ -156,8 +156,8 @@ class _Bench:
     async def _compare_examples(self, tests: list[TestCase]) -> list[TestCase]:
         """Judges the examples whose answers the host can compare; returns the other tests."""
         pending = [(test, one) for test in tests if (one := example_call(test)) is not None]
-        if self.environment:
-            return tests  # only the environment of a plain run can be changed
+        if self.variation:
+            return tests  # only plain runs have variations
         while pending:
             rows = await answers(self.subject, [one for _, one in pending])
             for (test, _), row in zip(pending, rows, strict=False):
@@ -171,7 +171,7 @@ class _Bench:
 
     async def _judge_snippets(self, tests: list[TestCase], output: str) -> None:
         plain, rows = await gather_evidence(
-            Group(self.subject, tests, output=output), self.verify_passes, self.environment
+            Group(self.subject, tests, output=output), self.verify_passes, self.variation
         )
         nothing = RunEvidence({"message": plain.problem or "it did not run"})
         found = [(test, rows.get(str(number), nothing)) for number, test in enumerate(tests)]
@@ -187,10 +187,10 @@ class _Bench:
                 self.found[id(test)] = [belief.verdict(test, test.name, nothing)]
             return
         plain, rows = await gather_evidence(
-            Group(self.subject, tests, code), self.verify_passes, self.environment, self.ask_twice
+            Group(self.subject, tests, code), self.verify_passes, self.variation, self.ask_twice
         )
-        own = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
-        if message := wrong_file(self.subject, plain, code, own=own):
+        is_entry = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
+        if message := wrong_file(self.subject, plain, code, is_entry=is_entry):
             self.wrong_file.append(message)
         by_node: dict[str, list[str]] = {}
         for name in rows:
@@ -216,7 +216,7 @@ class _Bench:
 
     def _with_text(self, found: Sequence[tuple[TestCase, RunEvidence]]) -> list[RunEvidence]:
         solution = self.subject.solution
-        reaches = next(filter(None, (reaching_code(one.text) for one in solution.files)), "")
+        reaches = next(filter(None, (reaching_code(file.text) for file in solution.files)), "")
         return [
             replace(
                 evidence, text_indicator=text_indicator(solution.text, test.code, not _node(test)),
@@ -232,7 +232,7 @@ def _uncollected(node: str, plain: PlainRun, modules: Collection[str]) -> dict[s
     A file that is skipped because the program (`modules`) cannot be imported is an error.
     """
     if plain.skipped:
-        missing = any(f"could not import {one!r}" in plain.skipped for one in modules)
+        missing = any(f"could not import {module!r}" in plain.skipped for module in modules)
         return {"status": "error" if missing else "skipped", "message": plain.skipped}
     none = "pytest collected no test" + ("" if node == OTHER_TESTS else f" {node}")
     return {"status": "error", "message": plain.problem or none}

@@ -60,8 +60,8 @@ class Subject:
     @property
     def random_seed(self) -> int | None:
         """The seed of `random`; `None` where a module of the program shadows it."""
-        own = {PurePosixPath(f.path).name for f in (*self.solution.files, *self.task.support)}
-        return None if "random.py" in own else self.seeds.random
+        filenames = {PurePosixPath(f.path).name for f in (*self.solution.files, *self.task.support)}
+        return None if "random.py" in filenames else self.seeds.random
 
     @property
     def preload(self) -> tuple[str, ...]:

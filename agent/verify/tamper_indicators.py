@@ -163,8 +163,8 @@ def reaching_code(program: str) -> str:
     if tree is None:
         return ""
     nodes = [*ast.walk(tree)]
-    asks_callers = any(isinstance(one, ast.keyword) and one.arg in _CALLERS for one in nodes)
-    addresses = any(isinstance(one, ast.Name) and one.id == "id" for one in nodes)
+    asks_callers = any(isinstance(node, ast.keyword) and node.arg in _CALLERS for node in nodes)
+    addresses = any(isinstance(node, ast.Name) and node.id == "id" for node in nodes)
     for node in nodes:
         match node:
             case ast.Constant(value=str(text)) if " " not in text and any(

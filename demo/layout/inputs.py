@@ -73,9 +73,7 @@ clear.addEventListener("click", (event) => {{
 """Files are sent with the click on Heal, not before. They replace the program and the words."""
 
 
-def add_inputs(
-    parts: Parts, *, public: bool, max_iterations: int, autonomy: Autonomy
-) -> None:
+def add_inputs(parts: Parts, *, public: bool, max_iterations: int, autonomy: Autonomy) -> None:
     parts.add("code", gr.Code(
         label="Your Python", language="python", lines=12, max_lines=12, buttons=[],
     ))
@@ -91,9 +89,7 @@ def add_inputs(
         parts.add("spending", gr.HTML(""))
     with gr.Row(elem_id="actions"):
         # Enabled once the page is loaded; an earlier click would be undone.
-        parts.add("heal", gr.Button(
-            "Heal it", variant="primary", min_width=120, interactive=False,
-        ))
+        parts.add("heal", gr.Button("Heal it", variant="primary", min_width=120, interactive=False))
         parts.add("stop", gr.Button("Stop", interactive=False, min_width=80))
     parts.add("said", gr.HTML(""))  # below the buttons, so that it does not move them
     parts.add("files", gr.HTML(None, html_template=FILES, js_on_load=SENDS))

@@ -49,9 +49,7 @@ def add_output(parts: Parts) -> None:
         parts.add("asked", gr.HTML(""))
         with gr.Row(elem_id="choices"):
             for name in CHOICES:
-                parts.add(name, gr.Button(
-                    "", elem_classes="choice", visible=False, min_width=120,
-                ))
+                parts.add(name, gr.Button("", elem_classes="choice", visible=False, min_width=120))
         with gr.Row(elem_id="other"):
             parts.add("written", gr.Textbox(
                 label="None of these? Enter the right result as a Python value",
@@ -64,5 +62,5 @@ def add_output(parts: Parts) -> None:
     for name in ("use", "open", "fork", "linger", "follow"):
         parts.add(name, gr.Button(name, elem_classes="faceless"))
     parts.add("writing", gr.HTML("", elem_classes="faceless"))
-    for name in ("looked", "moved", "stirred", "answering"):
+    for name in ("looked", "moved", "refollow", "answering"):
         parts.add(name, gr.Textbox(visible=False))

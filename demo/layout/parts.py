@@ -11,7 +11,15 @@ from uuid import uuid4
 
 import gradio as gr
 
-from demo.browser_state import NO_RUN, OPTIONS, WISHES, BrowserRun, Update, Visit, with_choices
+from demo.browser_state import (
+    MODEL_CHOICES,
+    NO_RUN,
+    OPTIONS,
+    BrowserRun,
+    Update,
+    Visit,
+    with_choices,
+)
 from demo.serving import visitors
 from demo.serving.host import Unavailable
 from demo.views.escape import sentence
@@ -76,23 +84,23 @@ class Parts:
     def on(
         self, event: Callable[..., Any], act: Callable[..., Any], given: tuple[str, ...],
         changed: tuple[str, ...], how: dict[str, Any] = QUICK, asked: tuple[str, ...] = (),
-        stirs: str = "", **fixed: object,
+        triggers: str = "", **fixed: object,
     ) -> Any:
         """Connects an event with a handler.
 
         Args:
             act: The handler; it returns or yields an `Update`.
-            given: The parts whose values it gets. Leading `WISHES` are passed as one visit.
+            given: The parts whose values it gets. Leading `MODEL_CHOICES` are passed as one visit.
             changed: The parts that it may change.
             asked: Parameters of the page's address that it gets first.
-            stirs: A part that changes after each call, to trigger a common follow-up.
+            triggers: A part that changes after each call, to trigger a common follow-up.
         """
-        outputs = (*changed, stirs) if stirs else changed
-        wishes = len(WISHES) if given[:len(WISHES)] == WISHES else 0
+        outputs = (*changed, triggers) if triggers else changed
+        choices = len(MODEL_CHOICES) if given[:len(MODEL_CHOICES)] == MODEL_CHOICES else 0
 
         def taken(request: gr.Request, values: tuple[Any, ...]) -> tuple[Any, ...]:
             read = _read(request, given, values)
-            read = (with_choices(*read[:wishes]), *read[wishes:]) if wishes else read
+            read = (with_choices(*read[:choices]), *read[choices:]) if choices else read
             return (*(request.query_params.get(name, "") for name in asked), *read)
 
         async def once(request: gr.Request, *values: Any) -> Any:
@@ -100,7 +108,7 @@ class Parts:
                 update = await act(*taken(request, values), **fixed)
             except Unavailable as lack:
                 update = lacking(lack, changed)
-            return in_order({**update, stirs: uuid4().hex}, outputs, request)
+            return in_order({**update, triggers: uuid4().hex}, outputs, request)
 
         async def streaming(request: gr.Request, *values: Any) -> AsyncIterator[Any]:
             try:
@@ -136,7 +144,7 @@ class Parts:
     def guarded(
         self, event: Callable[..., Any], act: Callable[..., Any], given: tuple[str, ...],
         changed: tuple[str, ...], *, js: str | None = None, always: tuple[str, ...] = (),
-        stirs: str = "", asked: tuple[str, ...] = (), **fixed: Any,
+        triggers: str = "", asked: tuple[str, ...] = (), **fixed: Any,
     ) -> Any:
         """Connects an event with a handler for the followed run, the first of the `given` parts.
 
@@ -157,10 +165,10 @@ class Parts:
 
         how = {**QUICK, **MULTIPLE, "js": js}
         handled = self.on(event, partial(boxed, **fixed), given, (*always, ANSWERED), how, asked)
-        last = (ANSWERED, stirs) if stirs else (ANSWERED,)
-        place = changed.index("kept") if "kept" in changed else -1
+        last = (ANSWERED, triggers) if triggers else (ANSWERED,)
+        place = changed.index("saved-run") if "saved-run" in changed else -1
         return handled.then(
-            None, self.of("kept", ANSWERED), self.of(*changed, *last), **QUICK,
+            None, self.of("saved-run", ANSWERED), self.of(*changed, *last), **QUICK,
             js=f"""(kept, answered) => {{
               const parts = answered.run === kept.run ? answered.parts : {{}};
               if (parts[{place}]) ({ADDRESS})(parts[{place}]);
@@ -207,6 +215,6 @@ def _visiting(request: gr.Request, value: object) -> Visit:
 
 
 _READ: dict[str, Callable[[gr.Request, object], Any]] = {
-    "visit": _visiting, "kept": _saved_run,
+    "visit": _visiting, "saved-run": _saved_run,
 }
 """Functions that validate parts with a fixed form, since a request may contain anything."""

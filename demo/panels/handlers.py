@@ -1,5 +1,4 @@
-"""The event handlers of the panels. Each visitor can only see and change their own runs and
-memory."""
+"""Event handlers of the panels. Visitors see and change only their own runs and memory."""
 
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ class Panels:
                 return {"replayed": "", "replay-at": gr.update(visible=False)}
             case "again":
                 run = str(uuid4())  # the page accepts no other kind of id
-                with self._host.working(session, visitor, visit["address"], (), run):
+                with self._host.counted_work(session, visitor, visit["address"], (), run):
                     await session.repeat(key, run_id=run, visitor=visitor)
                 return {"runs-go": f"?run={run}"}
             case "replay":

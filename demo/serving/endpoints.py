@@ -76,8 +76,8 @@ class Endpoints:
 
         owner = self._panel.visitor(self._visit(visitor))
         session = await self._host.session()
-        with self._host.working(session, owner, address, (code, tests)):
-            async with self._host.reading(owner, address):
+        with self._host.counted_work(session, owner, address, (code, tests)):
+            async with self._host.reading_in_turn(owner, address):
                 task = (await asyncio.to_thread(from_page, code, tests)).task
             # A session that only shows saved runs raises an error itself.
             result = await judged(cast("Session", session), task, visitor=owner)
@@ -137,8 +137,7 @@ class Endpoints:
         return [one.document for one in iterations(history.log(run))]
 
     async def compare(self, left: str, right: str, visitor: str = "") -> Document:
-        """Compares two runs: their outcomes, the tests that differ, and a diff of their programs.
-        """
+        """Compares two runs: their outcomes, the tests that differ, and their programs' diff."""
         history = await self._history(visitor)
         return compared(history.log(left), history.log(right)).document
 
@@ -155,8 +154,8 @@ class Endpoints:
         session = await self._host.session()
         owner, forked = self._panel.visitor(visit), str(uuid4())
         edits = Edits({"": code} if code.strip() else {}, [TestText(tests)] * bool(tests.strip()))
-        with self._host.working(session, owner, address, (code, tests), forked):
-            async with self._host.reading(owner, address):
+        with self._host.counted_work(session, owner, address, (code, tests), forked):
+            async with self._host.reading_in_turn(owner, address):
                 await session.fork(
                     run, iteration, edits, run_id=forked, visitor=owner, pauses=True,
                     plan=await self._panel.plan(visit) if provider or model else None,

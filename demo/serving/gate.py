@@ -90,9 +90,7 @@ class Gate:
             send = self._known(scope, headers, send)
         await self._bounded(scope, receive, send)
 
-    def _refusal(
-        self, method: str, path: str, headers: Headers, address: str
-    ) -> Response | None:
+    def _refusal(self, method: str, path: str, headers: Headers, address: str) -> Response | None:
         if not _OPEN.fullmatch(path):
             return PlainTextResponse("This page does not exist.\n", status_code=404)
         if not self._public:

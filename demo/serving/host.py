@@ -158,7 +158,7 @@ class SessionHost:
     async def session(self) -> Session | SavedRuns:
         return (await self.running()).session
 
-    def working(
+    def counted_work(
         self, session: Session | SavedRuns, visitor: str, address: str, typed: Iterable[str],
         run: str = "",
     ) -> AbstractContextManager[None]:
@@ -175,11 +175,13 @@ class SessionHost:
                 f"{waiting} of your runs wait for an answer, which is the limit for one visitor. "
                 "Answer, stop or delete one of them under “Runs”."
             )
-        return self._limits.working(session.settings, active, visitor, address, run)
+        return self._limits.counted_work(session.settings, active, visitor, address, run)
 
-    def reading(self, visitor: str, address: str) -> AbstractAsyncContextManager[None]:
+    def reading_in_turn(self, visitor: str, address: str) -> AbstractAsyncContextManager[None]:
         """Lets each visitor and address read one input at a time; the owner has no limit."""
-        return self._limits.reading(visitor, address) if self.access.public else nullcontext()
+        if not self.access.public:
+            return nullcontext()
+        return self._limits.reading_in_turn(visitor, address)
 
     def admit(self, token: str, address: str) -> None:
         """Raises `LimitExceeded` if the visitor of a token or an address may not start work now."""

@@ -73,7 +73,7 @@ class VisitorLimits:
         """The address from which each active run was started."""
 
     @contextmanager
-    def working(
+    def counted_work(
         self, settings: Settings, active: Mapping[str, str], visitor: str, address: str,
         run: str = "",
     ) -> Iterator[None]:
@@ -93,7 +93,7 @@ class VisitorLimits:
             self._starting += Counter()  # removes zero counts
 
     @asynccontextmanager
-    async def reading(self, visitor: str, address: str) -> AsyncIterator[None]:
+    async def reading_in_turn(self, visitor: str, address: str) -> AsyncIterator[None]:
         """Waits until no other input of this visitor or address is read. Large input takes long and
         would occupy all threads."""
         visitor_lock, address_lock = (
@@ -105,6 +105,7 @@ class VisitorLimits:
 
     @contextmanager
     def following(self, visitor: str, address: str) -> Iterator[None]:
+        """Counts a page that follows a run. Raises: LimitExceeded."""
         names = (f"visitor {visitor}", f"address {address}")
         for name, most in zip(names, (MAX_FOLLOWED, MAX_FOLLOWED * ADDRESS_SHARE), strict=True):
             if self._followed[name] >= most:

@@ -16,7 +16,7 @@ from agent.report.words import (
     integrity_words,
     others_words,
 )
-from agent.target.task import PASTED
+from agent.target.task import PASTED_FILENAME
 from demo.views.diff import diff
 from demo.views.escape import escaped, prose, sentence
 from demo.views.findings import behaviours, learned, proof, smallest
@@ -199,7 +199,7 @@ def _downloads(result: Result) -> str:
         return f'<a class="download" href="gradio_api/heal/{run}/{what}" download>{label}</a>'
 
     of = patched(result)
-    named = f" of {escaped(of, 60)}" if of != PASTED else ""
+    named = f" of {escaped(of, 60)}" if of != PASTED_FILENAME else ""
     apart = f", {rejection(result)}" if rejection(result) else ""
     parts = (
         _reuse(result, file),

@@ -1,5 +1,4 @@
-"""Renders a table of tests and tested programs as HTML, with details for each cell. Pure
-functions."""
+"""Renders a table of tests and tested programs as HTML, with details for each cell. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Checks a result against the requirements of its run, and returns the next step. Pure
-functions."""
+"""Checks a result against the requirements of its run, and returns the next step. Pure."""
 
 from __future__ import annotations
 

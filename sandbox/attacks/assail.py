@@ -83,9 +83,7 @@ class Gauntlet:
         return sum(one.result == result for one in self.results)
 
 
-async def gauntlet(
-    sandbox: Sandbox, world: World, attacks: Sequence[Attack] = ATTACKS
-) -> Gauntlet:
+async def gauntlet(sandbox: Sandbox, world: World, attacks: Sequence[Attack] = ATTACKS) -> Gauntlet:
     """Runs attacks against a sandbox with the secrets and targets of a world."""
     isolation = await sandbox.isolation()
     return Gauntlet(isolation, tuple(await run_attacks(sandbox, world, attacks, isolation.level)))

@@ -76,14 +76,14 @@ class World:
         self.folder = tempfile.mkdtemp(prefix="sandbox-world-")
         stack.callback(shutil.rmtree, self.folder)
         os.chmod(self.folder, 0o755)
-        place = Path(self.folder)
+        folder = Path(self.folder)
         private = self._secret("private")
         for name, mode in (
             ("home/.ssh", 0o700), ("open/full", 0o755), ("site", 0o755), ("packages", 0o755),
             ("rooms", 0o755),
         ):
-            (place / name).mkdir(parents=True)
-            (place / name).chmod(mode)
+            (folder / name).mkdir(parents=True)
+            (folder / name).chmod(mode)
         for name, text, mode in (
             ("home/.ssh/id_secret", private, 0o600),
             ("notes", private, 0o644),
@@ -93,20 +93,20 @@ class World:
             ("site/of_a_site.py", "VALUE = 1\n", 0o644),
             ("packages/of_the_world.py", "VALUE = 2\n", 0o644),
         ):
-            (place / name).write_text(text, encoding="utf-8")
-            (place / name).chmod(mode)
-        (place / "open").chmod(0o777)
-        self.site = str(place / "site")
-        self.leaked = os.open(place / "home/.ssh/id_secret", os.O_RDONLY)
+            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).chmod(mode)
+        (folder / "open").chmod(0o777)
+        self.site = str(folder / "site")
+        self.leaked = os.open(folder / "home/.ssh/id_secret", os.O_RDONLY)
         stack.callback(os.close, self.leaked)
         os.set_inheritable(self.leaked, True)
         self._facts |= {
             "folder": self.folder,
-            "private_file": str(place / "home/.ssh/id_secret"),
-            "open_file": str(place / "notes"),
-            "open_folder": str(place / "open"),
+            "private_file": str(folder / "home/.ssh/id_secret"),
+            "open_file": str(folder / "notes"),
+            "open_folder": str(folder / "open"),
             "site": self.site,
-            "packages": str(place / "packages"),
+            "packages": str(folder / "packages"),
             "source": str(Path(ours.__file__).resolve()),
             "token": f"sandbox-{secrets.token_hex(4)}",
         }

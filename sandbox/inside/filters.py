@@ -182,12 +182,12 @@ def stage_two(machine: str, metadata: bool, grants: Collection[str] = ()) -> byt
         refused -= {*OF_PROCESSES}
         policy["clone"] = _without(0, _CLONE_NAMESPACES)
     else:
-        own = _one_of(0, (0, OWN_PID), _EPERM)
+        itself = _one_of(0, (0, OWN_PID), _EPERM)
         policy |= {
             "clone": _with_bit(0, _CLONE_THREAD),
             "kill": _first_is(OWN_PID),
             "tgkill": _first_is(OWN_PID),
-            **dict.fromkeys(("getpgid", "getsid", "sched_getparam", "sched_getscheduler"), own),
+            **dict.fromkeys(("getpgid", "getsid", "sched_getparam", "sched_getscheduler"), itself),
             "getpriority": _each_one_of(((0,), (0, OWN_PID)), _EPERM),
             # For another thread the C library handles this error like an older kernel's.
             "sched_getaffinity": _one_of(0, (0, OWN_PID), _refuse(errno.ENOSYS)),
@@ -222,13 +222,13 @@ def _load(argument: int, high: bool = False) -> Instruction:
 
 def _one_of(argument: int, values: Iterable[int], otherwise: Action) -> Action:
     known = tuple(values)
-    tests = tuple((EQUAL, len(known) - place, 0, value) for place, value in enumerate(known))
+    tests = tuple((EQUAL, len(known) - index, 0, value) for index, value in enumerate(known))
     return (_load(argument), *tests, *otherwise, *_ALLOW)
 
 
 def _none_of(argument: int, values: Iterable[int], otherwise: Action) -> Action:
     known = tuple(values)
-    tests = tuple((EQUAL, len(known) - place, 0, value) for place, value in enumerate(known))
+    tests = tuple((EQUAL, len(known) - index, 0, value) for index, value in enumerate(known))
     return (_load(argument), *tests, *_ALLOW, *otherwise)
 
 
@@ -237,7 +237,7 @@ def _each_one_of(values: Sequence[Sequence[int]], otherwise: Action) -> Action:
     checks: list[Instruction] = []
     for argument, known in reversed(tuple(enumerate(values))):
         # After the last value comes a jump to the refusal behind all further checks.
-        tests = [(EQUAL, len(known) - place, 0, value) for place, value in enumerate(known)]
+        tests = [(EQUAL, len(known) - index, 0, value) for index, value in enumerate(known)]
         checks = [_load(argument), *tests, (JUMP, 0, 0, len(checks) + 1), *checks]
     return (*checks, *_ALLOW, *otherwise)
 
@@ -276,12 +276,12 @@ def _fcntl(locks: bool) -> Action:
     )
     after = len(known) + len(set_flags) + 1
     to_nothing = [
-        (EQUAL, len(unmade) - 1 - place + after, 0, command)
-        for place, command in enumerate(unmade)
+        (EQUAL, len(unmade) - 1 - index + after, 0, command)
+        for index, command in enumerate(unmade)
     ]
     to_allowed = [
-        (EQUAL, len(known) - 1 - place + len(set_flags), 0, command)
-        for place, command in enumerate(known)
+        (EQUAL, len(known) - 1 - index + len(set_flags), 0, command)
+        for index, command in enumerate(known)
     ]
     return (_load(1), *to_nothing, *to_allowed, *set_flags, *_ALLOW, *_NOTHING_DONE)
 

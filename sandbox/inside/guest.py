@@ -112,17 +112,17 @@ class TrustedImports:
             return
         finders: Any = sys.meta_path
         for entries in (sys.path, finders):
-            for place, one in reversed([*enumerate(entries)]):
-                if one == self._folder or getattr(one, "is_own", False):
-                    self._left_out.append((entries, place, entries.pop(place)))
+            for index, one in reversed([*enumerate(entries)]):
+                if one == self._folder or getattr(one, "imports_job_files", False):
+                    self._left_out.append((entries, index, entries.pop(index)))
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
         if self._depth:
             return
         while self._left_out:
-            entries, place, one = self._left_out.pop()
-            entries.insert(place, one)
+            entries, index, one = self._left_out.pop()
+            entries.insert(index, one)
         forget_modules(self._names)
 
 
@@ -135,7 +135,7 @@ def shadowed(files: Iterable[str]) -> set[str]:
 def forget_modules(names: Iterable[str]) -> None:
     """Removes loaded modules of these names, so that a job's own are imported."""
     for root in names:
-        for name in [one for one in sys.modules if one.partition(".")[0] == root]:
+        for name in [module for module in sys.modules if module.partition(".")[0] == root]:
             del sys.modules[name]
 
 

@@ -166,16 +166,16 @@ def ruleset(
 
 def _add_rule(rules: int, path: str, rights: int) -> None:
     try:
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
         return
     try:
         if not os.path.isdir(path):
             rights &= _FILE_RIGHTS
-        rule = struct.pack("=Qi", rights, place)
+        rule = struct.pack("=Qi", rights, descriptor)
         _call("Landlock", "landlock_add_rule", rules, 1, rule, 0)
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
 def restrict(rules: int) -> None:
@@ -219,9 +219,9 @@ def fork_apart() -> int:
     return child
 
 
-def bind_mount(folder: str, place: str) -> None:
-    """Mounts a folder at another place in this process's mount namespace."""
-    _mount(folder, place, None, _MS_BIND, None)
+def bind_mount(folder: str, target: str) -> None:
+    """Mounts a folder at another path in this process's mount namespace."""
+    _mount(folder, target, None, _MS_BIND, None)
 
 
 def raise_loopback() -> None:
@@ -303,8 +303,8 @@ def _number(name: str) -> int:
 def _call(layer: str, name: str, *arguments: int | bytes | None) -> int:
     """A system call by its number; raises `LayerRefused`."""
     passed = [
-        ctypes.c_char_p(one) if isinstance(one, bytes) else ctypes.c_long(one or 0)
-        for one in arguments
+        ctypes.c_char_p(argument) if isinstance(argument, bytes) else ctypes.c_long(argument or 0)
+        for argument in arguments
     ]
     result: int = _SYSCALL(ctypes.c_long(_number(name)), *passed)
     if result < 0:
@@ -327,7 +327,5 @@ _FORKING_SYSCALL.restype = ctypes.c_long
 _APART = (
     ctypes.c_long(_number("clone")), ctypes.c_long(APART | _SIGCHLD), _ZERO, _ZERO, _ZERO, _ZERO,
 )
-_DIE = (
-    ctypes.c_long(_number("prctl")), ctypes.c_long(_PR_SET_PDEATHSIG), ctypes.c_long(_SIGKILL),
-)
+_DIE = (ctypes.c_long(_number("prctl")), ctypes.c_long(_PR_SET_PDEATHSIG), ctypes.c_long(_SIGKILL))
 """Created once, since a new child pays for every memory page that it touches."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class OwnFiles:
     """Imports a job's files from memory."""
 
-    is_own = True
+    imports_job_files = True
     """Marks the finder of a job's files for `guest.TrustedImports`."""
 
     def __init__(self, files: dict[str, str], folder: str) -> None:
@@ -85,7 +85,7 @@ def load_library(root: str) -> None:
     )
     held: dict[str, tuple[str, bytes, bool]] = {}
     for folder, folders, files in os.walk(root):
-        folders[:] = [one for one in folders if one not in left_out and "-" not in one]
+        folders[:] = [folder for folder in folders if folder not in left_out and "-" not in folder]
         for file in files:
             if not file.endswith(".py"):
                 continue
@@ -127,5 +127,5 @@ def register_source_lines(files: dict[str, str], folder: str) -> None:
     import linecache
 
     for path, text in files.items():
-        place = f"{folder}/{path}"
-        linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
+        full_path = f"{folder}/{path}"
+        linecache.cache[full_path] = (len(text), None, text.splitlines(keepends=True), full_path)

@@ -31,11 +31,11 @@ def remove(folder: str, most: int | None = None, keep: bool = False) -> bool:
                         os.unlink(entry.path)
                         continue
                     _chmod(entry.path, 0o700)  # a job may have removed its own permissions
-                    place = entry.path
+                    path = entry.path
                     if inner != folder:
-                        place = f"{folder}/moved-{token}-{seen}"
-                        os.rename(entry.path, place)
-                    pending.append(place)
+                        path = f"{folder}/moved-{token}-{seen}"
+                        os.rename(entry.path, path)
+                    pending.append(path)
         except FileNotFoundError:
             pending.pop()
             continue

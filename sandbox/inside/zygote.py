@@ -1,6 +1,6 @@
 """The fork server: a jailed interpreter that forks a child for each job.
 
-It starts with a fixed environment, its orders on standard input, and a socket to the host. Before
+It starts with a fixed environment, its settings on standard input, and a socket to the host. Before
 the first fork it has dropped its user, its capabilities, access to most of the file system, and all
 system calls that are not on a list. Imports are done once for all children.
 
@@ -89,27 +89,27 @@ class _JobFolders:
         self.tmp = f"{base}/tmp".encode()
         self.memory = f"{base}/shm"
         self.rules = rules
-        self.own = (f"{base}/",)
+        self.prefixes = (f"{base}/",)
         self.folder = os.open(self.work, os.O_PATH | os.O_CLOEXEC) if rules >= 0 else -1
 
 
 class Zygote:
     """The state of the fork server: folders, rules and living children."""
 
-    def __init__(self, orders: dict[str, Any], control: socket.socket) -> None:
-        self._orders = orders
+    def __init__(self, settings: dict[str, Any], control: socket.socket) -> None:
+        self._settings = settings
         self._control = control
-        self._level: str = orders["level"]
+        self._level: str = settings["level"]
         self._files = self._level != "L2"
-        shown = [orders["library"], *orders["readable"], sys.executable]
+        shown = [settings["library"], *settings["readable"], sys.executable]
         self._temporary = () if any(one.startswith("/tmp/") for one in shown) else ("/tmp",)
         """Mount points of the temporary folder of a job with processes; empty if files that the job
         needs are there."""
-        self._base: str = orders["base"]
-        self._grants: tuple[str, ...] = tuple(orders["grants"])
+        self._base: str = settings["base"]
+        self._grants: tuple[str, ...] = tuple(settings["grants"])
         self._letter = "b" if self._grants else "a"
         """A part of the folder names, which differs for jobs with grants."""
-        self._slots: list[str] = orders["slots"]
+        self._slots: list[str] = settings["slots"]
         self._fork = ctypes.PyDLL(None).fork
         self._warm_ups: list[Callable[[], None]] = []
         """The `warm_up` functions of trusted modules."""
@@ -125,30 +125,30 @@ class Zygote:
 
     def settle(self) -> dict[str, Any]:
         """Drops all privileges in order; returns the base folder and the canaries' controls."""
-        orders = self._orders
-        os.chdir(orders["control"])
+        settings = self._settings
+        os.chdir(settings["control"])
         controls = canaries.tried()
         os.chdir("/")
         for name in _USUAL:
             __import__(name)
         guest.prefer_to_be_killed()
-        if orders["user"] is not None:
-            guest.change_user(orders["user"])
+        if settings["user"] is not None:
+            guest.change_user(settings["user"])
         user, group = os.getuid(), os.getgid()
-        readable = [*orders["readable"], *_libraries(), *_SOURCES]
+        readable = [*settings["readable"], *_libraries(), *_SOURCES]
         if "processes" in self._grants:
             readable.append(sys.executable)
         if not self._files:
             self._preload()
-            load_library(orders["library"])
+            load_library(settings["library"])
         if self._level == "L4":
             # A random name that does not reveal the sandbox.
             self._base = f"/home/{os.urandom(4).hex()}"
             lockdown.enter_namespaces(user, group, pids=not self._grants)
             slots = [f"{self._base}/{slot}" for slot in self._slots]
-            shown = [orders["library"], *readable, *_DEVICES]
+            shown = [settings["library"], *readable, *_DEVICES]
             lockdown.build_root(
-                orders["root"], shown, slots, orders["scratch_bytes"], self._made_for_grants()
+                settings["root"], shown, slots, settings["scratch_bytes"], self._made_for_grants()
             )
             if "loopback" in self._grants:
                 readable += _NAMES
@@ -157,7 +157,7 @@ class Zygote:
         # Counted per user: jobs must run out of timers before other processes do.
         guest.lower(resource.RLIMIT_SIGPENDING, _MAX_PENDING, _MAX_PENDING)
         guest.lower(resource.RLIMIT_NOFILE, _MAX_DESCRIPTORS, _MAX_DESCRIPTORS)
-        guest.limit_processes(orders["threads"], exact=orders["user"] is not None)
+        guest.limit_processes(settings["threads"], exact=settings["user"] is not None)
         # The kernel counts the threads of all children together. Their limit is lower, so that
         # the fork server can still fork.
         most, _ = resource.getrlimit(resource.RLIMIT_NPROC)
@@ -356,7 +356,7 @@ class Zygote:
             sys.path.insert(0, folders.work)
         jail = guest.Jail(job["payload"], files, folders.work, self._channel)
         guest.import_job_modules(job["modules"], jail)
-        self._watch.begin(self._channel.report_rule, folders.own, self._files, self._allowed)
+        self._watch.begin(self._channel.report_rule, folders.prefixes, self._files, self._allowed)
         begin()
         guest.run_program(job["program"], job["source"], jail)
 
@@ -375,7 +375,7 @@ class Zygote:
         version = lockdown.landlock_version()
         if version == 0:
             raise lockdown.LayerRefused("Landlock", 38)
-        library = self._orders["library"]
+        library = self._settings["library"]
         # Each child may only write its own folders; readable paths are restricted further below.
         for slot in self._slots:
             rules = lockdown.ruleset(
@@ -412,7 +412,7 @@ class Zygote:
             _MEMORY: None, **dict.fromkeys(self._temporary), "/bin/python": sys.executable,
             "/bin/python3": sys.executable,
         }
-        shared = self._orders["shared"]
+        shared = self._settings["shared"]
         if shared:
             # Also found by an interpreter with another environment.
             made |= {
@@ -444,19 +444,19 @@ class Zygote:
 
     def _may_change_metadata(self) -> bool:
         """Whether modes and times of other files are protected without a filter."""
-        return self._orders["user"] is not None or self._level == "L4"
+        return self._settings["user"] is not None or self._level == "L4"
 
     def _preload(self) -> None:
         """Imports packages. They are untrusted, so where files are readable in the jail, this runs
         after the restrictions."""
-        sys.path += self._orders["package_folders"]
-        for name in self._orders["preload"]:
+        sys.path += self._settings["package_folders"]
+        for name in self._settings["preload"]:
             # The program that imports the module gets the error.
             with contextlib.suppress(ImportError):
                 __import__(name)
 
     def _import(self, readable: list[str]) -> None:
-        orders = self._orders
+        settings = self._settings
         if "processes" not in self._grants:
             sys.meta_path.insert(0, OneProcess())
             fcntl.flock = FileLocks().flock
@@ -466,9 +466,9 @@ class Zygote:
             self._preload()
         else:
             sys.path[:] = []
-        if orders["modules"]:
-            sys.meta_path.insert(0, guest.Modules(orders["modules"]))
-            for name in orders["modules"]:
+        if settings["modules"]:
+            sys.meta_path.insert(0, guest.Modules(settings["modules"]))
+            for name in settings["modules"]:
                 __import__(name)
                 if hasattr(sys.modules[name], "warm_up"):
                     self._warm_ups.append(sys.modules[name].warm_up)
@@ -480,12 +480,12 @@ class Zygote:
         for name in ("random", "numpy.random"):
             if name in sys.modules:
                 # All jobs of this server have the same seed.
-                sys.modules[name].seed(orders["seed"])
+                sys.modules[name].seed(settings["seed"])
         self._path = list(sys.path)
         self._ceilings = [resource.getrlimit(kind) for kind in _LIMITED]
         self._processes = resource.getrlimit(resource.RLIMIT_NPROC)
         memory = [_MEMORY, *self._temporary] if self._grants else []
-        self._watch = RuleWatch((orders["library"], *readable, *_DEVICES, *memory))
+        self._watch = RuleWatch((settings["library"], *readable, *_DEVICES, *memory))
         allowed = {"processes": ("processes", "signals"), "loopback": ("network",)}
         self._allowed = tuple(rule for grant in self._grants for rule in allowed[grant])
 
@@ -500,9 +500,7 @@ _NAMES: dict[str, bytes] = {
 """The configuration of the only host name in a private network."""
 _DEVICES = ("/dev/null", "/dev/zero")
 _OWN_FLAGS = ("dont_write_bytecode", "no_user_site", "no_site", "hash_randomization")
-_LIMITED = (
-    resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_CPU,
-)
+_LIMITED = (resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_CPU)
 _ROOM_FOR_DESCRIPTORS = socket.CMSG_SPACE(_FIRST_FREE * 4)
 _ENVIRONMENT = os.environ._data  # type: ignore[attr-defined]
 """Set directly, since `os.environ` would touch a hundred memory pages."""
@@ -525,13 +523,13 @@ def _libraries() -> list[str]:
 
 def _show_usual_flags() -> None:
     """Sets `sys.flags` to the values of an interpreter that a user starts."""
-    for place, name in enumerate(type(sys.flags).__match_args__):
+    for index, name in enumerate(type(sys.flags).__match_args__):
         if name in _OWN_FLAGS:
             # The call takes over a reference to the new value.
             value = ctypes.py_object(int(name == "hash_randomization"))
             ctypes.pythonapi.Py_IncRef(value)
             ctypes.pythonapi.PyStructSequence_SetItem(
-                ctypes.py_object(sys.flags), ctypes.c_ssize_t(place), value
+                ctypes.py_object(sys.flags), ctypes.c_ssize_t(index), value
             )
 
 
@@ -597,9 +595,9 @@ def _flush(status: int) -> int:
 def main() -> NoReturn:
     """Runs the fork server."""
     with os.fdopen(os.dup(0), "rb") as file:
-        orders = marshal.load(file)
+        settings = marshal.load(file)
     control = socket.socket(fileno=fcntl.fcntl(guest.CHANNEL, fcntl.F_DUPFD_CLOEXEC, _HIGH))
-    zygote = Zygote(orders, control)
+    zygote = Zygote(settings, control)
     try:
         report = zygote.settle()
     except lockdown.LayerRefused as refusal:

@@ -7,7 +7,7 @@ import sys
 from sandbox.inside import lockdown
 from sandbox.jail.forkserver import ForkServer
 from sandbox.jail.retry import RetriedJob
-from sandbox.jail.running import RunningJob, ordered
+from sandbox.jail.running import RunningJob, jail_message
 from sandbox.jail.servers import SERVERS, profile_of
 from sandbox.levels import LEVEL_MEANINGS, Isolation, JailLevel
 from sandbox.protocol.batch import RestartingBatch
@@ -37,29 +37,29 @@ class JailSandbox(Sandbox):
         granted = "; a job can get its own processes and sockets" if level == "L4" else ""
         return f"jail: {level} ({LEVEL_MEANINGS[level]}{granted})"
 
-    async def isolation(self, coming: Job | None = None) -> Isolation:
+    async def isolation(self, for_job: Job | None = None) -> Isolation:
         """The level that the canaries of a fork server showed; starts the fork server if needed."""
-        return (await self._server(coming or Job(""))).isolation
+        return (await self._server(for_job or Job(""))).isolation
 
     def batch(self, job: Job) -> RestartingBatch:
         """See `Sandbox`."""
 
         async def start() -> RunningJob:
-            order = ordered(job, endless=True)
+            message = jail_message(job, is_batch=True)
             server = await self._server(job)
             worker = await server.worker(job.owner, silent=True, lasts=not job.brief)
-            return RunningJob(server, worker, job, order, endless=True)
+            return RunningJob(server, worker, job, message, is_batch=True)
 
         return RestartingBatch(start, job)
 
     def start(self, job: Job) -> RetriedJob:
         """See `Sandbox`."""
-        order = ordered(job, endless=False)
+        message = jail_message(job, is_batch=False)
 
         async def start() -> RunningJob:
             server = await self._server(job)
             worker = await server.worker(job.owner, reads=bool(job.stdin))
-            return RunningJob(server, worker, job, order, endless=False)
+            return RunningJob(server, worker, job, message, is_batch=False)
 
         return RetriedJob(start)
 

@@ -30,7 +30,7 @@ from sandbox import __name__ as PACKAGE
 from sandbox.inside.zygote import ANSWER, ENDED, FORK, FREE, KILL, REQUEST
 from sandbox.jail.fair_queue import FairQueue, SlotRequest
 from sandbox.levels import Isolation, JailLevel
-from sandbox.protocol.orders import environment, loaded, orders
+from sandbox.protocol.job_message import environment, job_message, loaded
 from sandbox.protocol.wire import frame
 from sandbox.types import Job, SandboxDied, SandboxError
 from sandbox.workspaces import JailPython, Workspaces
@@ -47,7 +47,7 @@ _READY = 2
 """The number of ready workers."""
 _REHEARSED = """\
 def passes(texts, *, most=3):
-    found = {text: (place, float(place)) for place, text in enumerate(texts) if text}
+    found = {text: (index, float(index)) for index, text in enumerate(texts) if text}
     try:
         return sorted(found, key=lambda text: found[text][0])[:most] == [*texts][:most]
     except (KeyError, TypeError) as error:
@@ -131,7 +131,7 @@ class ForkServer:
         self._began = 0.0
         self.used = time.monotonic()
         rehearsed = Job(_REHEARSED, payload=[_REHEARSED] * 4, python=profile.python)
-        self._rehearsal = frame(orders(rehearsed) | {"modules": {}})
+        self._rehearsal = frame(job_message(rehearsed) | {"modules": {}})
         """The warm-up job of a waiting worker, by which the kernel copies its memory pages."""
 
     def _begin(self) -> None:
@@ -193,16 +193,17 @@ class ForkServer:
             f"sys.path.remove({code!r}); main()"
         )
         package_folders = self._workspaces.package_folders(profile.package_folders)
-        own = {"HOME": "/"}
+        variables = {"HOME": "/"}
         if "processes" in profile.grants:
-            own["PYTHONPATH"] = ":".join(package_folders)
+            variables["PYTHONPATH"] = ":".join(package_folders)
         with tempfile.TemporaryFile() as file:
-            marshal.dump(self._orders(package_folders, interpreter), file)
+            marshal.dump(self._settings(package_folders, interpreter), file)
             file.seek(0)
             descriptors = [file.fileno(), self._log, self._log, theirs.fileno()]
-            return interpreter.start(["-c", start], environment(profile.seed) | own, descriptors)
+            variables |= environment(profile.seed)
+            return interpreter.start(["-c", start], variables, descriptors)
 
-    def _orders(self, package_folders: list[str], interpreter: JailPython) -> dict[str, Any]:
+    def _settings(self, package_folders: list[str], interpreter: JailPython) -> dict[str, Any]:
         # Any: the values are marshalled and include code objects.
         profile = self.profile
         return {

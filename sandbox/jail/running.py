@@ -16,7 +16,7 @@ from sandbox.inside import lockdown
 from sandbox.jail.forkserver import SCRATCH_MIB, ForkServer, Worker
 from sandbox.protocol.batch import STDERR_BYTES
 from sandbox.protocol.conversation import Conversation
-from sandbox.protocol.orders import cpu_limit_s, orders
+from sandbox.protocol.job_message import cpu_limit_s, job_message
 from sandbox.protocol.wire import frame
 from sandbox.types import Job, SandboxDied, SandboxError
 
@@ -27,8 +27,12 @@ _SIZE_CHECK_S = 0.1
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
-def ordered(job: Job, endless: bool) -> dict[str, object]:
-    """The orders of a job; raises `SandboxError` for too many or too large files."""
+def jail_message(job: Job, is_batch: bool) -> dict[str, object]:
+    """The message that starts a job in the jail.
+
+    Raises:
+        SandboxError: The job is invalid, or its files are too many or too large.
+    """
     size = sum(map(len, job.files.values()))
     if 4 * size > SCRATCH_MIB << 19:  # a character takes up to four bytes
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in job.files.values())
@@ -39,36 +43,37 @@ def ordered(job: Job, endless: bool) -> dict[str, object]:
     most = lockdown.MAX_ENTRIES // 2
     if len(job.files) > most:
         raise SandboxError(f"a job is limited to {most} files, but has {len(job.files)}")
-    order = orders(job)
+    message = job_message(job)
     limits = job.limits
     memory, file = limits.memory_mib << 20, limits.file_mib << 20
     # The soft limit sends a signal, which a program may ignore; the hard limit kills it.
-    cpu_s = cpu_limit_s(limits, endless)
+    cpu_s = cpu_limit_s(limits, is_batch)
     cpu = (cpu_s, cpu_s + 1) if cpu_s else (_UNLIMITED, _UNLIMITED)
-    order["modules"] = {}
+    message["modules"] = {}
     # Soft and hard limits in the kernel's form.
-    order["ceilings"] = ((memory, memory), (file, file), (limits.open_files,) * 2, cpu)
+    message["ceilings"] = ((memory, memory), (file, file), (limits.open_files,) * 2, cpu)
     # The init process of its pid namespace counts too.
-    order["processes"] = (limits.processes + 1,) * 2
-    return order
+    message["processes"] = (limits.processes + 1,) * 2
+    return message
 
 
 class RunningJob(Conversation):
     """A job in its worker."""
 
     def __init__(
-        self, server: ForkServer, worker: Worker, job: Job, order: dict[str, object], endless: bool
+        self, server: ForkServer, worker: Worker, job: Job, message: dict[str, object],
+        is_batch: bool,
     ) -> None:
         super().__init__(job)
         self._server = server
         self._worker = worker
-        self._silent = endless
+        self._silent = is_batch
         self._errors = bytearray()
         self._size_timer: asyncio.TimerHandle | None = None
         self._death_timer: asyncio.TimerHandle | None = None
         worker.on_end = self._on_exit
         worker.on_abandoned = self._abandon
-        if endless:
+        if is_batch:
             self._loop.add_reader(worker.stderr, self._read_errors)
         else:
             for output in (worker.stdout, worker.stderr):
@@ -79,7 +84,7 @@ class RunningJob(Conversation):
             os.pwrite(worker.stdin, job.stdin.encode("utf-8", "surrogatepass"), 0)
         if server.profile.level == "L3":
             self._size_timer = self._loop.call_later(_SIZE_CHECK_S, self._check_folder_size)
-        self._open(worker.channel, frame(order), endless)
+        self._open(worker.channel, frame(message), is_batch)
         if self._has_exited():
             self._on_exit()
 

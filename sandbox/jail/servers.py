@@ -19,9 +19,9 @@ from weakref import WeakValueDictionary
 
 from sandbox import __name__ as PACKAGE
 from sandbox.jail.forkserver import ForkServer, NotGranted, Profile
-from sandbox.jail.running import RunningJob, ordered
+from sandbox.jail.running import RunningJob, jail_message
 from sandbox.levels import Isolation, JailLevel, isolation_shown
-from sandbox.protocol.orders import loaded
+from sandbox.protocol.job_message import loaded
 from sandbox.types import PRELOADABLE, Job, SandboxError, SandboxUnavailable
 from sandbox.workspaces import workspaces
 
@@ -178,9 +178,10 @@ async def canaries(server: ForkServer) -> Isolation:
     job = Job("from jail_canaries import tried\njail.send(tried())", python=python)
     source = files(f"{PACKAGE}.inside").joinpath("canaries.py").read_text("utf-8")
     # Not as `Job.modules`, which would need another fork server.
-    order = ordered(job, endless=False) | {"modules": loaded({"jail_canaries": source}, python)}
+    message = jail_message(job, is_batch=False)
+    message["modules"] = loaded({"jail_canaries": source}, python)
     worker = await server.worker()
-    process = RunningJob(server, worker, job, order, endless=False)
+    process = RunningJob(server, worker, job, message, is_batch=False)
     try:
         outcome = await process.finish()
     finally:

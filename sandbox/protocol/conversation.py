@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
-from sandbox.protocol.orders import how_it_ended
+from sandbox.protocol.job_message import how_it_ended
 from sandbox.protocol.wire import Inbox, InvalidMessage, JailMessage, frame
 from sandbox.types import Ended, Job, Json, Outcome, SandboxError
 
@@ -49,15 +49,15 @@ class Conversation(ABC):
     def _has_exited(self) -> bool:
         """Whether the process is known to have ended."""
 
-    def _open(self, channel: int, orders: bytes, endless: bool) -> None:
-        """Sends the orders, and starts the deadline unless the job is `endless`."""
+    def _open(self, channel: int, message: bytes, is_batch: bool) -> None:
+        """Sends the first message, and starts the deadline, which a batch process has not."""
         self._channel = channel
         self._loop.add_reader(channel, self._read_channel)
         self._started = time.monotonic()
-        if not endless:
+        if not is_batch:
             wall_s = self._limits.wall_s
             self._deadline = self._loop.call_later(wall_s, self._expire, f"wall time {wall_s:g} s")
-        self.write(orders)
+        self.write(message)
 
     def _settle(self, outcome: Outcome | SandboxError) -> None:
         """Sets the final outcome or error."""

@@ -40,7 +40,7 @@ class JailMessage:
 
 def frame(value: Any) -> bytes:
     """A frame for the jail; raises `SandboxError` for a value that is not JSON."""
-    # Any: orders also contain code objects, and typeshed's type for that is private.
+    # Any: messages also contain code objects, and typeshed's type for that is private.
     try:
         body = marshal.dumps(value)
     except ValueError as error:

@@ -37,7 +37,7 @@ class RemoteSandbox(Sandbox):
             "time, memory, processes, files and output; it has the packages installed there"
         )
 
-    async def isolation(self, coming: Job | None = None) -> Isolation:
+    async def isolation(self, for_job: Job | None = None) -> Isolation:
         """The level R: the host's isolation is its provider's claim and not tested."""
         return Isolation(
             "R",

@@ -137,9 +137,7 @@ class Docker:
             )
 
 
-async def _carried(
-    stream: asyncio.StreamReader, put: Callable[[str], Awaitable[None]]
-) -> None:
+async def _carried(stream: asyncio.StreamReader, put: Callable[[str], Awaitable[None]]) -> None:
     while part := await stream.read(_READ_BYTES):
         await put(part.decode("utf-8", "replace"))
 

@@ -37,9 +37,9 @@ for line in sys.stdin:
 folder = tempfile.mkdtemp(prefix="code-porter-")
 files = marshal.loads(zlib.decompress(base64.b64decode("".join(pieces))))
 for path, text in files.items():
-    place = os.path.join(folder, path)
-    os.makedirs(os.path.dirname(place), exist_ok=True)
-    with open(place, "w", encoding="utf-8") as file:
+    target = os.path.join(folder, path)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with open(target, "w", encoding="utf-8") as file:
         file.write(text)
 sys.path.insert(0, folder)
 from {porter} import main

@@ -156,17 +156,17 @@ async def test_a_link_to_a_strangers_run_leaves_its_reader_free_to_heal(pause_s:
 
         opened = await page.arrive(kept["run"], None, "", "", "", OTHER)
         typed = {"code": "c", "tests": "t", "words": "w"}
-        for told in (opened, await page.settle(opened["kept"], OTHER)):
-            assert told["kept"]["run"] == kept["run"]
+        for told in (opened, await page.settle(opened["saved-run"], OTHER)):
+            assert told["saved-run"]["run"] == kept["run"]
             assert (can_heal(told), told["stop"]["interactive"]) == (True, False)
-        assert await page.choose(opened["kept"], OTHER, typed=typed) == {**typed, "said": ""}
-        left = await page.arrive("", opened["kept"], "", "", "", OTHER)
-        assert (left["kept"]["run"], can_heal(left)) == ("", True)
+        assert await page.choose(opened["saved-run"], OTHER, typed=typed) == {**typed, "said": ""}
+        left = await page.arrive("", opened["saved-run"], "", "", "", OTHER)
+        assert (left["saved-run"]["run"], can_heal(left)) == ("", True)
 
         own = await page.arrive(kept["run"], None, "", "", "", MINE)
         assert (can_heal(own), own["stop"]["interactive"]) == (False, True)
-        again = await page.arrive("", own["kept"], "", "", "", MINE)
-        assert again["kept"]["run"] == kept["run"]
+        again = await page.arrive("", own["saved-run"], "", "", "", MINE)
+        assert again["saved-run"]["run"] == kept["run"]
         await page.stop(kept, MINE)
         await theirs
 
@@ -176,11 +176,11 @@ async def test_an_answer_that_is_refused_leaves_the_page_at_its_question() -> No
     session.settings = Settings(visitor_rate=1)
     async with serving(session, PUBLIC) as page:
         kept = await ran(page, "rivals", MINE)
-        picked = (await page.choose_behaviour(kept, place=1))["kept"]
+        picked = (await page.choose_behaviour(kept, place=1))["saved-run"]
         told = await last(page.answer(picked, MINE))
         assert refused(told) and 'data-phase="finished"' in told["bench"]
         settled = await page.settle_answer(picked, MINE)
-        assert settled["kept"] == kept
+        assert settled["saved-run"] == kept
         assert "question" in seen(settled)
 
 
@@ -193,9 +193,9 @@ async def test_an_answer_joins_the_typed_tests_of_its_run(tests: str, grown: str
             **await ran(page, "rivals", MINE), "tests": "assert 1\n", "doubted": "-1",
         }
         told = await page.write_behaviour(kept, "-1", MINE, tests)
-        assert (told.get("tests"), told["kept"]["tests"]) == (grown, grown or "assert 1\n")
+        assert (told.get("tests"), told["saved-run"]["tests"]) == (grown, grown or "assert 1\n")
         again = await page.write_behaviour(
-            {**kept, **told["kept"], "doubted": "-1"}, "-1", MINE, grown or tests
+            {**kept, **told["saved-run"], "doubted": "-1"}, "-1", MINE, grown or tests
         )
         assert "tests" not in again
         assert "tests" not in await page.write_behaviour(kept, "-1", NEW_VISIT, "assert 1\n")
@@ -205,9 +205,9 @@ async def test_an_answer_and_a_fork_that_are_given_twice_begin_one_run() -> None
     session = strangers()
     async with serving(session, PUBLIC) as page:
         kept = await ran(page, "rivals", MINE)
-        picked = (await page.choose_behaviour(kept, place=1))["kept"]
+        picked = (await page.choose_behaviour(kept, place=1))["saved-run"]
         session.choose = lambda task: recorded("healed")
-        forks = (await page.begin_fork(kept, "0"))["kept"]
+        forks = (await page.begin_fork(kept, "0"))["saved-run"]
         for act, asked in ((page.answer, picked), (page.fork, forks)):
             twice = [last(act(asked, MINE)) for _ in range(2)]
             for told in await asyncio.gather(*twice):
@@ -249,11 +249,11 @@ async def test_what_was_shown_stays_beside_a_heal_or_a_link_of_which_nothing_com
         told = await healed(page, kept, MINE)
         assert refused(told) and "is-healed" in told["bench"]
         settled = await page.settle(kept, MINE)
-        assert settled["kept"] == {**kept, "run": shown["run"], "before": ""}
+        assert settled["saved-run"] == {**kept, "run": shown["run"], "before": ""}
         assert "bench" not in settled
         lost = await page.arrive(str(uuid4()), shown, "", "", "", MINE)
         assert refused(lost) and "bench" not in lost
-        assert lost["kept"]["run"] == shown["run"]
+        assert lost["saved-run"]["run"] == shown["run"]
 
 
 async def test_a_shared_run_offers_no_decision() -> None:
@@ -330,7 +330,7 @@ async def test_a_broken_engine_is_reported_by_each_act() -> None:
     host = SessionHost(opened)
     ids = {name: str(uuid4()) for name in ("run", "asked")}
     kept = {**NO_RUN, **ids, "answer": "A", "interrupt": "ask-1"}
-    typed = {"kept": kept, "hint": "no", "looked": "0", "replay-run": "run"}
+    typed = {"saved-run": kept, "hint": "no", "looked": "0", "replay-run": "run"}
     async with host.serving():
         ui = build(host)
         for act in ui.fns.values():
@@ -363,7 +363,7 @@ async def test_whatever_a_request_says_of_a_field_is_read(tmp_path: Path) -> Non
         for told in (None, 5, [], {}, "x" * 300, float("nan")):
             for act in acts:
                 values = [
-                    {**NO_RUN, "run": UNKNOWN, "code": told} if part.elem_id == "kept"
+                    {**NO_RUN, "run": UNKNOWN, "code": told} if part.elem_id == "saved-run"
                     else told for part in act.inputs
                 ]
                 if "event" in inspect.signature(act.fn).parameters:

@@ -41,16 +41,16 @@ class Clock:
 def test_a_visitor_has_so_many_runs_at_once_and_an_address_some_more() -> None:
     limits, settings, going = VisitorLimits(Clock()), Settings(visitor_runs=1, visitor_rate=99), {}
     for number in range(ADDRESS_SHARE):
-        with limits.working(settings, going, f"v{number}", "here", f"run-{number}"):
+        with limits.counted_work(settings, going, f"v{number}", "here", f"run-{number}"):
             with pytest.raises(LimitExceeded):
-                limits.working(settings, going, f"v{number}", "elsewhere").__enter__()
+                limits.counted_work(settings, going, f"v{number}", "elsewhere").__enter__()
             going[f"run-{number}"] = f"v{number}"
     with pytest.raises(LimitExceeded):
-        limits.working(settings, going, "new", "here").__enter__()
-    with limits.working(settings, going, "new", "elsewhere"):
+        limits.counted_work(settings, going, "new", "here").__enter__()
+    with limits.counted_work(settings, going, "new", "elsewhere"):
         pass
     del going["run-0"]
-    with limits.working(settings, going, "v0", "here"):
+    with limits.counted_work(settings, going, "v0", "here"):
         pass
 
 
@@ -59,10 +59,10 @@ async def test_input_of_a_visitor_or_of_an_address_is_read_one_piece_at_a_time()
     entered: list[str] = []
 
     async def read(visitor: str, address: str) -> None:
-        async with limits.reading(visitor, address):
+        async with limits.reading_in_turn(visitor, address):
             entered.append(f"{visitor} {address}")
 
-    async with limits.reading("v", "here"):
+    async with limits.reading_in_turn("v", "here"):
         asked = [("v", "elsewhere"), ("new", "here"), ("w", "there")]
         tasks = [asyncio.create_task(read(*one)) for one in asked]
         await asyncio.sleep(0.01)
@@ -76,28 +76,28 @@ def test_the_page_as_a_whole_has_so_many_and_a_minute_has_so_many_starts() -> No
     clock = Clock()
     limits, settings = VisitorLimits(clock), Settings(live_runs=2, visitor_rate=2)
     with pytest.raises(LimitExceeded):
-        limits.working(settings, {"a": "v1", "b": "v2"}, "new", "here").__enter__()
+        limits.counted_work(settings, {"a": "v1", "b": "v2"}, "new", "here").__enter__()
     for at in (0.0, 10.0):
         clock.now = at
-        with limits.working(settings, {}, "v", "here"):
+        with limits.counted_work(settings, {}, "v", "here"):
             pass
     for at, wait_s in ((10.0, 50), (59.8, 1)):
         clock.now = at
         with pytest.raises(LimitExceeded, match=str(wait_s)) as refused:
-            limits.working(settings, {}, "v", "here").__enter__()
+            limits.counted_work(settings, {}, "v", "here").__enter__()
         assert refused.value.after_s == wait_s
     clock.now = 60.0
-    with limits.working(settings, {}, "v", "here"):
+    with limits.counted_work(settings, {}, "v", "here"):
         pass
 
 
 async def test_the_owner_is_bounded_by_nothing_and_a_visitor_by_the_size() -> None:
     session = RecordedSession()
     session.settings = Settings(largest_input=3)
-    with hosting(session).working(session, "", "here", ["x" * 1_000_000]):
+    with hosting(session).counted_work(session, "", "here", ["x" * 1_000_000]):
         pass
     with pytest.raises(LimitExceeded, match=r"4.* 3"):
-        hosting(session, Access(public=True)).working(session, "v", "here", ["xx", "xx"])
+        hosting(session, Access(public=True)).counted_work(session, "v", "here", ["xx", "xx"])
 
 
 async def test_a_page_says_how_much_it_takes() -> None:
@@ -162,7 +162,7 @@ async def test_a_full_server_refuses_before_waiting() -> None:
     async with host.serving():
         assert client.post(HEAL).status_code == 200  # it is not known yet
         await host.running()
-        with host.working(session, "somebody", "elsewhere", ["x"], "a-run"):
+        with host.counted_work(session, "somebody", "elsewhere", ["x"], "a-run"):
             refused = client.post(HEAL)
             assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
             assert refused.json()["error"]

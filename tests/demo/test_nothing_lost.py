@@ -22,7 +22,7 @@ from demo.browser_state import NEW_VISIT, NO_RUN
 from demo.layout.parts import ANSWERED
 from demo.phases import begun_page
 from demo.serving.host import SessionHost
-from demo.web import _ARRIVES, _PRESS, BEGUN, KEPT, begin_script, build
+from demo.web import _ARRIVES, _PRESS, BEGUN, SAVED, begin_script, build
 from tests.demo.recorded import Log, RecordedSession, recorded
 
 RUNS = ("healed", "waiting", "rivals", "held")
@@ -140,10 +140,10 @@ def _in_the_browser(act: Any, values: list[Any], tab: Tab) -> list[Any] | None:
         names = [tab.names[part._id] for part in act.outputs]
         at = names.index(ANSWERED)
         parts = answered["parts"] if current else {}
-        if "kept" in names[:at] and (told := parts.get(str(names.index("kept")))):
+        if "saved-run" in names[:at] and (told := parts.get(str(names.index("saved-run")))):
             tab.query = f"run={told['run']}" if told["run"] else ""
         return [*(parts.get(str(place)) for place in range(at)), {}, str(uuid4())][:len(names)]
-    if act.js == _ARRIVES % "false" and not tab.value("kept")["run"] and not tab.query:
+    if act.js == _ARRIVES % "false" and not tab.value("saved-run")["run"] and not tab.query:
         return [None, None, {"__type__": "update", "interactive": True}]
     if act.js == "() => [String(Math.random())]":
         return [str(uuid4())]
@@ -160,7 +160,7 @@ class Browsing:
         self.begun: list[str] = []
         """The runs that a click on Heal began."""
         self.stopped: set[str] = set()
-        self.tab = Tab(ui, {"kept": {**NO_RUN, "run": again}, "visit": dict(NEW_VISIT)}, "")
+        self.tab = Tab(ui, {"saved-run": {**NO_RUN, "run": again}, "visit": dict(NEW_VISIT)}, "")
 
     async def serve(self, call: Call) -> None:
         """The server hears of an event, and begins to answer it."""
@@ -199,7 +199,7 @@ class Browsing:
         for _ in range(1 + place % 2):  # or a double click
             if self.tab.enabled(name):
                 self.tab.click(name)
-                run = self.tab.value("kept")["run"]
+                run = self.tab.value("saved-run")["run"]
                 if name == "heal":
                     self.begun.append(run)
                     assert self.tab.query == f"run={run}"
@@ -213,7 +213,7 @@ class Browsing:
         for call in self.tab.calls:
             if call.task is None and place % 2:
                 await self.serve(call)
-        self.tab = Tab(self.ui, {name: self.tab.value(name) for name in KEPT}, self.tab.query)
+        self.tab = Tab(self.ui, {name: self.tab.value(name) for name in SAVED}, self.tab.query)
 
     async def settle(self) -> None:
         """Every answer arrives, and none is a fault."""
@@ -285,7 +285,7 @@ async def play(stage: Stage, again: str, script: list[tuple[str, int]]) -> None:
         tab, known = browsing.tab, session.recorded
         for run in browsing.begun:
             assert run in known or run in browsing.stopped or tab.value("said")
-        followed = tab.value("kept")["run"]
+        followed = tab.value("saved-run")["run"]
         last = [one for one in known if one != earlier][-1:]
         assert not last or followed == last[0] or followed in browsing.begun
         phase = fold(session.log(followed)).phase if followed in known else "empty"

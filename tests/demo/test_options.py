@@ -50,7 +50,7 @@ def test_what_is_chosen_is_read_from_fields_and_from_json_alike() -> None:
         seconds="30", stdin="2\n3\n", args="--name 'two words' -v",
         files={"a.py": base64.b64encode(b"x").decode()},
     )
-    assert found.asked(pauses=True, asks=True) == {
+    assert found.run_arguments(pauses=True, asks=True) == {
         "max_iterations": 3, "autonomy_level": "review_all", "ask": True, "learn": False,
         "require_proof": "E3", "require_integrity": "isolated", "budget_s": 30.0,
         "pauses": True, "require_confidence": 0.8, "caps": Caps(usd=0.25, tokens=5000, calls=7),
@@ -103,7 +103,7 @@ async def test_what_is_asked_for_is_what_the_run_is_given(tmp_path: Path) -> Non
         require_proof="E4", require_integrity="isolated",
     )
     async with open_session(settings(tmp_path)) as session:
-        given = found.asked(pauses=True, asks=True)
+        given = found.run_arguments(pauses=True, asks=True)
         run = await session.start(from_page(CODE, TESTS).task, **given)
         options = Options.from_json(session._store.run(run).options)
         await session.cancel(run)

@@ -98,7 +98,7 @@ def test_nothing_of_a_visitor_reaches_another(home: str) -> None:
 
         # With the link the run is read, and whatever else is tried leaves it as it was.
         linked = {
-            "kept": {**NO_RUN, "run": run, "interrupt": interrupt(owner, own), "answer": "A"},
+            "saved-run": {**NO_RUN, "run": run, "interrupt": interrupt(owner, own), "answer": "A"},
             "edited": "pass", "hint": "otherwise", **unasked,
         }
         shown = dict(other.everything(linked))
@@ -128,9 +128,9 @@ def test_a_value_that_no_field_has_is_refused_in_words(home: str, wrong: Any) ->
     with Stranger(home) as who:
         parts = {one["props"].get("elem_id") for one in who.page["components"]} - {None, ""}
         kept = {**NO_RUN, "run": str(uuid4())}
-        told = dict(who.everything({**dict.fromkeys(parts, wrong), "kept": kept}))
+        told = dict(who.everything({**dict.fromkeys(parts, wrong), "saved-run": kept}))
         told |= {f"{name} of nobody": text for name, text in who.everything(
-            dict.fromkeys((*parts, "kept", "visit"), wrong)
+            dict.fromkeys((*parts, "saved-run", "visit"), wrong)
         )}
     assert {
         name: text[-300:] for name, text in told.items()

@@ -156,7 +156,7 @@ async def test_a_value_of_another_kind_is_refused(
 
 async def test_one_address_under_many_words_delays_no_other_address(tmp_path: Path) -> None:
     async with asked(tmp_path, public=True) as (endpoints, _, session):
-        async with endpoints._host.reading("another visitor", "10.0.0.1"):
+        async with endpoints._host.reading_in_turn("another visitor", "10.0.0.1"):
             waits = asyncio.create_task(endpoints.check_code(CODE, TESTS, ONE, address="10.0.0.1"))
             heals = endpoints.heal_code(CODE, TESTS, visitor=ONE, address="10.0.0.1")
             begins = asyncio.create_task(anext(heals))

@@ -104,7 +104,7 @@ async def ran(page: Page, words: str = "healed", visit: Visit = NEW_VISIT) -> Br
     """What the browser keeps of a run that has ended or waits."""
     kept = await begun(page, words=words)
     await healed(page, kept, visit)
-    settled: BrowserRun = (await page.settle(kept, visit))["kept"]
+    settled: BrowserRun = (await page.settle(kept, visit))["saved-run"]
     return settled
 
 
@@ -169,13 +169,13 @@ async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page)
     by_browser, by_address = await arrived(page, kept=kept), await arrived(page, kept["run"])
     assert by_browser["banner"] == ""  # on a page of this machine
     assert {"code", "tests", "words"}.isdisjoint(by_browser)  # what is typed is left alone
-    assert by_browser["kept"]["run"] == by_address["kept"]["run"] == kept["run"]
-    assert by_browser["kept"]["code"] == "code"
-    assert "is-healed" in (await last(page.watch(by_address["kept"], NEW_VISIT)))["bench"]
+    assert by_browser["saved-run"]["run"] == by_address["saved-run"]["run"] == kept["run"]
+    assert by_browser["saved-run"]["code"] == "code"
+    assert "is-healed" in (await last(page.watch(by_address["saved-run"], NEW_VISIT)))["bench"]
 
 
 async def test_a_page_without_a_run_undoes_nothing(page: Page) -> None:
-    kept = (await arrived(page))["kept"]
+    kept = (await arrived(page))["saved-run"]
     assert await last(page.watch(kept, NEW_VISIT)) == await page.settle(kept, NEW_VISIT) == {}
     assert refused(await page.stop(kept, NEW_VISIT))
 
@@ -183,9 +183,9 @@ async def test_a_page_without_a_run_undoes_nothing(page: Page) -> None:
 @pytest.mark.parametrize("run", [UNKNOWN, "../../etc/passwd", "<script>", "é"])
 async def test_an_unknown_run_gets_a_sentence_and_the_empty_page(page: Page, run: str) -> None:
     update = await arrived(page, run)
-    assert (update["kept"]["run"], refused(update)) == ("", True)
+    assert (update["saved-run"]["run"], refused(update)) == ("", True)
     assert "<script>" not in update["said"]
-    assert await last(page.watch(update["kept"], NEW_VISIT)) == {}
+    assert await last(page.watch(update["saved-run"], NEW_VISIT)) == {}
 
 
 async def test_a_run_goes_on_when_its_page_is_closed() -> None:
@@ -247,14 +247,14 @@ async def test_a_waiting_run_is_answered_by_the_question_that_was_shown() -> Non
         kept = await begun(page, words="waiting")
         assert WAITS in (await healed(page, kept))["bench"]
         settled = await page.settle(kept, NEW_VISIT)
-        assert (settled["kept"]["interrupt"], seen(settled)) == (
+        assert (settled["saved-run"]["interrupt"], seen(settled)) == (
             "ask-1", {"review", "approve", "otherwise", "hinted"},
         )
-        await page.decide({**settled["kept"], "interrupt": "stale"}, NEW_VISIT, approve=True)
+        await page.decide({**settled["saved-run"], "interrupt": "stale"}, NEW_VISIT, approve=True)
         assert "review" in seen(await page.settle(kept, NEW_VISIT))
-        assert refused(await page.bring(settled["kept"], NEW_VISIT, settled["edited"]))
+        assert refused(await page.bring(settled["saved-run"], NEW_VISIT, settled["edited"]))
         assert "review" in seen(await page.settle(kept, NEW_VISIT))
-        await page.decide(settled["kept"], NEW_VISIT, approve=True)
+        await page.decide(settled["saved-run"], NEW_VISIT, approve=True)
         assert "is-healed" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
 
 
@@ -327,12 +327,12 @@ async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs() -> Non
     async with serving(kept_runs, PUBLIC) as page:
         update = await arrived(page, SAVED)
         kept = await begun(page, words="healed")
-        assert update["kept"]["run"] == SAVED
+        assert update["saved-run"]["run"] == SAVED
         assert 'class="banner"' in update["banner"]
         assert not can_heal(update)
         assert not can_heal(await page.settle(kept, NEW_VISIT))
         assert refused(await healed(page, kept)) and not has_begun(kept_runs, kept)
-        assert "is-healed" in (await last(page.watch(update["kept"], NEW_VISIT)))["bench"]
+        assert "is-healed" in (await last(page.watch(update["saved-run"], NEW_VISIT)))["bench"]
 
 
 @pytest.mark.parametrize("name", ["waiting", "rivals"])
@@ -369,13 +369,13 @@ async def test_a_question_has_a_button_per_answer(page: Page, session: RecordedS
         assert [fact for fact in facts if fact not in button] == []
 
     session.choose = lambda task: recorded("healed")
-    picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
+    picked = (await page.choose_behaviour(settled["saved-run"], place=1))["saved-run"]
     assert (picked["asked"], picked["answer"]) == (kept["run"], "B")
     UUID(picked["run"])
     assert "is-healed" in (await last(page.answer(picked, NEW_VISIT)))["bench"]
     assert has_begun(session, picked)
     settled = await page.settle(picked, NEW_VISIT)
-    assert (settled["kept"]["asked"], seen(settled)) == ("", set())
+    assert (settled["saved-run"]["asked"], seen(settled)) == ("", set())
 
 
 async def test_a_closed_question_starts_nothing(page: Page, session: RecordedSession) -> None:
@@ -383,7 +383,7 @@ async def test_a_closed_question_starts_nothing(page: Page, session: RecordedSes
     for closed in (
         await page.choose_behaviour(kept, place=0), await page.write_behaviour(kept, "1")
     ):
-        assert (closed["kept"], refused(closed)) == (kept, True)
+        assert (closed["saved-run"], refused(closed)) == (kept, True)
     assert len(session.recorded) == 1
 
 
@@ -391,8 +391,8 @@ async def test_a_closed_question_starts_nothing(page: Page, session: RecordedSes
 async def test_another_right_value_can_be_written(page: Page, written: str) -> None:
     kept = await ran(page, "rivals")
     asked_again = await page.write_behaviour(kept, written)
-    assert (asked_again["kept"]["asked"], bool(asked_again["wrong"])) == ("", True)
-    picked = (await page.write_behaviour(asked_again["kept"], written))["kept"]
+    assert (asked_again["saved-run"]["asked"], bool(asked_again["wrong"])) == ("", True)
+    picked = (await page.write_behaviour(asked_again["saved-run"], written))["saved-run"]
     assert (picked["asked"], picked["answer"]) == (kept["run"], written)
     assert picked["run"] != kept["run"]
 
@@ -404,7 +404,7 @@ async def test_an_invalid_answer_starts_nothing(
     kept = await ran(page, "rivals")
     told = await page.write_behaviour(kept, written)
     assert told.pop("wrong")
-    assert told == {"kept": {**kept, "answer": ""}}
+    assert told == {"saved-run": {**kept, "answer": ""}}
     # The page is left as it is, since a better answer may be on its way by now.
     assert await last(page.answer(kept, NEW_VISIT)) == {}
     assert await page.settle_answer(kept, NEW_VISIT) == {}
@@ -419,7 +419,7 @@ async def test_a_run_that_waits_with_a_question_is_answered_itself() -> None:
         kept = await ran(page, "rivals")
         settled = await page.settle(kept, NEW_VISIT)
         assert seen(settled) == {"question", "choice-0", "choice-1"}
-        picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
+        picked = (await page.choose_behaviour(settled["saved-run"], place=1))["saved-run"]
         assert (picked["run"], picked["asked"], picked["answer"]) == (kept["run"], "", "B")
         assert "is-open" in (await last(page.answer(picked, NEW_VISIT)))["bench"]
         assert answers(session, kept) == ["{'answer': 'B'}"]
@@ -447,8 +447,8 @@ async def test_a_run_that_reached_a_cap_asks_whether_to_go_on_and_goes_on_or_end
         assert seen(settled) == PAUSED
         assert "more budget is needed" in settled["needed"]
         assert "$0.06" in settled["go-on"]["value"]
-        assert refused(await page.go_on({**settled["kept"], "interrupt": "stale"}, NEW_VISIT))
-        assert (await page.go_on(settled["kept"], NEW_VISIT))["said"] == ""
+        assert refused(await page.go_on({**settled["saved-run"], "interrupt": "stale"}, NEW_VISIT))
+        assert (await page.go_on(settled["saved-run"], NEW_VISIT))["said"] == ""
         assert "is-healed" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
         assert seen(await page.settle(kept, NEW_VISIT)) == set()
         assert answers(session, kept) == ["{}"]
@@ -465,9 +465,9 @@ async def test_a_run_that_needs_a_key_goes_on_once_it_was_given() -> None:
         session.models.forget(LOCAL_USER)  # as a restart does
         settled = await page.settle(kept, NEW_VISIT)
         assert "more key is needed" in settled["needed"]
-        assert refused(await page.go_on(settled["kept"], NEW_VISIT))
+        assert refused(await page.go_on(settled["saved-run"], NEW_VISIT))
         session.models.add_key(LOCAL_USER, *OWN_KEY)
-        assert (await page.go_on(settled["kept"], NEW_VISIT))["said"] == ""
+        assert (await page.go_on(settled["saved-run"], NEW_VISIT))["said"] == ""
         assert "is-healed" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
 
 
@@ -479,10 +479,10 @@ async def test_only_whoever_started_a_run_lets_it_spend_more() -> None:
         theirs = await page.settle(kept, other)
         assert seen(theirs) == {"paused"}
         for visit in (other, NEW_VISIT):
-            assert refused(await page.go_on(theirs["kept"], visit))
+            assert refused(await page.go_on(theirs["saved-run"], visit))
         assert answers(session, kept) == []
         assert seen(await page.settle(kept, mine)) == PAUSED
-        assert (await page.go_on(theirs["kept"], mine))["said"] == ""
+        assert (await page.go_on(theirs["saved-run"], mine))["said"] == ""
 
 
 async def test_an_answer_to_a_strangers_run_is_paid_for_by_who_gives_it() -> None:
@@ -492,7 +492,7 @@ async def test_an_answer_to_a_strangers_run_is_paid_for_by_who_gives_it() -> Non
         kept = await ran(page, "rivals", mine)
         session.choose = lambda task: recorded("healed")
         settled = await page.settle(kept, other)
-        picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
+        picked = (await page.choose_behaviour(settled["saved-run"], place=1))["saved-run"]
         await last(page.answer(picked, other))
         assert session.visitor(kept["run"]) == page.panel.visitor(mine)
         assert session.visitor(picked["run"]) == page.panel.visitor(other)

@@ -320,7 +320,7 @@ async def test_a_link_to_an_own_run_fills_in_its_program_and_tests(tmp_path: Pat
             assert isinstance(session, Session)
             run = await session.start(from_page(CODE, tests, "").task, run_id=str(uuid4()))
             healed = await followed(session, run)
-            kept = (await page.arrive(run, None, "", "", "", NEW_VISIT))["kept"]
+            kept = (await page.arrive(run, None, "", "", "", NEW_VISIT))["saved-run"]
             edited = await page.edit(kept, "1", NEW_VISIT)
             stranger = await page.edit({**kept, "tests": ""}, "0", NEW_VISIT)
         assert (kept["code"], kept["tests"]) == (CODE, tests.rstrip())
@@ -342,7 +342,7 @@ async def test_a_fork_starts_from_the_shown_program_for_its_owner(tmp_path: Path
         start = fold(session.log(run)).start
         assert start is not None and start.limit_s == session.settings.budget_s
         before = await followed(session, run)
-        forked = (await page.begin_fork({**NO_RUN, "run": run}, "0"))["kept"]
+        forked = (await page.begin_fork({**NO_RUN, "run": run}, "0"))["saved-run"]
         other: Visit = {**mine, "visitor": "other-p5ldnb1o-vz7"}
         (refused,) = [one async for one in page.fork(forked, other)]
         assert refused["said"]

@@ -13,7 +13,7 @@ import pytest
 
 from sandbox.contract import GENEROUS_LIMITS, script
 from sandbox.jail import JailSandbox
-from sandbox.jail.running import RunningJob, ordered
+from sandbox.jail.running import RunningJob, jail_message
 from sandbox.types import Job, Limits, Outcome, SandboxError
 from tests.sandbox.here import alive, descriptors, until
 
@@ -25,7 +25,7 @@ async def started(jail: JailSandbox) -> RunningJob:
     job = Job("jail.send(1)\njail.receive()", limits=GENEROUS_LIMITS)
     server = await jail._server(job)
     worker = await server.worker()
-    return RunningJob(server, worker, job, ordered(job, endless=False), endless=False)
+    return RunningJob(server, worker, job, jail_message(job, is_batch=False), is_batch=False)
 
 
 async def test_the_level_is_the_one_that_canaries_saw(jail: JailSandbox) -> None:
@@ -109,7 +109,7 @@ def test_a_killed_host_leaves_no_process() -> None:
 import asyncio
 from sandbox import Job, SandboxUnavailable
 from sandbox.jail import JailSandbox
-from sandbox.jail.running import RunningJob, ordered
+from sandbox.jail.running import RunningJob, jail_message
 async def main():
     try:
         async with JailSandbox().start(Job("jail.send(1); jail.receive()")) as process:

@@ -22,7 +22,7 @@ async def test_the_jail_is_the_default_where_granted(strongest: JailSandbox) -> 
 async def test_without_a_jail_there_are_limits_and_a_reason(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def not_granted(self: JailSandbox, coming: Job | None = None) -> Isolation:
+    async def not_granted(self: JailSandbox, for_job: Job | None = None) -> Isolation:
         raise SandboxUnavailable("the kernel has no seccomp")
 
     monkeypatch.setattr(JailSandbox, "isolation", not_granted)

@@ -51,8 +51,7 @@ def check_committable(root: Path) -> None:
 
 
 def commit_edits(root: Path, edits: Sequence[Edited], message: str) -> Committed:
-    """Commits these files on a new branch from HEAD. Raises: NotWritten: A file differs from
-    HEAD."""
+    """Commits these files on a new branch of HEAD. Raises: NotWritten: A file differs from HEAD."""
     repository = _Repository(root)
     base = repository.base()
     entries = [repository.entry(base, one) for one in edits]
@@ -76,9 +75,7 @@ class _Repository:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def git(
-        self, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] = {},
-    ) -> str:
+    def git(self, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] = {}) -> str:
         """Returns the output of a git command. Raises: NotWritten: The command failed."""
         try:
             output = git(self._root, *arguments, stdin=stdin, environment=environment)

@@ -98,7 +98,7 @@ async def inspect_project(
     started = time.monotonic()
     tree, interpreter = await asyncio.to_thread(_found, request)
     layout = tree.layout
-    requested = Grants() if request.alone else grants_of(layout.settings, layout.root)
+    requested = Grants() if request.is_untrusted_upload else grants_of(layout.settings, layout.root)
     granted = requested if request.grant else requested.harmless
     command = _command(request)
     # Files that a test command starts are test code, whatever their name.
@@ -179,13 +179,13 @@ async def inspect_project(
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
         settings, run, wanted, broken, time.monotonic() - started, request, uncollected,
     )
-    if broken or request.alone:  # an upload has no git history and no grants
+    if broken or request.is_untrusted_upload:  # an upload has no git history and no grants
         return inspected
     return await asyncio.to_thread(_with_recency, inspected, request, granted, say)
 
 
 def _found(request: HealRequest) -> tuple[ProjectTree, Interpreter]:
-    layout = layout_at(request.start) if request.alone else find_layout(request.start)
+    layout = layout_at(request.start) if request.is_untrusted_upload else find_layout(request.start)
     interpreter = find_interpreter(layout.root, request.python or "")
     return read_tree(layout, request.only, request.exclude), interpreter
 
@@ -327,8 +327,7 @@ def heal_result(inspected: Inspection, log: Sequence[LogEntry]) -> Result:
 
 
 async def believed_report(inspected: Inspection) -> Report:
-    """Returns the suite's report of the unchanged project, with an integrity check of its
-    passes."""
+    """Returns the suite's report of the unchanged project, with an integrity check of passes."""
     files = tuple(File(path=path, text=text) for path, text in inspected.tree.files.items())
     project = _with_excluded(inspected)
     task = Task(support=files, site_dirs=inspected.interpreter.package_folders, project=project)

@@ -23,9 +23,7 @@ _ENDED = re.compile(r"^(\S+?\.py(?:::.*)?) (ends its process .*|did not end with
 LONGER = ", or allow more time: --test-timeout SECONDS"
 
 
-def check_suite_runs(
-    run: SuiteRun, tree: ProjectTree, python: str, command: str = ""
-) -> None:
+def check_suite_runs(run: SuiteRun, tree: ProjectTree, python: str, command: str = "") -> None:
     """Raises `NotFixable` if no test is collected, or if some of the suite does not run."""
     if command and not run.outcomes:
         raise NotFixable(
@@ -155,9 +153,7 @@ def unreadable_message(path: str, interpreter: Interpreter) -> str:
 
 def waiting_message(what: str, seconds: float, most: float = TEST_S) -> str:
     """Returns the message about a test or file that does not end."""
-    return (
-        f"{what} has been running for {seconds:g} s. It fails after {most:g} s at the latest"
-    )
+    return f"{what} has been running for {seconds:g} s. It fails after {most:g} s at the latest"
 
 
 def left_out_message(options: Sequence[str]) -> str:

@@ -29,9 +29,7 @@ MESSAGE = 300
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def markdown(
-    result: Result, name: str, inspected: Inspection | None = None
-) -> str:
+def markdown(result: Result, name: str, inspected: Inspection | None = None) -> str:
     """Returns a Markdown report for a pull request. For a project it includes the failures, next
     steps, and commands to reproduce the result."""
     before = inspected.tree.files if inspected is not None else {}

@@ -103,7 +103,7 @@ async def _heal(
         return ended(unchanged, (), request, display, prepared)
     async with opener(settings) as session:
         run = await session.start(
-            task, title=prepared.title, judged=prepared.first_report(task), **request.asked(
+            task, title=prepared.title, judged=prepared.first_report(task), **request.run_arguments(
                 pauses=attended(display), asks=attended(display) and prepared.inspected is None
             ),
         )
@@ -309,7 +309,7 @@ async def _answered(session: Session, run: str, display: Display) -> bool:
                 f"Add {raised_words(question.budget_extension)} and continue?", err=True
             )
             value: dict[str, object] = {} if more else {"end": True}
-        elif question.needs == "leave":
+        elif question.needs == "permission":
             value = {"approve": typer.confirm(question.question, err=True)}
         elif question.competing is None:
             display.terminal.patch(question.diff)

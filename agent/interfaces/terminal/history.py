@@ -114,7 +114,7 @@ def fork_run(
             plan = session.plan() if chosen else None
             run = await session.fork(
                 name, iteration, edits, plan=plan,
-                **request.asked(pauses=attended(display), asks=attended(display)),
+                **request.run_arguments(pauses=attended(display), asks=attended(display)),
             )
             return await watched(session, run, display)
 

@@ -62,8 +62,7 @@ def plan(opener: OpenSession, request: HealRequest, display: Display, *, test: b
 
 
 async def _reached(session: Session, found: ModelPlan, test: bool) -> tuple[dict[str, str], bool]:
-    """Returns a message for each model with an error or a test result, and whether all are
-    usable."""
+    """Returns a message for each model with an error or test result, and if all are usable."""
     results: dict[str, str] = {}
     usable = True
     choices = (*found.choices, *found.fallbacks)

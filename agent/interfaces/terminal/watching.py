@@ -63,6 +63,4 @@ async def heal_at_changes(
 class _Sources(DefaultFilter):
     """Leaves out what an editor writes beside the sources, and the backups of `--apply`."""
 
-    ignore_entity_patterns = (
-        *DefaultFilter.ignore_entity_patterns, r"\.heal-backup(\.\d+)?$",
-    )
+    ignore_entity_patterns = (*DefaultFilter.ignore_entity_patterns, r"\.heal-backup(\.\d+)?$")

@@ -247,7 +247,9 @@ class SuiteRunner:
         seen = replace(seen, order_dependent=bool(self.polluting), tests=tuple(
             one if one.passed else replace(
                 one, covered=one.covered | lines,
-                members=one.members or members(one.message) or importable(one.message, self.files),
+                known_names=(
+                    one.known_names or members(one.message) or importable(one.message, self.files)
+                ),
             ) for one in seen.tests
         ))
         return with_module_level(text, seen, self.read_names)

@@ -10,9 +10,9 @@ from agent.core.events import Critiqued
 from agent.core.state import State, Suite
 from agent.iteration.context import Context
 from agent.iteration.strategies import has_enough_examples
-from agent.loop.steps.specify import announce, derived_test, is_tested
+from agent.loop.steps.specify import derived_test, is_tested, log_added_tests
 from agent.propose.arbitration import is_quoted
-from agent.propose.roles import CRITIC, Critique, Objection, ask_if_it_answers
+from agent.propose.roles import CRITIC, Critique, Objection, ask_or_none
 from agent.propose.wording import tests_of
 from llm.asking.answers import FILE
 from llm.errors import OverBudget
@@ -28,21 +28,21 @@ async def critique(state: State, ctx: Context) -> State:
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
     # With few tests, the critic also compares the program with the task's text.
-    is_thin = bool(ctx.task.text) and not has_enough_examples(suite.oracle)
+    is_thin = bool(ctx.task.text) and not has_enough_examples(suite.deciding_tests)
     free = (ctx.forbids_models(state) and not is_thin) or not ctx.settings.enable_critic
     update: State = {"reviewed": state["solution_id"], "objection": ""}
     try:
-        answer = await ask_if_it_answers(
+        answer = await ask_or_none(
             ctx,
             CRITIC,
             {
                 "task": ctx.task.text, "code": _text_of(after, before),
-                "tests": tests_of(ctx.task, suite.oracle),
+                "tests": tests_of(ctx.task, suite.deciding_tests),
                 "repair": after.diff(before),
             },
             {
                 "before_solution": before, "after_solution": after,
-                "crash_only": not report.oracle,
+                "has_no_tests": not report.deciding_verdicts,
             },
             rules_only=free,
             consequence="A program without a review is not accepted.",
@@ -87,7 +87,7 @@ def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> Sta
     ctx.emit(Critiqued(
         verdict="reject", note=answer.note, tests=tuple(test.name for test in fresh),
     ))
-    announce(ctx, fresh)
+    log_added_tests(ctx, fresh)
     note = f"A reviewer of a program that was tried says: {answer.note}"
     iterations = ctx.iterations(state).with_note(note)
     grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})

@@ -15,7 +15,7 @@ from agent.iteration.iterations import approach_after_diagnosis, begin_iteration
 from agent.iteration.strategies import is_guess
 from agent.memory import FailureKey, MemoryFault, failure_description
 from agent.propose.exploration import allowed_calls, debugger_tools, investigate
-from agent.propose.roles import DEBUGGER, RootCause, ask_if_it_answers
+from agent.propose.roles import DEBUGGER, RootCause, ask_or_none
 from agent.propose.wording import (
     failures,
     is_one_file,
@@ -71,7 +71,7 @@ async def diagnose(state: State, ctx: Context) -> State:
     update: State = {"diagnosis_id": ctx.store.put(found)}
     if not found.fixable:
         return update | {"outcome": "not_fixable", "reason": found.cause}
-    if "approach" not in state or state.get("taken"):
+    if "approach" not in state or state.get("passed_visible"):
         return update | begin_iterations({**state, **update}, ctx)
     if found.suggests or (state["approach"] == "minimal" and found.confidence < MIN_CONFIDENCE):
         update["approach"] = approach_after_diagnosis({**state, **update}, ctx)
@@ -84,14 +84,14 @@ async def _ask_debugger(
 ) -> RootCause | None:
     """Asks the debugger, with tools if the model supports them. No model is paid before a free
     search has failed."""
-    searches = ctx.settings.enable_search and not is_guess(ctx.task, suite.oracle)
+    searches = ctx.settings.enable_search and not is_guess(ctx.task, suite.deciding_tests)
     free = searches and not state.get("models_allowed", False)
     without = "The run continues with the findings from running the program."
     calls, max_chars = (0, 0) if free else await allowed_calls(ctx)
     if calls:
         tools = debugger_tools(ctx, solution, suite, report, max_chars)
         return await investigate(ctx, values, tools, calls, max_chars, consequence=without)
-    return await ask_if_it_answers(
+    return await ask_or_none(
         ctx, DEBUGGER, values, {"found": found}, rules_only=free, consequence=without
     )
 

@@ -49,7 +49,7 @@ def conclude(
         patched = final = store.get(state["solution_id"], Solution)
         if not is_repaired(state):
             outcome, reason = "healthy", state["proof_why"]
-        elif report.oracle:
+        elif report.deciding_verdicts:
             outcome, edit, reason = "healed", state["note"], state["proof_why"]
             if confidence < min(required, LEAST_PROPOSED):
                 final, outcome, edit = base, "unresolved", ""

@@ -12,18 +12,18 @@ from agent.core.domain import Alternatives, CompetingPatches, Solution, TestCase
 from agent.core.events import Ambiguous, Notice, fold_attempts
 from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite, is_repaired
-from agent.iteration.context import Context, propose
-from agent.iteration.doubtful_patch import second_opinion
+from agent.iteration.context import Context, log_patch
+from agent.iteration.doubtful_patch import ask_for_alternative
 from agent.iteration.escalation import Exhausted
 from agent.iteration.iterations import (
     STOP_REASONS,
     choose_approach,
-    iteration_started,
     may_ask_model,
+    start_iteration,
 )
 from agent.iteration.search.driver import confirmed_alternatives
 from agent.log.best import best_of
-from agent.loop.steps.specify import announce
+from agent.loop.steps.specify import log_added_tests
 from agent.report.waiting import Review
 from agent.search.ranking.question import (
     MAX_ASKED,
@@ -31,7 +31,7 @@ from agent.search.ranking.question import (
     answered_test,
     behaviours_passing,
     in_words,
-    is_given,
+    matches_a_patch,
     question,
 )
 
@@ -49,7 +49,7 @@ async def permit(state: State, ctx: Context) -> State:
     answer = Review.of(interrupt({
         "question": f"Ask {model.words} for {what}? Judged by {counted(len(tests), 'test')}: "
         f"{'; '.join(test.name for test in tests[:5])}{' …' if len(tests) > 5 else ''}",
-        "needs": "leave",
+        "needs": "permission",
     }))
     if answer.approve:
         return {"permitted": True}
@@ -61,12 +61,12 @@ async def permit(state: State, ctx: Context) -> State:
 
 async def gate(state: State, ctx: Context) -> State:
     """Passes the repair, or waits for a `Review` of it."""
-    other = second_opinion(state, ctx)
+    other = ask_for_alternative(state, ctx)
     if other is not None:
         return other
     reviews_drafts = ctx.settings.autonomy_level == "review_all" and ctx.task.solution is None
     if ctx.settings.autonomy_level == "full_auto" or not (is_repaired(state) or reviews_drafts):
-        return {"asking": False, "escalated": False}
+        return {"asking": False, "rediagnose": False}
     base = ctx.store.get(state["base_id"], Solution)
     solution = ctx.store.get(state["solution_id"], Solution)
     what = "repair" if is_repaired(state) else "first draft"
@@ -79,7 +79,7 @@ async def gate(state: State, ctx: Context) -> State:
     if answer.code is not None and answer.code != solution.text:
         return await _judge_edit(state, ctx, solution.with_text(answer.code, origin="user"))
     if answer.approve or answer.code is not None:  # the submitted text is the repair itself
-        return {"asking": False, "escalated": False, "accepted": True}
+        return {"asking": False, "rediagnose": False, "accepted": True}
     return _rejected(state, ctx, answer.hint, solution, what)
 
 
@@ -101,12 +101,12 @@ async def help_(state: State, ctx: Context) -> State:
         accepted = update.get("edited", False)
         return update | {"outcome": None, "stopped": None} if accepted else update
     if not answer.hint.strip() or ctx.plan.of(GENERATOR) is None:
-        return {"asked_person": True, "asking": False}
+        return {"asked_user": True, "asking": False}
     iterations = ctx.iterations(state).with_note(f"A person says: {answer.hint.strip()}")
     return {
         "iterations_id": ctx.store.put(iterations), "approach": "rewrite", "models_allowed": True,
-        "asking": False, "outcome": None, "stopped": None, "escalated": True, "taken": False,
-        "edit_feedback": "", "edit_tried": "",
+        "asking": False, "outcome": None, "stopped": None, "rediagnose": True,
+        "passed_visible": False, "edit_feedback": "", "edit_tried": "",
     }
 
 
@@ -120,7 +120,7 @@ async def _judge_edit(state: State, ctx: Context, edited: Solution) -> State:
         count = state.get("failed_edits", 0) + 1
         if count >= MAX_EDITS:
             return {
-                "outcome": "unresolved", "stopped": "person", "asking": False, "asked_person": True,
+                "outcome": "unresolved", "stopped": "person", "asking": False, "asked_user": True,
                 "reason": f"{count} of the user's programs failed; {words[0].lower()}{words[1:]}",
             }
         return {
@@ -130,7 +130,7 @@ async def _judge_edit(state: State, ctx: Context, edited: Solution) -> State:
     base = ctx.store.get(state["base_id"], Solution)
     note = f"{state['note']}, changed by the user" if state.get("note") else "changed by the user"
     edited = edited.model_copy(update={"note": note})
-    propose(ctx.emit, state["iteration"], "person", edited, base)
+    log_patch(ctx.emit, state["iteration"], "person", edited, base)
     if suite.held_out:  # the user has seen every test
         suite = suite.revealed().model_copy(update={"not_held_out": "seen"})
     return {
@@ -169,11 +169,11 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
         following = "rewrite"  # a search cannot use a hint
     first = ctx.first_report
     suite = ctx.store.get(state["suite_id"], Suite)
-    return iteration_started(state, ctx, following, iterations.last) | {
+    return start_iteration(state, ctx, following, iterations.last) | {
         "iterations_id": ctx.store.put(iterations), "solution_id": state["base_id"],
-        "escalated": True, "report_id": state["report_id"] if first is None
+        "rediagnose": True, "report_id": state["report_id"] if first is None
         else ctx.store.put(suite.with_current_origins(first)),
-        "taken": False, "asking": False, "edited": False, "alternatives_id": "",
+        "passed_visible": False, "asking": False, "edited": False, "alternatives_id": "",
         "edit_feedback": "", "edit_tried": "",
     }
 
@@ -198,7 +198,7 @@ async def ask(state: State, ctx: Context) -> State:
         # A user who skips one question is not asked another; the run reports this one as open.
         ctx.emit(Ambiguous(iteration=state["iteration"], competing=patches))
         return {"asking": False, "asked": MAX_ASKED}
-    announce(ctx, (test,))
+    log_added_tests(ctx, (test,))
     suite = ctx.store.get(state["suite_id"], Suite)
     suite = suite.model_copy(update={"visible": (*suite.visible, test)})
     remaining = await confirmed_alternatives(
@@ -208,8 +208,8 @@ async def ask(state: State, ctx: Context) -> State:
     update = _take_first(state, ctx, base, remaining) | {
         "suite_id": ctx.store.put(suite), "asked": asked + 1,
     }
-    if not is_given(patches, test):  # it may be a mistake, so it is a test and chooses nothing
-        return update | {"invented": True}
+    if not matches_a_patch(patches, test):  # perhaps a mistake, so it is a test and no choice
+        return update | {"answer_matched_no_patch": True}
     return update | {"chosen_in": state["iteration"]}
 
 
@@ -223,8 +223,7 @@ def _test(patches: CompetingPatches, reply: object, ctx: Context) -> TestCase | 
 
 
 def _take_first(state: State, ctx: Context, base: Solution, remaining: Alternatives) -> State:
-    """Takes the likeliest remaining behaviour; without one the program stays and fails the new
-    test."""
+    """Takes the likeliest remaining behaviour; without one the program stays and fails the test."""
     if not remaining.behaviours:
         return {"alternatives_id": "", "asking": False}
     first = remaining.behaviours[0]
@@ -234,7 +233,7 @@ def _take_first(state: State, ctx: Context, base: Solution, remaining: Alternati
     }
     key = ctx.store.put(first.solution)
     if key != state["solution_id"]:
-        propose(ctx.emit, state["iteration"], "search", first.solution, base)
+        log_patch(ctx.emit, state["iteration"], "search", first.solution, base)
         update |= {"solution_id": key, "note": first.note}
     further = question(remaining, base)
     if further is not None:

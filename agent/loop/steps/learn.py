@@ -8,13 +8,13 @@ from agent.core.state import State, is_repaired
 from agent.iteration.context import Context
 from agent.memory import FailureKey, Fix, MemoryFault, failure_description, is_local, project_key
 from agent.memory.fixes import OWN, Competition, of_project
-from agent.propose.roles import MEMORY_SUMMARISER, Summary, ask_if_it_answers
+from agent.propose.roles import MEMORY_SUMMARISER, Summary, ask_or_none
 from agent.search.ranking.question import question
 from llm.errors import NeedsKey, OverBudget
 
 LARGE = "only small edits are stored"
 FROM_WORDS = "the run began with a task text, so there is no failure to store the edit under"
-INVENTED = "an answer was a value that no patch gave, and runs without this answer may differ"
+UNMATCHED = "an answer was a value that no patch gave, and runs without this answer may differ"
 SEVERAL_FILES = "edits of several files are stored only for projects"
 LONG = "the program is too long or cannot be encoded as a file"
 
@@ -63,7 +63,7 @@ async def _summary(
     """Writes the lesson; a cap or a missing key does not stop the run."""
     without = "Only the edit is stored, without a lesson." if stored else "Nothing is learned."
     try:
-        return await ask_if_it_answers(
+        return await ask_or_none(
             ctx,
             MEMORY_SUMMARISER,
             {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
@@ -95,8 +95,8 @@ def _store_fix(state: State, ctx: Context, note: str) -> str:
     project = ctx.task.project
     if "failure_id" not in state:
         return FROM_WORDS
-    if state.get("invented"):
-        return INVENTED
+    if state.get("answer_matched_no_patch"):
+        return UNMATCHED
     if not changed or not all(is_local(one.before, one.after) for one in changed):
         return LARGE
     if project is None and len(base.files) != 1:

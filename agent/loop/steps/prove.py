@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.core.domain import (
-    VETOING_ORIGINS,
+    TRUSTED_ORIGINS,
     Alternatives,
     Estimate,
     Evidence,
@@ -52,9 +52,10 @@ def proof_of(
         failed: Names of the tests that failed before the repair.
     """
     trusted = report.trusted
-    if not trusted and report.oracle:
+    if not trusted and report.deciding_verdicts:
         return Proof(level="E0", why=(
-            f"{tally(report.oracle, 'example')} derived from the task; the user gave no test"
+            f"{tally(report.deciding_verdicts, 'example')} derived from the task; the user gave no "
+            "test"
         ))
     if not trusted:
         return Proof(level="E0", why="there is no test").limited(_ending_words(report))
@@ -72,7 +73,7 @@ def proof_of(
         return Proof(level=level, why=passed).limited(
             f"but it fails {names}, derived from the task{unsettled}"
         )
-    held_out = [test for test in suite.held_out if test.origin in VETOING_ORIGINS]
+    held_out = [test for test in suite.held_out if test.origin in TRUSTED_ORIGINS]
     if not held_out:
         unheld = "" if suite.held_out_revealed else suite.not_held_out
         proof = Proof(level="E1", why=passed, not_held_out=unheld)

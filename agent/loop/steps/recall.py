@@ -29,7 +29,7 @@ from agent.iteration.flakiness import (
     passing_words,
 )
 from agent.iteration.remembered_fix import apply_recalled_fix, with_competing
-from agent.loop.steps.specify import announce
+from agent.loop.steps.specify import log_added_tests
 from agent.memory import (
     FailureKey,
     MemoryFault,
@@ -54,7 +54,7 @@ async def recall(state: State, ctx: Context) -> State:
     tests = ctx.task.tests
     suite = Suite(visible=tests)
     update: State = {"suite_id": ctx.store.put(suite), "iteration": 0}
-    announce(ctx, [test for test in tests if not _is_rest(test)])
+    log_added_tests(ctx, [test for test in tests if not _is_rest(test)])
     base = ctx.task.solution
     if base is None:
         return update
@@ -65,7 +65,7 @@ async def recall(state: State, ctx: Context) -> State:
     )
     report_id = ctx.store.put(report)
     found = {verdict.test for verdict in report.verdicts}
-    announce(ctx, [test for test in tests if _is_rest(test) and test.name in found])
+    log_added_tests(ctx, [test for test in tests if _is_rest(test) and test.name in found])
     tests = still_counting_tests(
         tests, report, ctx.task.project.excluded if ctx.task.project else ()
     )
@@ -78,7 +78,8 @@ async def recall(state: State, ctx: Context) -> State:
     if report.wrong_file:
         return update | _ended(ctx, "invalid_tests", report.wrong_file)
     outside = outside_failure_words(report)
-    if report.oracle and not report.failing and not any(one.passed for one in report.oracle):
+    deciding = report.deciding_verdicts
+    if deciding and not report.failing and not any(one.passed for one in deciding):
         why = outside or "every test skips itself"
         return update | _ended(ctx, "environment", f"The program shows no failure: {why}.")
     if outside:

@@ -89,8 +89,8 @@ async def generate(state: State, ctx: Context) -> State:
     ctx.emit(CodeWritten(iteration=0, solution=solution))
     update: State = {}
     suite = ctx.store.get(state["suite_id"], Suite)
-    if is_small(ctx) and len(solution.files) == 1 and suite.oracle:
-        first, (solution, estimate) = solution, await compared(ctx, solution, suite.oracle)
+    if is_small(ctx) and len(solution.files) == 1 and suite.deciding_tests:
+        first, (solution, estimate) = solution, await compared(ctx, solution, suite.deciding_tests)
         if solution is not first:
             ctx.emit(CodeWritten(iteration=0, solution=solution))
         if estimate is not None:

@@ -9,17 +9,17 @@ from agent.core.loops import in_thread
 from agent.core.settings import GENERATOR
 from agent.core.state import Iteration, Iterations, ModelRepair, State, Suite
 from agent.iteration.confirmed_tests import with_doubts
-from agent.iteration.context import Context, propose
+from agent.iteration.context import Context, log_patch
 from agent.iteration.escalation import Exhausted
 from agent.iteration.iterations import (
     choose_approach,
     fingerprint,
     iteration_recorded,
-    iteration_started,
     may_ask_model,
     out_of_time,
     run_stopped,
     signature,
+    start_iteration,
 )
 from agent.iteration.remembered_fix import RecalledFix, apply_recalled_fix
 from agent.iteration.tournament import best_of
@@ -70,7 +70,7 @@ async def _after_attempts(state: State, ctx: Context) -> State:
     tried = sum(one.candidates for one in tries)
     state = {**state, "candidates": state.get("candidates", 0) + tried}
     suite = ctx.store.get(state["suite_id"], Suite)
-    best = await best_of(ctx, tries, base, suite.oracle)
+    best = await best_of(ctx, tries, base, suite.deciding_tests)
     faults = [one for one in tries if one.is_models_fault]
     if len(faults) == len(tries):
         return _next(state, ctx, Iteration(
@@ -85,7 +85,7 @@ async def _after_attempts(state: State, ctx: Context) -> State:
         if one.solution is not None and one.report is not None:
             ctx.emit(NotChosen(
                 iteration=number, by=one.by, diff=one.solution.diff(base),
-                passed=one.report.score[0], total=len(one.report.oracle),
+                passed=one.report.score[0], total=len(one.report.deciding_verdicts),
             ))
     before = ctx.store.get(state["report_id"], Report)
     solution = chosen.solution or ctx.store.get(state["solution_id"], Solution)
@@ -122,14 +122,14 @@ def _taken(state: State, ctx: Context, solution: Solution, others: Alternatives 
     number = state["iteration"] + 1
     base = ctx.store.get(state["base_id"], Solution)
     strategy: Strategy = "search" if state["approach"] == "search" else "model"
-    propose(ctx.emit, number, strategy, solution, base)
+    log_patch(ctx.emit, number, strategy, solution, base)
     asked = question(others, base) if others is not None else None
     if asked is not None:
         ctx.emit(Ambiguous(iteration=number, competing=asked))
     return {
         "solution_id": ctx.store.put(solution), "note": solution.note, "strategy": strategy,
         "alternatives_id": "" if others is None else ctx.store.put(others),
-        "caveat": "", "others_fit": False, "open_id": "", "taken": True,
+        "caveat": "", "others_fit": False, "open_id": "", "passed_visible": True,
     }
 
 
@@ -146,7 +146,7 @@ def _next(
     if chosen is not None and chosen.solution is not None and chosen.report is not None:
         number = state["iteration"] + 1
         base = ctx.store.get(state["base_id"], Solution)
-        propose(ctx.emit, number, "model", chosen.solution, base)
+        log_patch(ctx.emit, number, "model", chosen.solution, base)
         ctx.emit(Judged(iteration=number, report=chosen.report))
         if found.better:
             update |= {
@@ -157,7 +157,7 @@ def _next(
     following = choose_approach(state, ctx, iterations)
     if isinstance(following, Exhausted):
         return update | run_stopped(ctx, following.why, found)
-    return update | iteration_started(state, ctx, following, found)
+    return update | start_iteration(state, ctx, following, found)
 
 
 def _nearer(chosen: ModelRepair, before: Report, ctx: Context) -> bool:
@@ -169,7 +169,7 @@ def _nearer(chosen: ModelRepair, before: Report, ctx: Context) -> bool:
     first = ctx.first_report
     lost = {one.name for one in first.trusted if one.passed} - passing if first else set()
     judged = {one.test for one in report.verdicts}
-    passed_before = sum(one.passed for one in before.oracle if one.test in judged)
+    passed_before = sum(one.passed for one in before.deciding_verdicts if one.test in judged)
     lost = {name for name in lost if any(one.name == name for one in report.verdicts)}
     return not lost and report.score[0] > passed_before
 
@@ -181,7 +181,8 @@ def _from_reserve(state: State, ctx: Context) -> State:
     base = ctx.store.get(state["base_id"], Solution)
     found = ctx.store.get(state["reserve_id"], RecalledFix)
     return apply_recalled_fix(ctx, base, found, state["iteration"] + 1) | {
-        "suite_id": ctx.store.put(suite), "reserve_id": "", "escalated": False, "taken": True,
+        "suite_id": ctx.store.put(suite), "reserve_id": "", "rediagnose": False,
+        "passed_visible": True,
     }
 
 

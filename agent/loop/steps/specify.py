@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from agent.core.domain import (
     HOLD_OUT_FROM,
-    VETOING_ORIGINS,
+    TRUSTED_ORIGINS,
     Example,
     Property,
     Raises,
@@ -22,10 +22,10 @@ from agent.core.domain import (
 )
 from agent.core.events import CodeWritten, Judged, Notice, TestInfo, TestsFrozen
 from agent.core.state import State, Suite, is_repaired
-from agent.core.trees import expression, is_call, is_literal, parse_or_empty, plain
+from agent.core.trees import expression, is_call, is_literal, normalized, parse_or_empty
 from agent.iteration.context import Context
 from agent.propose import wording
-from agent.propose.roles import QA_ADVERSARY, SPEC_TESTER, ask_if_it_answers
+from agent.propose.roles import QA_ADVERSARY, SPEC_TESTER, ask_or_none
 from agent.report.words import USE_A_MODEL
 from agent.target.parsing import BUILTIN_NAMES
 from agent.target.test_analysis.calls import calls_made, makes_new_calls
@@ -42,7 +42,7 @@ MAX_SPLITS = 12
 """The maximum number of test files that are split to hold a test out."""
 
 
-def announce(ctx: Context, tests: Sequence[TestCase]) -> None:
+def log_added_tests(ctx: Context, tests: Sequence[TestCase]) -> None:
     """Logs tests that are added to the suite or held out of it."""
     if tests:
         ctx.emit(TestsFrozen(tests=tuple(
@@ -54,7 +54,7 @@ async def specify(state: State, ctx: Context) -> State:
     """Adds examples derived from the task's text, then holds one trusted test out."""
     suite = ctx.store.get(state["suite_id"], Suite)
     fresh = await _derive_tests(ctx, suite.visible, rules_only=ctx.forbids_models(state))
-    announce(ctx, fresh)
+    log_added_tests(ctx, fresh)
     visible = (*suite.visible, *fresh)
     grown = suite.model_copy(update={"visible": visible})
     if ctx.settings.hold_out and "report_id" in state:
@@ -64,7 +64,7 @@ async def specify(state: State, ctx: Context) -> State:
         )
     elif ctx.settings.hold_out and ctx.task.solution is None:
         grown = hold_out_derived(grown)
-    announce(ctx, grown.held_out)
+    log_added_tests(ctx, grown.held_out)
     return {"suite_id": ctx.store.put(grown)}
 
 
@@ -84,7 +84,7 @@ async def _derive_tests(
 ) -> tuple[TestCase, ...]:
     if not ctx.task.text or not ctx.settings.enable_spec_tests:
         return ()
-    answer = await ask_if_it_answers(
+    answer = await ask_or_none(
         ctx, SPEC_TESTER, {"task": ctx.task.text}, rules_only=rules_only,
         consequence="The run continues with the existing tests.",
     )
@@ -113,7 +113,7 @@ def is_tested(call: str, tests: Iterable[TestCase]) -> bool:
     pattern = re.compile(rf"(?<!\w){re.escape(call)}")
     return any(
         pattern.search(f"{test.code}\n{ast.unparse(parse_or_empty(test.code))}")
-        for test in tests if test.origin in VETOING_ORIGINS
+        for test in tests if test.origin in TRUSTED_ORIGINS
     )
 
 
@@ -122,7 +122,7 @@ def derived_test(call: str, expected: str, words: str) -> Example | Raises | Non
     the text does not name what is called."""
     if not calls_only_named(call, words):
         return None
-    call = plain(call)
+    call = normalized(call)
     raised = RAISED.fullmatch(expected.strip())
     if raised is not None:
         exception = raised.group(1)
@@ -134,7 +134,7 @@ def derived_test(call: str, expected: str, words: str) -> Example | Raises | Non
     value = expression(expected)
     if value is None or not is_literal(value):
         return None
-    expected = plain(expected)
+    expected = normalized(expected)
     return Example(name=f"{call} == {expected}", origin="spec", call=call, expected=expected)
 
 
@@ -169,7 +169,7 @@ def hold_out(
     trusted = [
         test
         for test in suite.visible
-        if test.origin in VETOING_ORIGINS and test.name in (names | showing) - {*suite.flaky}
+        if test.origin in TRUSTED_ORIGINS and test.name in (names | showing) - {*suite.flaky}
     ]
     failing = [test for test in trusted if test.name in names]
     if len(trusted) < HOLD_OUT_FROM or not failing:
@@ -231,7 +231,7 @@ def _of_a_file(test: TestCase) -> bool:
 
 async def branch(state: State, ctx: Context) -> State:
     """Logs a fork's tests, first program and start program."""
-    announce(ctx, ctx.store.get(state["suite_id"], Suite).all)
+    log_added_tests(ctx, ctx.store.get(state["suite_id"], Suite).all)
     ctx.emit(CodeWritten(iteration=0, solution=ctx.store.get(state["base_id"], Solution)))
     if "report_id" in state:
         ctx.emit(Judged(iteration=0, report=ctx.store.get(state["report_id"], Report)))
@@ -247,7 +247,7 @@ async def attack(state: State, ctx: Context) -> State:
         return {}
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
-    answer = await ask_if_it_answers(
+    answer = await ask_or_none(
         ctx,
         QA_ADVERSARY,
         {
@@ -261,13 +261,13 @@ async def attack(state: State, ctx: Context) -> State:
     if answer is None:
         return {}
     names = {test.name for test in suite.all}
-    calls = dict.fromkeys(plain(one.call) for one in answer.calls if is_call(one.call))
+    calls = dict.fromkeys(normalized(one.call) for one in answer.calls if is_call(one.call))
     fresh: tuple[TestCase, ...] = tuple(
         Property(name=f"{call} returns", origin="adversarial", call=call, predicate="True")
         for call in calls if f"{call} returns" not in names
     )
     if not fresh:
         return {}
-    announce(ctx, fresh)
+    log_added_tests(ctx, fresh)
     grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
     return {"suite_id": ctx.store.put(grown)}

@@ -63,8 +63,7 @@ def _size(text: str) -> dict[str, float]:
 
 
 def _changed(before: Sequence[str], after: Sequence[str]) -> float:
-    """The share of different answers among the probing calls that the program answers by a value.
-    """
+    """The share of different answers among the probing calls that are answered by a value."""
     known = [(old, new) for old, new in zip(before, after, strict=False) if _is_value(old)]
     return sum(old != new for old, new in known) / max(1, len(known))
 

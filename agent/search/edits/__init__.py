@@ -392,8 +392,7 @@ def unreached(program: Program, suspicion: Mapping[int, float]) -> list[Function
 
 
 def _walked(root: ast.AST, closed: Collection[ast.AST]) -> Iterator[ast.AST]:
-    """`ast.walk` (breadth first) without the bodies of `closed` functions, and `closed` statements.
-    """
+    """`ast.walk` (breadth first) without `closed` statements and bodies of `closed` functions."""
     pending = deque([root])
     while pending:
         node = pending.popleft()

@@ -109,7 +109,7 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
     ordered = not kinds or kinds & {"list", "tuple", "set", "dict"}
     if ordered and isinstance(parent, ast.Return | ast.Assign | ast.For | ast.Call):
         for name in program.variables(node):
-            if "dict" in program.observed(name):
+            if "dict" in program.observed_types(name):
                 yield program.replace(node, f"sorted({text}, key=lambda x: {name}[x])", 5.4)
     if "str" in kinds and not isinstance(parent, ast.Compare):
         for mark in ("' '", "'.'", "','", "'-'", "'\\n'"):
@@ -143,7 +143,7 @@ def sort_key(program: Program, node: ast.Call) -> Iterator[Splice]:
     for key in keys:
         yield call(key, 4.2)
     for other in program.variables(node):
-        if "dict" in program.observed(other) or "Counter" in program.observed(other):
+        if "dict" in program.observed_types(other) or "Counter" in program.observed_types(other):
             for key in (f"key={other}.get", f"key=lambda x: {other}[x]",
                         f"key=lambda x: (-{other}[x], x)"):
                 yield call(key, 3.0 if other == program.code(sequence) else 3.6)
@@ -163,7 +163,7 @@ def unique_in_order(program: Program, node: ast.Call) -> Iterator[Splice]:
             match program.parents.get(node):
                 case ast.Assign(targets=[ast.Name(id=best), *_]):
                     for other in program.variables(node):
-                        types = program.observed(other)
+                        types = program.observed_types(other)
                         if other != best and not (types and types <= _CONTAINERS):
                             yield replaced_call(program, node, [best, other], [], 3.4)
 

@@ -1,5 +1,4 @@
-"""Edits that add or extend conditions; cheaper if a condition separates failing from passing runs.
-"""
+"""Edits that add or extend conditions; cheaper if one separates failing from passing runs."""
 
 from __future__ import annotations
 
@@ -130,7 +129,7 @@ def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, f
     for text in conditions_elsewhere(program, node):
         yield text, 0.5
     for name in names:
-        types = program.observed(name)
+        types = program.observed_types(name)
         if not program.reads.get(name) and program.may_be(name, _CONTAINERS):
             # A container that is never read was probably built for a lookup.
             for other in names:

@@ -10,7 +10,7 @@ import tokenize
 from collections.abc import Iterator
 
 from agent.search.edits.library import TEXTS
-from agent.search.evidence import plain
+from agent.search.evidence import literal_values
 from agent.search.program import NUMBERS, SEQUENCES, Function, Program, Splice
 
 NEUTRAL = ("None", "0", "[]", "''", "False", "True")
@@ -56,7 +56,7 @@ def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
         for text in ("float('inf')", "float('-inf')"):
             yield program.replace(node, text, 4.2)
     for name in program.variables(node):
-        types = program.observed(name)
+        types = program.observed_types(name)
         if not types or types & NUMBERS:
             yield program.replace(node, name, 3.8)
         if types & (SEQUENCES | {"dict", "set"}):
@@ -243,7 +243,7 @@ def observed_key(program: Program, node: ast.Constant) -> Iterator[Splice]:
     ):
         keys: dict[str, None] = {}
         for moment in program.moments(program.statement(node).lineno):
-            for value_then in plain(moment).values():
+            for value_then in literal_values(moment).values():
                 nested = value_then if isinstance(value_then, list | tuple) else ()
                 for one in (value_then, *nested):
                     if isinstance(one, dict):

@@ -60,7 +60,7 @@ def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
         numbers = [repr(v) for v in program.constants(node, int) if v not in (0, 1, -1)][:4]
         known = [name for name in names if program.may_be(name, NUMBERS) and name != text]
         sized = SEQUENCES | {"dict", "set"}
-        lengths = [f"len({name})" for name in names if program.observed(name) & sized]
+        lengths = [f"len({name})" for name in names if program.observed_types(name) & sized]
         for other in (*known, *numbers, *lengths):
             yield program.replace(node, f"{added} + {other}", 5.0)
             yield program.replace(node, f"{added} - {other}", 5.0)
@@ -80,7 +80,7 @@ def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
         joined = program.parenthesized(node, Precedence.SUM)
         right = program.parenthesized(node, Precedence.PRODUCT)
         for other in names:
-            if program.observed(other) & kinds and other != text:
+            if program.observed_types(other) & kinds and other != text:
                 yield program.replace(node, f"{joined} + {other}", 5.0)
                 yield program.replace(node, f"{other} + {right}", 5.2)
             if "list" in kinds and other != text:
@@ -116,7 +116,7 @@ def simpler(program: Program, node: ast.expr) -> Iterator[Splice]:
     if isinstance(node, ast.Call | ast.BinOp | ast.Attribute | ast.Subscript):
         for name in program.variables(node):
             yield program.replace(node, name, 4.0)
-            if program.observed(name) & NUMBERS and not isinstance(parent, ast.Attribute):
+            if program.observed_types(name) & NUMBERS and not isinstance(parent, ast.Attribute):
                 yield program.replace(node, f"-{name}", 5.0)
     if not isinstance(node, ast.Constant) and isinstance(
         parent, ast.Assign | ast.Return | ast.Call | ast.AugAssign | ast.Compare | ast.Subscript
@@ -129,11 +129,11 @@ def simpler(program: Program, node: ast.expr) -> Iterator[Splice]:
 
 def converted(program: Program, node: ast.Name) -> Iterator[Splice]:
     """Replaces a variable by another one, converted to the type of the first."""
-    own = program.observed(node.id)
+    own = program.observed_types(node.id)
     if not isinstance(node.ctx, ast.Load) or program.is_called(node) or not own:
         return
     for name in program.variables(node):
-        types = program.observed(name)
+        types = program.observed_types(name)
         if name == node.id:
             continue
         unread = 0.8 * (not program.reads.get(name))

@@ -89,7 +89,7 @@ def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
     texts = {program.code(one): 4.6 for one in simple_statements(scope) if one is not node}
     names = program.variables(node)
     for name in names:
-        types = program.observed(name)
+        types = program.observed_types(name)
         if types & {"int", "float"}:
             for text in (f"{name} += 1", f"{name} -= 1", f"{name} = 0"):
                 texts.setdefault(text, 5.2)
@@ -101,7 +101,7 @@ def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
         for other_name in names:
             if other_name == name:
                 continue
-            other_types = program.observed(other_name)
+            other_types = program.observed_types(other_name)
             if types & other_types:
                 texts.setdefault(f"{name} = {other_name}", 5.6)
             if types & other_types & {"int", "float", "str"}:
@@ -152,7 +152,7 @@ def twins(program: Program, node: ast.stmt) -> Iterator[tuple[str, float]]:
         for other in variables:
             if other == name or other in names:
                 continue
-            types, other_types = program.observed(name), program.observed(other)
+            types, other_types = program.observed_types(name), program.observed_types(other)
             if types and other_types and not types & other_types:
                 continue
             text = own
@@ -183,7 +183,7 @@ def else_branch(program: Program, node: ast.If) -> Iterator[Splice]:
         if other not in node.body and not (jumps and not in_loop(program, node)):
             texts.setdefault(program.code(other), 4.8)
     for name in program.variables(node):
-        if program.observed(name) & NUMBERS:
+        if program.observed_types(name) & NUMBERS:
             for text in (f"{name} += 1", f"{name} -= 1", f"{name} = 0"):
                 texts.setdefault(text, 5.2)
     for text in ("break", "continue") if in_loop(program, node) else ():

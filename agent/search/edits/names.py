@@ -17,11 +17,11 @@ def variable(program: Program, node: ast.Name) -> Iterator[Splice]:
     """Reads another variable."""
     if not isinstance(node.ctx, ast.Load) or _is_function(program, node):
         return
-    own = program.observed(node.id)
+    own = program.observed_types(node.id)
     for name in program.variables(node):
         if name == node.id:
             continue
-        types = program.observed(name)
+        types = program.observed_types(name)
         cost = 3.0 if not types or not own or types & own else 4.5
         if not program.reads.get(name):
             cost -= 0.8  # assigned but never read, so it is a likely replacement
@@ -33,7 +33,7 @@ def target(program: Program, node: ast.Name) -> Iterator[Splice]:
     if isinstance(node.ctx, ast.Store):
         for name in program.variables(node):
             if name != node.id:
-                alike = program.observed(name) & program.observed(node.id)
+                alike = program.observed_types(name) & program.observed_types(node.id)
                 yield program.replace(node, name, 4.0 if alike else 4.5)
 
 
@@ -97,9 +97,9 @@ def element_of(program: Program, node: ast.Name) -> Iterator[Splice]:
     parent = program.parents.get(node)
     if isinstance(parent, ast.Attribute):
         return
-    own = program.observed(node.id)
+    own = program.observed_types(node.id)
     variables = program.variables(node)
-    counts = [name for name in variables if "int" in program.observed(name)]
+    counts = [name for name in variables if "int" in program.observed_types(name)]
     if not own or own & SEQUENCES:
         cost = 4.6 if own else 5.6
         for part in ("1:", ":-1", "::-1"):
@@ -111,11 +111,11 @@ def element_of(program: Program, node: ast.Name) -> Iterator[Splice]:
         return
     indices = [*counts, "0", "-1", *(f"{n} - 1" for n in counts), *(f"{n} + 1" for n in counts)]
     for name in variables:
-        if program.observed(name) & SEQUENCES:
+        if program.observed_types(name) & SEQUENCES:
             for index in indices:
                 if index != name:
                     yield program.replace(node, f"{name}[{index}]", 5.4)
-        if "dict" in program.observed(name):
+        if "dict" in program.observed_types(name):
             for key in variables:
                 if key != name:
                     yield program.replace(node, f"{name}[{key}]", 5.6)

@@ -128,7 +128,7 @@ def augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:
     yield Splice(start, start + len(old) + 1, "=", 2.8, node.lineno)
     types = program.type_of(node.target)
     for name in program.variables(node) if types else ():
-        if name not in (target, value) and program.observed(name) & types:
+        if name not in (target, value) and program.observed_types(name) & types:
             yield program.replace_statement(node, f"{target} = {name}", 3.0)
     need = BINARY[type(node.op)][1]
     grouped = program.parenthesized(node.value, need)

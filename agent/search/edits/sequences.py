@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.search.program import NUMBERS, SEQUENCES, Program, Splice, names_in
+from agent.search.program import NUMBERS, SEQUENCES, Program, Splice, variable_names
 
 
 def index(program: Program, node: ast.Subscript) -> Iterator[Splice]:
@@ -22,7 +22,7 @@ def index(program: Program, node: ast.Subscript) -> Iterator[Splice]:
     for text in ("0", "-1", "1"):
         yield at(text, 3.0)
     for name in program.variables(node):
-        types = program.observed(name)
+        types = program.observed_types(name)
         if not types or types & {"int", "str", "tuple"}:
             yield at(name, 3.2)
             if not types or "int" in types:
@@ -153,7 +153,7 @@ def filtered(program: Program, node: ast.comprehension) -> Iterator[Splice]:
         program.parents.get(node), ast.GeneratorExp
     ):
         return
-    own = names_in(node.target)
+    own = variable_names(node.target)
     for name in own:
         tests = [(name, 4.6), (f"not {name}", 4.6)]
         if program.may_be(name, NUMBERS):

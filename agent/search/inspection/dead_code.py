@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from agent.core.trees import is_legible, nodes_or_empty, tree_of
-from agent.search.program import names_in
+from agent.search.program import variable_names
 
 BLOCK_ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _BINDS = (
@@ -71,7 +71,7 @@ def _binds(node: ast.AST) -> bool:
 
 
 def _unused_imports(tree: ast.Module) -> Iterator[ast.stmt]:
-    words = {*names_in(tree)}
+    words = {*variable_names(tree)}
     words |= {  # names in strings, as in `__all__` or in annotations
         word for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)

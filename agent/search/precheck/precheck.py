@@ -60,9 +60,7 @@ LOST_ROW = BaseRow(PrecheckResult((False,), "lost"))
 """A test that ended its process."""
 SLICE_S = 0.3
 """Processor time after which a child returns the results that it has."""
-EMPTY_ITEM: Json = {
-    "kind": "probes", "changes": [], "calls": [], "limits": [1, 1.0, 1.0, 0.0, 0],
-}
+EMPTY_ITEM: Json = {"kind": "probes", "changes": [], "calls": [], "limits": [1, 1.0, 1.0, 0.0, 0]}
 """An empty item, whose reply shows that the process runs."""
 
 
@@ -81,8 +79,7 @@ class Prechecker:
         self._baseline: Baseline | None = None
 
     async def join(self, batch: Batch) -> None:
-        """Adds another process as soon as it runs, which may be late on a machine with few places.
-        """
+        """Adds another process once it runs, which may be late on a machine with few places."""
         async for _, reply in batch.replies([EMPTY_ITEM], SLICE_S + KILL_S):
             if not isinstance(reply, LostItem):
                 self._batches.append(batch)

@@ -59,7 +59,9 @@ async def trace(
     found = trace_of([polluted.get(place, reply) for place, reply in enumerate(replies)])
     files = {one.path: one.text for one in (*task.support, *solution.files)}
     return replace(found, order_dependent=bool(polluted), tests=tuple(
-        replace(one, members=one.members or importable(one.message, files, task.site_dirs))
+        replace(one, known_names=(
+            one.known_names or importable(one.message, files, task.site_dirs)
+        ))
         for one in found.tests
     ))
 
@@ -140,7 +142,7 @@ def _traced(
             message=str(row["message"]),
             line=row["line"] if isinstance(row["line"], int) else None,
             values=_pairs(row["values"]),
-            members=members(str(row["message"])),
+            known_names=members(str(row["message"])),
         )
         own_moments = [
             Snapshot(int(line), traced.passed, _pairs(values)) for line, values in row["moments"]

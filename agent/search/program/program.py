@@ -92,20 +92,20 @@ class Program(Scopes):
             self._condition_values[key] = condition_values(condition, self.moments(line))
         return self._condition_values[key]
 
-    def observed(self, name: str) -> frozenset[str]:
+    def observed_types(self, name: str) -> frozenset[str]:
         """The types observed in a variable; empty if unknown."""
         return self.types.get(name, frozenset())
 
     def may_be(self, name: str, kinds: frozenset[str]) -> bool:
         """Whether a variable's type is unknown or one of `kinds`."""
-        types = self.observed(name)
+        types = self.observed_types(name)
         return not types or bool(types & kinds)
 
     def type_of(self, node: ast.expr) -> frozenset[str]:
         """Likely types of an expression; empty if unknown."""
         match node:
             case ast.Name():
-                return self.observed(node.id)
+                return self.observed_types(node.id)
             case ast.Constant():
                 return frozenset({type(node.value).__name__})
             case ast.UnaryOp(op=ast.Not()):
@@ -255,8 +255,7 @@ class Program(Scopes):
         )
 
     def constants(self, node: ast.AST, kind: type) -> tuple[object, ...]:
-        """Distinct constants of exactly this type in the node's scope; of very many, the nearest.
-        """
+        """Distinct constants of this exact type in the node's scope; of very many, the nearest."""
         key = self.scope(node), kind
         if key not in self._constants:
             self._constants[key] = [

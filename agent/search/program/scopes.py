@@ -79,7 +79,7 @@ class Scopes(Source):
         """Names that the function around a node binds and never reads."""
         scope = self.scope(node)
         if scope not in self._unused:
-            read = {*names_in(scope, context=ast.Load)}
+            read = {*variable_names(scope, context=ast.Load)}
             names = _bound(scope) if isinstance(scope, Function) and not _is_stub(scope) else []
             self._unused[scope] = tuple(
                 name for name in dict.fromkeys(names)
@@ -100,7 +100,7 @@ class Scopes(Source):
         names consist of the same words."""
         if len(self.module_values) <= MAX_GLOBALS or scope is self.tree:
             return self.module_values[:MAX_GLOBALS]
-        read = {*names_in(scope)}
+        read = {*variable_names(scope)}
         own = [name for name in self.module_values if name in read]
         words = {frozenset(name.split("_")) for name in own if "_" in name.strip("_")}
         alike = [one for one in self.module_values if frozenset(one.split("_")) in words]
@@ -111,7 +111,7 @@ class Scopes(Source):
         while at is not None and not isinstance(at, ast.stmt):
             if isinstance(at, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
                 for generator in at.generators:
-                    yield from names_in(generator.target)
+                    yield from variable_names(generator.target)
             if isinstance(at, ast.Lambda):
                 yield from parameters(at, keywords=False)
             at = self.parents.get(at)
@@ -119,7 +119,7 @@ class Scopes(Source):
     @cached_property
     def module_values(self) -> tuple[str, ...]:
         """Variables assigned at module level."""
-        return tuple(names_in(*(
+        return tuple(variable_names(*(
             one for one in self.tree.body
             if not isinstance(one, Function | ast.ClassDef | ast.Import | ast.ImportFrom)
         ), context=ast.Store))
@@ -179,8 +179,10 @@ class Scopes(Source):
         )
 
 
-def names_in(*nodes: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> list[str]:
-    """The distinct names in some nodes, in the order of `ast.walk`."""
+def variable_names(
+    *nodes: ast.AST, context: type[ast.expr_context] = ast.expr_context
+) -> list[str]:
+    """The distinct variable names in some nodes, in the order of `ast.walk`."""
     return list(dict.fromkeys(
         one.id for node in nodes for one in ast.walk(node)
         if isinstance(one, ast.Name) and isinstance(one.ctx, context)

@@ -75,8 +75,8 @@ class CommandSuite:
         run = self._base_run if text is None else await self._run({file: text}, [file])
         assert run is not None
         lines = run.lines.get(file) or frozenset(range(1, self.files[file].count("\n") + 2))
-        own = [one.line for one in run.places if one.file == file]
-        return Trace((TracedTest(run.passed, lines, *run.crash, own[-1] if own else None),))
+        last = next((place.line for place in reversed(run.places) if place.file == file), None)
+        return Trace((TracedTest(run.passed, lines, *run.crash, last),))
 
     async def precheck(
         self, file: str, texts: Sequence[str], order: Sequence[int], failing: int, mode: Mode,
@@ -93,8 +93,8 @@ class CommandSuite:
             some = texts[len(found) : len(found) + min(AT_ONCE, self._left)]
             self._left -= len(some)
             runs = await asyncio.gather(*(self._run({file: one}, []) for one in some))
-            found += [_screened(one) for one in runs]
-            if any(one.passed for one in runs):
+            found += [_screened(run) for run in runs]
+            if any(run.passed for run in runs):
                 self._left = min(self._left, FURTHER_CANDIDATES)
         self.work.spent_s += time.monotonic() - began
         return found + [None] * (len(texts) - len(found))

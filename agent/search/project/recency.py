@@ -94,8 +94,7 @@ def changed_first(
 
 
 def _touched(one: Suspect, text: str, lines: Sequence[int]) -> set[int]:
-    """The first lines of its functions that contain some lines; 0 for lines outside of functions.
-    """
+    """The first lines of its functions that contain the lines; 0 for lines outside of functions."""
     if not lines:
         return set()
     spans = {

@@ -92,8 +92,7 @@ class CollectedSuite:
                 self.problems = (lost.stderr.strip() or lost.limit or lost.ended,)
 
     async def baseline(self, numbers: Sequence[int]) -> dict[int, TestRow]:
-        """Runs tests on the base; tests that end their process, or miss the deadline, are missing.
-        """
+        """Runs tests on the base; tests that end their process or miss the deadline are missing."""
         found: dict[int, TestRow] = {}
         pending = [*numbers]
         limit_s = self._limit_s(numbers)
@@ -140,7 +139,7 @@ class CollectedSuite:
              "change": None if text is None else [*change(base, text)], "tests": [*numbers],
              "limits": _limits(self._limit_s(numbers)), "wall_s": TEST_S * 3}, TEST_S * 4,
         )
-        traces = [cast(Json | LostItem, one) for one in rows] if isinstance(rows, list) else []
+        traces = [cast(Json | LostItem, row) for row in rows] if isinstance(rows, list) else []
         return trace_of([*traces, *[LostItem("killed")] * (len(numbers) - len(traces))])
 
     async def precheck(
@@ -181,9 +180,9 @@ class CollectedSuite:
                     read = candidate_rows(rows) or []
                 case _:
                     read = []
-            for place, row in enumerate(read[: len(chunk)]):
+            for index, row in enumerate(read[: len(chunk)]):
                 lost = row[0] == "lost"
-                results[done + place] = None if lost else precheck_result(row, len(order))
+                results[done + index] = None if lost else precheck_result(row, len(order))
             done += max(1, len(read))
         return results
 

@@ -58,7 +58,7 @@ def suspects(
     found = []
     for file in sorted(editable):
         functions = {
-            first: _ochiai(first, [one.coverage.functions.get(file, {}) for one in failing],
+            first: _ochiai(first, [verdict.coverage.functions.get(file, {}) for verdict in failing],
                            [one.coverage.functions.get(file, {}) for one in passing])
             for first in {line for one in failing for line in one.coverage.functions.get(file, {})}
         }
@@ -76,7 +76,7 @@ def _ochiai(
     item: object, failing: Sequence[Collection[object]], passing: Sequence[Collection[object]]
 ) -> float:
     """The suspicion of an item, given the items of each test."""
-    failed = sum(item in one for one in failing)
+    failed = sum(item in verdict for verdict in failing)
     passed = sum(item in one for one in passing)
     return failed / math.sqrt(len(failing) * (failed + passed)) if failed else 0.0
 
@@ -96,17 +96,16 @@ def first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> int
 
 
 def sibling_fields(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The name of each field to all fields of the classes that have it, including inherited ones.
-    """
+    """The name of each field to all fields of the classes that have it, also inherited ones."""
     own: dict[str, dict[str, None]] = {}
     bases: dict[str, list[str]] = {}
     for text in texts:
-        for owner in (one for one in nodes_or_empty(text) if isinstance(one, ast.ClassDef)):
+        for owner in (node for node in nodes_or_empty(text) if isinstance(node, ast.ClassDef)):
             bases.setdefault(owner.name, []).extend(sorted(names_read(owner.bases)))
             own.setdefault(owner.name, {}).update(dict.fromkeys(
-                one.attr for one in ast.walk(owner) if isinstance(one, ast.Attribute)
-                and isinstance(one.ctx, ast.Store) and isinstance(one.value, ast.Name)
-                and one.value.id == "self"
+                node.attr for node in ast.walk(owner) if isinstance(node, ast.Attribute)
+                and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name)
+                and node.value.id == "self"
             ))
     found: dict[str, dict[str, None]] = {}
     for name in own:
@@ -127,22 +126,22 @@ def named_statements(text: str) -> dict[str, ast.stmt]:
 
     Empty if the text does not parse.
     """
-    pending = [("", one) for one in parse_or_empty(text).body]
+    pending = [("", statement) for statement in parse_or_empty(text).body]
     found: dict[str, ast.stmt] = {}
     while pending:
         prefix, node = pending.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found[f"{prefix}{node.name}"] = node
             if isinstance(node, ast.ClassDef):
-                pending += [(f"{prefix}{node.name}::", one) for one in node.body]
+                pending += [(f"{prefix}{node.name}::", statement) for statement in node.body]
     return found
 
 
 def names_read(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """Names and attributes among these nodes."""
     return frozenset(
-        one.id if isinstance(one, ast.Name) else one.attr
-        for one in nodes if isinstance(one, ast.Name | ast.Attribute)
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in nodes if isinstance(node, ast.Name | ast.Attribute)
     )
 
 
@@ -157,7 +156,7 @@ def strings_in_tests(codes: Sequence[str], cases: Sequence[str]) -> tuple[str, .
         test = next(iter(parse_or_empty(code).body), None)
         rows = _strings(*getattr(test, "decorator_list", []))
         # pytest escapes strings in ids.
-        used = [one for one in rows if one.encode("unicode_escape").decode("ascii") in case]
+        used = [row for row in rows if row.encode("unicode_escape").decode("ascii") in case]
         found.update(dict.fromkeys((*(used or rows), *_strings(*getattr(test, "body", [])))))
     return tuple(found)[:MAX_STRINGS]
 
@@ -206,9 +205,9 @@ def with_module_level(text: str, trace: Trace, reads: Sequence[Collection[str]])
         if isinstance(one, ast.Name | ast.Attribute):
             names_at.setdefault(one.lineno, set()).update(names_read([one]))
 
-    def extended(covered: frozenset[int], own: Collection[str]) -> frozenset[int]:
+    def extended(covered: frozenset[int], used: Collection[str]) -> frozenset[int]:
         reached: set[int] = set()
-        names = {*own, *(name for line in covered for name in names_at.get(line, ()))}
+        names = {*used, *(name for line in covered for name in names_at.get(line, ()))}
         pending = [*names]
         while pending:
             lines = bound.get(pending.pop(), set()) - reached
@@ -219,6 +218,6 @@ def with_module_level(text: str, trace: Trace, reads: Sequence[Collection[str]])
         return covered | reached
 
     return replace(trace, tests=tuple(
-        replace(one, covered=extended(one.covered, own))
-        for one, own in zip(trace.tests, reads, strict=True)
+        replace(one, covered=extended(one.covered, used))
+        for one, used in zip(trace.tests, reads, strict=True)
     ))

@@ -13,7 +13,7 @@ from typing import Literal
 
 from agent.core.trees import is_literal, nodes_or_empty, parse_or_empty
 from agent.search.inspection.dead_code import reachable_children
-from agent.search.program import BUILTINS, Function, names_in, parameters
+from agent.search.program import BUILTINS, Function, parameters, variable_names
 
 Blindness = Literal["", "doubtful", "refused"]
 
@@ -189,12 +189,11 @@ def _assigned(node: ast.AST) -> frozenset[str]:
 
 
 def _names(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    return frozenset(names_in(*nodes))
+    return frozenset(variable_names(*nodes))
 
 
 def _expected_values(tests: tuple[str, ...], name: str) -> frozenset[str]:
-    """The values expected by asserts that mention a function; for any other assert its condition.
-    """
+    """The values expected by asserts that mention a function; for other asserts the condition."""
     return frozenset(
         _expected_value(node.test) for test in tests for node in nodes_or_empty(test)
         if isinstance(node, ast.Assert) and name in _mentioned(node.test)

@@ -37,7 +37,7 @@ class BadAnswer(ValueError):
 class Answer(NamedTuple):
     """The outcome of a call: a literal, or the name of an exception; neither if it is unknown."""
 
-    gives: str = ""
+    literal: str = ""
     raises: str = ""
 
     @classmethod
@@ -78,9 +78,9 @@ def _question(
 ) -> CompetingPatches:
     return CompetingPatches(call=call, behaviours=tuple(
         Behaviour(
-            label=label, **given(answer)._asdict(), solution=one.solution, note=one.note,
-            diff=one.solution.diff(base),
-        ) for label, one, answer in zip("ABC", shown, answers, strict=False)
+            label=label, gives=answer.literal, raises=answer.raises, solution=one.solution,
+            note=one.note, diff=one.solution.diff(base),
+        ) for label, one, answer in zip("ABC", shown, map(given, answers), strict=False)
     ))
 
 
@@ -111,7 +111,7 @@ def in_words(patches: CompetingPatches) -> str:
 def choice_in_words(labels: Sequence[str], answer: Answer) -> str:
     """One of the choices: `A gives 0`, `B and C raise KeyError`."""
     verb = ("raise" if answer.raises else "give") + ("" if len(labels) > 1 else "s")
-    return f"{' and '.join(labels)} {verb} {answer.raises or answer.gives}"
+    return f"{' and '.join(labels)} {verb} {answer.raises or answer.literal}"
 
 
 def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
@@ -126,7 +126,7 @@ def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
     if text.lower() == SKIP:
         return None
     labelled = {one.label: Answer(one.gives, one.raises) for one in patches.behaviours}
-    gives, exception = labelled.get(text.upper()) or Answer.read(text)
+    literal, exception = labelled.get(text.upper()) or Answer.read(text)
     if exception:
         if not is_exception(exception):
             raise BadAnswer(f"Python has no exception called {exception!r}.")
@@ -136,14 +136,14 @@ def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
         )
     means_text = _means_text(patches)
     try:
-        tree = parse_expression(gives)
+        tree = parse_expression(literal)
         value = ast.literal_eval(tree)
         # Unparsing adds parentheses to a tuple: in `assert f() == 1, 2` the 2 is the message.
         expected = ast.unparse(tree)
         if means_text and not isinstance(value, str) and expected not in SINGLE:
-            expected = repr(gives)
+            expected = repr(literal)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        expected = repr(gives) if means_text and gives else ""
+        expected = repr(literal) if means_text and literal else ""
     if not expected:
         raise BadAnswer(
             f"{answer!r} is none of {', '.join(labelled)} and no value as Python writes it; "
@@ -169,7 +169,7 @@ def doubt(patches: CompetingPatches, answer: str) -> str:
             f"{text} counts as the label of a patch, which gives {label.gives}. To mean the "
             f"text, write {text!r}"
         )
-    if test is None or is_given(patches, test):
+    if test is None or matches_a_patch(patches, test):
         return ""
     name = test.name.removeprefix(f"{patches.call} ").removeprefix("== ")
     return f"None of the patches gives {name}, which would be kept as a new test"
@@ -183,7 +183,7 @@ def _means_text(patches: CompetingPatches) -> bool:
     )
 
 
-def is_given(patches: CompetingPatches, test: TestCase) -> bool:
+def matches_a_patch(patches: CompetingPatches, test: TestCase) -> bool:
     """Whether one of the shown patches passes the test made of an answer."""
     return any(
         _fits({patches.call: f"!{one.raises}" if one.raises else one.gives}, test)

@@ -24,8 +24,7 @@ _ALONE = 3
 
 
 def foreign(broken: Broken) -> list[SyntaxEdit]:
-    """Applies each family to the suspicious lines and to the whole text, and all of them at once.
-    """
+    """Applies each family to the suspicious lines, to the whole text, and all at once."""
     text = broken.text
     found: list[SyntaxEdit] = []
     families: list[Callable[[str], str]] = [

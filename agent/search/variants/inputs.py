@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.core.trees import is_literal, literal_source, parse_or_empty
-from agent.search.program import names_in
+from agent.search.program import variable_names
 
 PROBES = 128
 MAX_SEEDS = 24
@@ -419,9 +419,7 @@ def changeable(node: ast.expr, names: frozenset[str]) -> tuple[ast.expr, ...] | 
     return None
 
 
-def _sequence(
-    made: dict[str, ast.Call], steps: list[ast.expr], expected: ast.expr
-) -> TestedCall:
+def _sequence(made: dict[str, ast.Call], steps: list[ast.expr], expected: ast.expr) -> TestedCall:
     parameters = ast.arguments(
         posonlyargs=[], args=[ast.arg(arg=name) for name in made], kwonlyargs=[], kw_defaults=[],
         defaults=[],
@@ -434,7 +432,7 @@ def _sequence(
     call = ast.Call(func=ast.Lambda(args=parameters, body=body), args=[*made.values()], keywords=[])
     literals = [
         one for node in (*made.values(), *steps)
-        for one in changeable(node, frozenset(names_in(node))) or ()
+        for one in changeable(node, frozenset(variable_names(node))) or ()
     ]
     return TestedCall(call, tuple(literals), expected)
 

@@ -26,10 +26,10 @@ from agent.target.parsing import (
     is_future_import,
     is_import,
     lines_of,
-    names_in,
     parsed,
     root_name,
     toplevel,
+    touched_names,
     visible_names,
 )
 
@@ -91,7 +91,7 @@ def makes_tests(body: Sequence[ast.stmt]) -> bool:
         and any(isinstance(one, Definition) for inner in node.body for one in ast.walk(inner))
     }
     return any(
-        isinstance(node, ast.Assign) and any(map(is_test_name, names_in(*node.targets).binds))
+        isinstance(node, ast.Assign) and any(map(is_test_name, touched_names(*node.targets).binds))
         and any(
             isinstance(one, ast.Lambda) or called_name(one) in makers
             for one in (node.value, *getattr(node.value, "elts", ()))
@@ -103,7 +103,7 @@ def makes_tests(body: Sequence[ast.stmt]) -> bool:
 def _may_hold_tests(body: Sequence[ast.stmt]) -> bool:
     """Whether running a file without visible test functions may create some."""
     classes = [node for node in toplevel(body) if isinstance(node, ast.ClassDef)]
-    bound = names_in(*body).binds - {node.name for node in classes}
+    bound = touched_names(*body).binds - {node.name for node in classes}
     return any(node.bases or node.decorator_list for node in classes) or any(
         name in ("*", "pytest_generate_tests") or is_test_name(name) for name in bound
     )
@@ -176,7 +176,7 @@ def _rebound(body: Sequence[ast.stmt]) -> frozenset[str]:
         for node in body for one in ast.walk(node)
     ):
         return frozenset(node.name for node in toplevel(body) if isinstance(node, Definition))
-    return names_in(*(
+    return touched_names(*(
         node for node in body if not isinstance(node, Definition) and not is_import(node)
     )).binds
 
@@ -283,7 +283,7 @@ def import_line(entry: str, names: str) -> str:
 
 def _unbound(body: Sequence[ast.stmt]) -> frozenset[str]:
     """Names that a file reads but that neither it nor Python defines."""
-    names = names_in(*body)
+    names = touched_names(*body)
     return frozenset() if "*" in names.binds else names.reads - names.binds - BUILTIN_NAMES
 
 

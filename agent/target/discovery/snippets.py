@@ -38,13 +38,13 @@ from agent.target.parsing import (
     is_import,
     is_main_guard,
     is_plain_call,
-    names_in,
     own_walk,
     parsed,
     shortened,
     source_of,
     statement_source,
     toplevel,
+    touched_names,
     unique,
     visible_names,
     where,
@@ -109,7 +109,7 @@ class _Snippet:
         self.definitions = {
             node.name: node for node in toplevel(self.body) if isinstance(node, Definition)
         }
-        self.names = [names_in(node) for node in self.body]
+        self.names = [touched_names(node) for node in self.body]
 
     def tests(self) -> list[Located]:
         checks_at = [index for index, node in enumerate(self.body) if self.is_check(node)]
@@ -135,7 +135,7 @@ class _Snippet:
 
     def changes_state(self, node: ast.stmt) -> bool:
         """Whether running this check can influence a later one."""
-        if names_in(node).binds and not isinstance(node, (ast.For, ast.With)):
+        if touched_names(node).binds and not isinstance(node, (ast.For, ast.With)):
             return True
         if any(
             isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load)
@@ -151,13 +151,13 @@ class _Snippet:
     def reads_through(self, node: ast.AST) -> frozenset[str]:
         """Names read by the node, or by functions of the snippet that it mentions."""
         found: set[str] = set()
-        waiting = set(names_in(node).reads)
+        waiting = set(touched_names(node).reads)
         while waiting:
             name = waiting.pop()
             if name not in found:
                 found.add(name)
                 if name in self.definitions:
-                    waiting |= names_in(self.definitions[name]).reads
+                    waiting |= touched_names(self.definitions[name]).reads
         return frozenset(found)
 
     def test_at(
@@ -322,7 +322,7 @@ def reads_output(code: str, program_names: frozenset[str] = frozenset()) -> bool
 
     A name `output` that the test or the program defines is not meant.
     """
-    names = names_in(*parsed(code).body)
+    names = touched_names(*parsed(code).body)
     return "output" in names.reads and "output" not in names.binds | program_names
 
 
@@ -349,7 +349,7 @@ def _mutable_names(body: Sequence[ast.stmt]) -> frozenset[str]:
             for inner in ast.walk(node.value)
         )
         if not constant:
-            found |= names_in(node).binds
+            found |= touched_names(node).binds
     return frozenset(found)
 
 

@@ -216,9 +216,7 @@ def _input_ended(failure: Failure, task: Task, text: str) -> Diagnosis | None:
         )
     elif failure.name != "EOFError" and not _came_of_nothing(failure, task, text):
         return None
-    return Diagnosis(
-        category="input_exhausted", fixable=False, confidence=0.9, cause=cause,
-    )
+    return Diagnosis(category="input_exhausted", fixable=False, confidence=0.9, cause=cause)
 
 
 def _came_of_nothing(failure: Failure, task: Task, text: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from agent.core.domain import (
     EXCLUDED,
     OTHER_TESTS,
-    VETOING_ORIGINS,
+    TRUSTED_ORIGINS,
     Report,
     Script,
     Task,
@@ -68,7 +68,7 @@ def outside(verdict: Verdict, task: Task) -> str:
             )
     if found := _NO_MODULE.search(verdict.message):
         return absent_package(found.group(1).partition(".")[0], task)
-    has_other_tests = any(one.origin in VETOING_ORIGINS - {"doctest"} for one in task.tests)
+    has_other_tests = any(one.origin in TRUSTED_ORIGINS - {"doctest"} for one in task.tests)
     if verdict.origin == "doctest" and has_other_tests and not task.doctests:
         return _DOCTEST
     return ""

@@ -22,10 +22,10 @@ from agent.target.parsing import (
     FunctionNode,
     called_name,
     imports,
-    names_in,
     parsed,
     statements_of,
     toplevel,
+    touched_names,
     visible_names,
 )
 
@@ -134,16 +134,16 @@ def imported(
         The test's names for names of the program ("" is its module), and all names that the test
         defines itself or imports from elsewhere.
     """
-    def is_own(module: str) -> bool:
+    def is_program(module: str) -> bool:
         return module.rpartition(".")[2] in (stem, "solution")
 
     own = {name: "" for name in (stem, "solution") if name not in names}
     foreign = {node.name for node in toplevel(body) if isinstance(node, Definition)}
     for one in imports(*body):
         renamed = one.name or one.bound != one.module.partition(".")[0]
-        if is_own(one.name or one.module) and (renamed or one.module in (stem, "solution")):
+        if is_program(one.name or one.module) and (renamed or one.module in (stem, "solution")):
             own[one.bound] = ""
-        elif one.name and is_own(one.module):
+        elif one.name and is_program(one.module):
             own[one.bound] = one.name
         else:
             foreign.add(one.bound)
@@ -197,7 +197,7 @@ def _calls_made(code: str, program: str, stem: str) -> frozenset[str]:
     body = parsed(code).body
     reader = _CallReader(body, signatures(program), stem, keeps_state(program))
     reader.statements(body)
-    reads = names_in(*body).reads
+    reads = touched_names(*body).reads
     if reader.found:
         return frozenset(reader.found)
     return frozenset(f"the name {name}" for name in map(reader.program_name, reads) if name)
@@ -212,7 +212,7 @@ class _CallReader:
         self.known = known
         self.found: dict[str, None] = {}
         self.own, foreign = imported(body, stem, known.names)
-        names = names_in(*body).binds | {
+        names = touched_names(*body).binds | {
             one.arg for node in body for one in ast.walk(node) if isinstance(one, ast.arg)
         }
         self._others = foreign | names - self.own.keys()
@@ -319,7 +319,7 @@ class _CallReader:
                     self._bind(one, part)
             case _:
                 shown = _short(self.text(value))
-                for name in sorted(names_in(aim).binds):
+                for name in sorted(touched_names(aim).binds):
                     self._holds[name] = f"{name} of {shown}"
 
     def program_name(self, name: str) -> str:

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from agent.core.trees import is_legible, parse, tree_of
-from agent.target.parsing import Definition, FunctionNode, lines_of, names_in
+from agent.target.parsing import Definition, FunctionNode, lines_of, touched_names
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 """A line with its end, as Python counts lines; `str.splitlines` knows more line ends."""
@@ -176,7 +176,7 @@ def _bound(node: ast.stmt) -> frozenset[str]:
             isinstance(one, ast.Attribute | ast.Subscript) and isinstance(one.ctx, ast.Store)
             for one in ast.walk(node)
         ):
-            return names_in(node).binds
+            return touched_names(node).binds
     return frozenset()
 
 

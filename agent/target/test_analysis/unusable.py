@@ -26,10 +26,10 @@ from agent.target.parsing import (
     dotted,
     imports,
     is_import,
-    names_in,
     parsed,
     shortened,
     statements_of,
+    touched_names,
     visible_names,
 )
 from agent.target.test_analysis.calls import imported, signatures, target
@@ -183,7 +183,7 @@ def _reason(
                 "without brackets"
             )
         return f"{shown} is always true"
-    used = names_in(*body)
+    used = touched_names(*body)
     if modules & own or used.reads - used.binds - (BUILTIN_NAMES - names):
         return ""
     return f"{shown} never uses the program"

@@ -157,7 +157,7 @@ async def answers(subject: Subject, calls: Sequence[ExampleCall]) -> list[Row | 
     plain, whose example needs a plain run."""
     wall_s = subject.test_s
     rows: list[Row | None] = []
-    named = [(one.call, one.names) for one in calls]
+    named = [(call.call, call.names) for call in calls]
     async with start_program(subject, named, wall_s) as program:
         for call in calls:
             started = time.monotonic()

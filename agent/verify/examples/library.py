@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from agent.core.trees import parse_expression, parse_or_empty
-from agent.target.parsing import names_in, toplevel
+from agent.target.parsing import toplevel, touched_names
 from agent.verify.examples.plain_values import LIBRARY
 
 _CLASSES = {
@@ -27,7 +27,7 @@ def imported(*texts: str) -> Mapping[str, str]:
     """Names that texts bind, with the dotted name that they import, or "" for other bindings."""
     found: dict[str, str] = {}
     for node in toplevel(part for text in texts for part in parse_or_empty(text).body):
-        found |= dict.fromkeys(names_in(node).binds, "")
+        found |= dict.fromkeys(touched_names(node).binds, "")
         match node:
             case ast.ImportFrom(module=module, names=aliases, level=0):
                 found |= {one.asname or one.name: f"{module}.{one.name}" for one in aliases}
@@ -50,7 +50,7 @@ class CallsToValues(ast.NodeTransformer):
             return ast.Constant(utc)
         if isinstance(node, ast.Call) and path in _CLASSES:
             with suppress(ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
-                args = [ast.literal_eval(one) for one in node.args]
+                args = [ast.literal_eval(argument) for argument in node.args]
                 named = {str(one.arg): ast.literal_eval(one.value) for one in node.keywords}
                 # The fraction of "1e999999999" would take all memory.
                 if "Fraction" not in path or "e" not in repr([*args, *named.values()]).lower():

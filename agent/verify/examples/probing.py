@@ -113,7 +113,7 @@ def _canonical(wire: Json) -> Json:
         case ["s" | "z" as tag, list(items)]:
             return [tag, sorted(map(_canonical, items), key=json.dumps)]
         case [str(tag), list(items)]:
-            return [tag, [_canonical(one) for one in items]]
+            return [tag, [_canonical(item) for item in items]]
     return wire
 
 

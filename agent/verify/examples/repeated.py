@@ -45,7 +45,7 @@ def asks_only_calls(group: Group) -> bool:
     if group.code is None:
         found = [_repeat(group, str(number)) for number in range(len(group.tests))]
     else:
-        nodes = [one.node for one in group.tests if isinstance(one, Script)]
+        nodes = [test.node for test in group.tests if isinstance(test, Script)]
         found = [_repeat(group, node) for node in nodes]
     return all(one is not None and one.is_whole for one in found)
 
@@ -78,16 +78,16 @@ async def repeat_calls(
         if group.reads_output(key) and _holds_of(group.output, group.tests[int(key)].code)
     }
     against: dict[str, str] = {}
-    for key, own in slices.items():
-        own_rows = rows[own]
-        if any(map(_contradicts, own_rows)):
+    for key, part in slices.items():
+        answers = rows[part]
+        if any(map(_contradicts, answers)):
             if key.partition("[")[0] in explained or not _is_order_irrelevant(group, key):
                 continue
             again = await _answers(group, found[key].calls)
             first = next(filter(_contradicts, again), None)
             if first is not None:
                 against[key] = re.sub(r"__import__\('\w+'\)\.", "", str(first["message"]))
-        elif found[key].is_whole and all(row and row["status"] == "passed" for row in own_rows):
+        elif found[key].is_whole and all(row and row["status"] == "passed" for row in answers):
             isolated.add(key)
     return frozenset(isolated), against
 
@@ -137,8 +137,8 @@ def _is_order_irrelevant(group: Group, key: str) -> bool:
     """Whether nothing that ran before a call can affect its answer."""
     return (
         group.keeps_to_calls(key) and not group.subject.has_conftest and not any(
-            keeps_state(one.text) for one in group.subject.solution.files
-            if one.path.endswith(".py")
+            keeps_state(file.text) for file in group.subject.solution.files
+            if file.path.endswith(".py")
         )
     )
 
@@ -195,7 +195,7 @@ def _read_file(
         tree: ast.Module = to_values.visit(parse(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return tree, to_values, all(_is_quiet(one) for one in tree.body)
+    return tree, to_values, all(_is_quiet(statement) for statement in tree.body)
 
 
 def _is_quiet(node: ast.stmt) -> bool:
@@ -312,7 +312,7 @@ class _PlainReader:
     def _check(self, test: ast.expr) -> bool:
         match test:
             case ast.BoolOp(op=ast.And(), values=values):
-                return all(self._check(one) for one in values)
+                return all(self._check(value) for value in values)
             case ast.UnaryOp(op=ast.Not(), operand=call):
                 return self._add(call, ast.Constant(None), "false")
             case ast.Compare(left=left, ops=[ast.Eq() | ast.Is() as operator], comparators=[right]):
@@ -412,7 +412,7 @@ def _rows(function: ast.FunctionDef) -> Sequence[Mapping[str, ast.expr]] | None:
                         names = [*map(str, listed)]
                     case _:
                         return None
-                targets = [ast.Name(one.strip(), ast.Store()) for one in names]
+                targets = [ast.Name(name.strip(), ast.Store()) for name in names]
                 target: ast.expr = (
                     targets[0] if len(targets) == 1 else ast.Tuple([*targets], ast.Store())
                 )
@@ -422,7 +422,7 @@ def _rows(function: ast.FunctionDef) -> Sequence[Mapping[str, ast.expr]] | None:
                 rows = [{**row, **more} for more in bound for row in rows]
             case _:
                 return None
-    arguments = {one.arg for one in function.args.args if one.arg != "self"}
+    arguments = {argument.arg for argument in function.args.args if argument.arg != "self"}
     return rows if arguments == rows[0].keys() else None
 
 

@@ -23,8 +23,8 @@ from typing import Any, Literal
 from agent.core.trees import parse
 from agent.verify.rewriting.expectations import own_nodes
 
-CanaryKind = Literal["", "wrong false", "wrong true", "wrong idle", "unequal", "user machine"]
-"""How a run differs from a plain one."""
+RunVariation = Literal["", "wrong false", "wrong true", "wrong idle", "unequal", "user machine"]
+"""How a run differs from the plain run; empty if it does not."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -34,20 +34,20 @@ _CONSTRUCTORS = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__
 
 @dataclass(frozen=True)
 class Canary:
-    """A rewriting of texts; `name` is the builtin that the rewritten text uses."""
+    """A rewriting of texts for a variation; `name` is the builtin that the rewritten text uses."""
 
-    kind: CanaryKind
+    variation: RunVariation
     name: str
 
     def program(self, text: str) -> str:
         """The program with wrong answers; the text itself where it does not parse."""
-        if not self.kind.startswith("wrong"):
+        if not self.variation.startswith("wrong"):
             return text
-        return _rewritten(text, _Answers(self.name, self.kind == "wrong idle"))
+        return _rewritten(text, _Answers(self.name, self.variation == "wrong idle"))
 
     def test(self, text: str) -> str:
         """The test with its comparisons reported; the text itself where it does not parse."""
-        return _rewritten(text, _Equalities(self.name)) if self.kind == "unequal" else text
+        return _rewritten(text, _Equalities(self.name)) if self.variation == "unequal" else text
 
 
 def _rewritten(text: str, transformer: ast.NodeTransformer) -> str:
@@ -95,7 +95,7 @@ class _Answers(ast.NodeTransformer):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        if self._idle and not any(isinstance(one, _Function) for one in node.body):
+        if self._idle and not any(isinstance(statement, _Function) for statement in node.body):
             node.body += ast.parse(_FIELDS.format(self._name)).body
             return node
         self.generic_visit(node)

@@ -55,11 +55,14 @@ async def double_check(group: Group, keys: Sequence[str]) -> dict[str, str]:
     subject, code = group.subject, group.code
     if code is None or not keys:
         return {}
-    own = subject.files_for([*group.tests])
-    files = {**subject.test_support, **own, group.path: code}
+    solution_files = subject.files_for([*group.tests])
+    files = {**subject.test_support, **solution_files, group.path: code}
     nodes = {key: f"{group.path}::{key}" for key in keys}
     watching = WatchedFiles(
-        tuple(path for path in own if path.endswith(".py") and path not in subject.test_support),
+        tuple(
+            path for path in solution_files
+            if path.endswith(".py") and path not in subject.test_support
+        ),
         (group.path, *subject.helpers(code)), only=tuple(nodes.values()),
     )
     project = Project(root="", name=subject.name, arguments=(group.path,), test_s=subject.test_s)

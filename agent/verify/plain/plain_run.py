@@ -17,7 +17,7 @@ from agent.core.domain import TestCase
 from agent.verify import jail_modules
 from agent.verify.examples.examples import ended, lacks_permission, with_refusals
 from agent.verify.groups import Group
-from agent.verify.plain.canary import Canary, CanaryKind
+from agent.verify.plain.canary import Canary, RunVariation
 from agent.verify.rewriting.masking import mask
 from agent.verify.subject import Subject
 from agent.verify.tamper_indicators import message_of
@@ -55,29 +55,29 @@ class PlainRun:
 
 
 async def run_tests(
-    group: Group, run: PlainRun, keys: Sequence[str] = (), canary: CanaryKind = ""
+    group: Group, run: PlainRun, keys: Sequence[str] = (), variation: RunVariation = ""
 ) -> None:
     """Runs the tests of these keys, or all of a group, restarting after a test that ended the
     process; a file runs in one pytest session."""
     while remaining := [*group.remaining(keys, run.rows).values()]:
         before = len(run.rows)
-        finished = await _one_process(group, remaining, run, keys, canary)
+        finished = await _one_process(group, remaining, run, keys, variation)
         if finished or len(run.rows) == before:
             return
 
 
 async def _one_process(
-    group: Group, tests: list[TestCase], run: PlainRun, keys: Sequence[str], canary: CanaryKind
+    group: Group, tests: list[TestCase], run: PlainRun, keys: Sequence[str], variation: RunVariation
 ) -> bool:
     """Runs the remaining tests in one process; returns whether it finished."""
     subject = group.subject
     key = secrets.token_bytes(32)
-    rewriting = Canary(canary, f"_{secrets.token_hex(8)}")
+    rewriting = Canary(variation, f"_{secrets.token_hex(8)}")
     with_pytest = group.code is not None or subject.needs_packages(tests)
     folders = subject.task.site_dirs
     ours = await jail_modules.bundle(subject.sandbox, folders, with_pytest=with_pytest)
     # As similar to a user's machine as the jail can be: with processes, sockets and `/tmp`.
-    user_machine = canary == "user machine"
+    user_machine = variation == "user machine"
     starts, connects = (True, True) if user_machine else subject.grants(tests)
     files = {
         path: rewriting.program(text) if path.endswith(".py") else text
@@ -90,8 +90,9 @@ async def _one_process(
     helpers: list[Json] = [*subject.helpers(code)]
     payload = subject.payload | group.payload(keys, run.rows) | {
         "text": files[subject.solution.entry], "words": code + subject.helper_texts,
-        "key": key.hex(), "canary": canary, "canary_name": rewriting.name, "cpu_s": subject.test_s,
-        "program_files": [*program], "test_files": [*test_files, *helpers], "files": [*all_files],
+        "key": key.hex(), "variation": variation, "canary_name": rewriting.name,
+        "cpu_s": subject.test_s, "files": [*all_files],
+        "program_files": [*program], "test_files": [*test_files, *helpers],
         "texts": "\n".join(mask(files[path]) for path in program),
         "names": [*sorted(subject.all_modules)],
     }

@@ -15,12 +15,12 @@ from agent.verify.plain.plain_run import PlainRun
 from agent.verify.subject import Subject
 
 
-def wrong_file(subject: Subject, run: PlainRun, code: str, *, own: bool = False) -> str:
+def wrong_file(subject: Subject, run: PlainRun, code: str, *, is_entry: bool = False) -> str:
     """A message on what a test file ran in place of the program; empty where it ran the program,
-    or may have tried to. Tests in the program's `own` file need not use it."""
+    or may have tried to. Tests in the entry file itself (`is_entry`) need not use it."""
     entry = subject.solution.entry
-    own_files = {file.path for file in subject.solution.files}
-    if run.problem or not run.rows or not own_files.isdisjoint(run.loaded.values()):
+    program_files = {file.path for file in subject.solution.files}
+    if run.problem or not run.rows or not program_files.isdisjoint(run.loaded.values()):
         return ""
     stem = subject.name.rpartition(".")[2]
     other = _namesake(stem, run.loaded)
@@ -30,7 +30,7 @@ def wrong_file(subject: Subject, run: PlainRun, code: str, *, own: bool = False)
         support = {f.path for f in subject.task.support if not f.path.endswith("conftest.py")}
         other = next((path for path in run.loaded.values() if path in support), "")
     if not other:
-        if own:
+        if is_entry:
             return ""
         return (
             f"Your tests never import {entry}, so they do not test it. Add to them: "

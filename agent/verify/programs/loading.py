@@ -62,7 +62,7 @@ class EntryFile:
         return module
 
 
-def place(error: BaseException, folder: str, test: str = "") -> str:
+def location(error: BaseException, folder: str, test: str = "") -> str:
     """The innermost line of a traceback in a file of the program's folder, or else in the test.
 
     `folder` ends with a slash, `test` is the test's file name. Empty if there is none.

@@ -96,7 +96,7 @@ class PytestSession:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        items[:] = [one for one in items if self._is_wanted(one.nodeid)]
+        items[:] = [item for item in items if self._is_wanted(item.nodeid)]
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self._reports.append(report)

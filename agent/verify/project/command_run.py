@@ -129,7 +129,7 @@ def _payload(suites: Json, command: Sequence[str], watched: Collection[str]) -> 
 def _places(output: str, files: Collection[str]) -> tuple[SourcePlace, ...]:
     found = []
     for path, line in _FRAME.findall(output):
-        ours = [one for one in files if path == one or path.endswith(f"/{one}")]
+        ours = [file for file in files if path == file or path.endswith(f"/{file}")]
         if ours:
             found.append(SourcePlace(max(ours, key=len), int(line)))
     return tuple(found)
@@ -142,9 +142,9 @@ def _watched(ran: Json) -> tuple[dict[str, dict[int, int]], dict[str, frozenset[
         match row:
             case [str(file), list(calls), list(some)]:
                 functions[file] = {
-                    one[0]: one[1] for one in calls
-                    if isinstance(one, list) and len(one) == 2
-                    and isinstance(one[0], int) and isinstance(one[1], int)
+                    call[0]: call[1] for call in calls
+                    if isinstance(call, list) and len(call) == 2
+                    and isinstance(call[0], int) and isinstance(call[1], int)
                 }
                 lines[file] = frozenset(one for one in some if isinstance(one, int))
     return functions, lines

@@ -94,7 +94,7 @@ def watching_of(files: Mapping[str, str], editable: Sequence[str]) -> WatchedFil
 def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
     """The passing tests that are double-checked: those to be healed, others of their files, and
     more while time is left. All of them where no test is to be healed, as in a check."""
-    passing = [one for one in report.verdicts if one.passed]
+    passing = [verdict for verdict in report.verdicts if verdict.passed]
     if not wanted:
         return tuple(one.name for one in passing)
     files = {node.partition("::")[0] for node in wanted}
@@ -187,16 +187,16 @@ def _is_meant(row: Mapping[str, Json], meant: set[str], named: frozenset[str]) -
     others = row.get("others")
     if isinstance(others, list) and named & {*map(str, others)}:
         return True
-    own = [kind for kind, _, _ in _own(row)]
-    return bool(own) and meant.issuperset(own)
+    kinds = [kind for kind, _, _ in _own(row)]
+    return bool(kinds) and meant.issuperset(kinds)
 
 
 def _own(row: Mapping[str, Json]) -> list[tuple[str, list[str], bool]]:
     """The program's classes of compared objects, each with its names, and whether the expected
     value has another type."""
     found: list[tuple[str, list[str], bool]] = []
-    own = row.get("own")
-    for one in own if isinstance(own, list) else ():
+    rows = row.get("own")
+    for one in rows if isinstance(rows, list) else ():
         match one:
             case [str(kind), list(names), bool(is_other)]:
                 found.append((kind, [*map(str, names)], is_other))
@@ -222,7 +222,7 @@ def _with_integrity(
             return _disbelieved(verdict, message_of("control-flow", detail))
     if not verdict.passed:
         return verdict
-    relevant = [one for one in indicators if one[0] in ("", verdict.name)]
+    relevant = [indicator for indicator in indicators if indicator[0] in ("", verdict.name)]
     deciding = [
         message_of(rule, detail) for _, rule, detail in relevant
         if _is_disbelieved(rule, detail, texts) or (rule == "expected-data" and is_wanted)

@@ -62,7 +62,7 @@ async def project_report(
         seed: The hash seed of the interpreter.
         verify_passes: Whether passes are verified by further runs.
     """
-    nodes = [one.node for one in tests if isinstance(one, Script)]
+    nodes = [test.node for test in tests if isinstance(test, Script)]
     wanted = [node for node in nodes if node != OTHER_TESTS]
     if OTHER_TESTS not in nodes and not project.command:
         project = project.model_copy(update={"arguments": (*project.arguments, *nodes)})
@@ -77,7 +77,7 @@ async def project_report(
     if verify_passes and report.passed:
         watching = replace(watching, only=chosen(report, wanted))
         only = watching.only
-        passing = frozenset(one.name for one in report.verdicts if one.passed)
+        passing = frozenset(verdict.name for verdict in report.verdicts if verdict.passed)
         untried = {*only} - {*wanted} if len(only) < len(passing) else ()
         # With another hash seed, so that passes that depend on the order of a set fail.
         alone, (result, reports) = await asyncio.gather(
@@ -147,12 +147,12 @@ async def judge_files(
             Script(name=node, origin="user", code=files[path], node=key, file=path)
             for node in by_file[path] for key in [node.partition("::")[2]]
         ]
-        wanted = [one for one in tests if one.name in whole and firsts[path] == module]
+        wanted = [test for test in tests if test.name in whole and firsts[path] == module]
         if wanted:
             before = {one.path: one.text for one in task.support}
             base = replace(subject, solution=_as_program(before, project, task, root, module)[0])
             await _judge_file(Group(subject, wanted, files[path]), base, judge, found)
-        left = [one for one in tests if one not in wanted]
+        left = [test for test in tests if test not in wanted]
         held, against = await repeat_calls(
             Group(subject, left, files[path]), [one.node for one in left]
         )
@@ -176,7 +176,7 @@ async def _judge_file(group: Group, base: Subject, judge: Judge, found: FileJudg
         ask_twice=False,  # the suite is double-checked anyway
     )
     found.isolated |= {one.name for one in report.verdicts if one.integrity == "isolated"}
-    found.vacuous |= {one.name for one in report.verdicts if one.vacuous}
+    found.vacuous |= {verdict.name for verdict in report.verdicts if verdict.vacuous}
     doubts = {one.name: one.disbelieved for one in report.verdicts if one.disbelieved}
     certain = (CONTRADICTS, message_of("environment"))
     found.denied |= {node: doubt for node, doubt in doubts.items() if doubt.startswith(certain)}
@@ -185,7 +185,7 @@ async def _judge_file(group: Group, base: Subject, judge: Judge, found: FileJudg
         return
     _, rows = await gather_evidence(replace(group, subject=base), verify_passes=False)
     known = [message for row in rows.values() for message in row.indicators]
-    known += [reaching_code(one.text) for one in base.solution.files]
+    known += [reaching_code(file.text) for file in base.solution.files]
     if may_equal_anything(base.solution.text):
         known.append(message_of("equal-to-all"))
     for node, doubt in doubts.items():
@@ -211,9 +211,9 @@ def _as_program(
 ) -> tuple[Solution, Task]:
     """The project as a program whose entry is one of its modules, and a task with the rest."""
     prefix = f"{root}/" if root else ""
-    own = {path: File(path=path.removeprefix(prefix), text=text) for path, text in files.items()}
-    program = [file for path, file in own.items() if path in project.editable]
-    support = [file for path, file in own.items() if path not in project.editable]
+    found = {path: File(path=path.removeprefix(prefix), text=text) for path, text in files.items()}
+    program = [file for path, file in found.items() if path in project.editable]
+    support = [file for path, file in found.items() if path not in project.editable]
     return (
         Solution(files=tuple(program), entry=module.removeprefix(prefix)),
         Task(support=tuple(support), site_dirs=task.site_dirs),

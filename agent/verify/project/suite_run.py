@@ -82,7 +82,7 @@ def project_files(task: Task, solution: Solution | None) -> dict[str, str]:
 
 def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list[Verdict]:
     """One verdict for each test that ran, and one for each requested test that did not run."""
-    named = {one.node: one for one in tests if isinstance(one, Script)}
+    named = {test.node: test for test in tests if isinstance(test, Script)}
     rest = named.get(OTHER_TESTS)
     found = []
     for node, row in run.outcomes.items():
@@ -141,8 +141,8 @@ def _fails(row: dict[str, Json]) -> bool:
 def _message(row: dict[str, Json]) -> str:
     message = str(row.get("message", ""))
     file, line, refused = row.get("file"), row.get("line"), row.get("refused")
-    place = f" at {file}:{line}" if message and file and line else ""
-    return f"{message}{place}{f'; {refused}' if refused else ''}"
+    location = f" at {file}:{line}" if message and file and line else ""
+    return f"{message}{location}{f'; {refused}' if refused else ''}"
 
 
 async def run_suite(
@@ -202,10 +202,10 @@ async def _by_command(
     )
     if not ran.tested:
         return SuiteRun(jail=jail)
-    place = ran.places[-1] if ran.places else None
+    last = ran.places[-1] if ran.places else None
     return SuiteRun({project.command_words: {
         "status": ran.status, "message": ran.message, "wall_s": ran.outcome.wall_s,
-        "file": place.file if place else "", "line": place.line if place else 0,
+        "file": last.file if last else "", "line": last.line if last else 0,
     }}, [project.command_words], jail=jail)
 
 
@@ -308,10 +308,10 @@ def _ending(ended: Outcome, patience_s: float) -> str:
 def _start_problem(ended: Json | Outcome) -> str:
     lines = ended.stderr.strip().split("\n") if isinstance(ended, Outcome) else []
     errors = [
-        one.removeprefix("ERROR:").removeprefix("E  ").strip() for one in lines
-        if one.startswith(("E  ", "ERROR:", "ImportError")) or ": error: " in one
+        line.removeprefix("ERROR:").removeprefix("E  ").strip() for line in lines
+        if line.startswith(("E  ", "ERROR:", "ImportError")) or ": error: " in line
     ]
-    reasons = [one for one in errors if not one.startswith("usage:")] or lines[-1:]
+    reasons = [error for error in errors if not error.startswith("usage:")] or lines[-1:]
     return f"pytest does not start: {' '.join(reasons)}"
 
 

@@ -115,11 +115,11 @@ def instrumented_tests(text: str) -> frozenset[str]:
     rewriter.visit(tree)
 
     def tests_of(node: ast.ClassDef, seen: tuple[str, ...]) -> set[str]:
-        own = {
+        defined = {
             one.name for one in node.body if isinstance(one, _Function) and one in rewriter.tests
         }
-        bases = {ast.unparse(one) for one in node.bases} & classes.keys() - {*seen}
-        return own.union(*(tests_of(classes[one], (*seen, node.name)) for one in bases))
+        bases = {ast.unparse(base) for base in node.bases} & classes.keys() - {*seen}
+        return defined.union(*(tests_of(classes[base], (*seen, node.name)) for base in bases))
 
     found = {
         node.name for node in tree.body if isinstance(node, _Function) and node in rewriter.tests
@@ -156,9 +156,9 @@ class _Rewriter(ast.NodeTransformer):
         self.tests: list[_Function] = []
         self._imported = frozenset(imported_names(tree))
         self._bound = self._imported | {
-            one.id for one in ast.walk(tree)
-            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-        } | {one.name for one in ast.walk(tree) if isinstance(one, _Function | ast.ClassDef)}
+            node.id for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        } | {node.name for node in ast.walk(tree) if isinstance(node, _Function | ast.ClassDef)}
         self._within = [_FunctionNames(bound=_bound_once(tree, [*own_nodes(tree)]))]
         self._may_fail = False
         self._awaits = False
@@ -170,7 +170,7 @@ class _Rewriter(ast.NodeTransformer):
         is_test = (
             is_outer and node.name.startswith("test")
             and not any(isinstance(one, ast.Yield | ast.YieldFrom) for one in nodes)
-            and not any("fixture" in ast.unparse(one) for one in node.decorator_list)
+            and not any("fixture" in ast.unparse(decorator) for decorator in node.decorator_list)
         )
         if is_outer:
             self._may_fail = _CATCHING.search(ast.unparse(node)) is not None
@@ -251,7 +251,7 @@ class _Rewriter(ast.NodeTransformer):
         number, attr, swapped = len(self._checks), _last(call.func), ""
         if not isinstance(call.func, ast.Attribute) and attr not in self._imported:
             return node
-        if any(isinstance(one, ast.Starred) for one in call.args):
+        if any(isinstance(argument, ast.Starred) for argument in call.args):
             return node
         comparison: Comparison = _METHODS.get(attr, "")
         if comparison == "<" and len(call.args) >= 2 and _number_beside(*call.args[:2]):
@@ -286,11 +286,11 @@ class _Rewriter(ast.NodeTransformer):
         return self._swapping(node, number, swapped)
 
     def visit_With(self, node: ast.With) -> ast.With:
-        before, calls = (self._may_fail, self._awaits), [one.context_expr for one in node.items]
+        before, calls = (self._may_fail, self._awaits), [item.context_expr for item in node.items]
         raising = [
-            one for one in calls
-            if isinstance(one, ast.Call) and one.args and _last(one.func) in _RAISING + _WARNING
-            and not any(isinstance(arg, ast.Starred) for arg in one.args)
+            call for call in calls
+            if isinstance(call, ast.Call) and call.args and _last(call.func) in _RAISING + _WARNING
+            and not any(isinstance(arg, ast.Starred) for arg in call.args)
         ]
         # A context for another builtin exception does not catch a failing check.
         self._may_fail |= any(
@@ -449,7 +449,7 @@ class _Rewriter(ast.NodeTransformer):
         """Whether a variable can be exchanged while a statement runs that names it once."""
         return (
             name in self._within[-1].own and name not in self._within[-1].captured
-            and sum(isinstance(one, ast.Name) and one.id == name for one in ast.walk(at)) == 1
+            and sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(at)) == 1
         )
 
     def _expected(self, node: ast.expr, number: int) -> ast.expr:
@@ -470,7 +470,7 @@ class _Rewriter(ast.NodeTransformer):
             ):
                 arguments = [*args, *(one.value for one in named)]
                 if any(map(is_literal, arguments)):
-                    exchangeable = [one for one in arguments if is_literal(one)]
+                    exchangeable = [argument for argument in arguments if is_literal(argument)]
                     build = self._builder(node, exchangeable)
         offset = self._checks[number].offset
         literals: list[bytes | None] = []
@@ -496,7 +496,7 @@ class _Rewriter(ast.NodeTransformer):
 
         call = ast.Call(
             node.func, [argument(one) for one in node.args],
-            [ast.keyword(one.arg, argument(one.value)) for one in node.keywords],
+            [ast.keyword(keyword.arg, argument(keyword.value)) for keyword in node.keywords],
         )
         arguments = ast.arguments([], [ast.arg(name) for name in names.values()], None, [], [],
                                   None, [])
@@ -548,7 +548,7 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 def _names_of(node: _Function, nodes: list[ast.AST]) -> _FunctionNames:
     arguments = node.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    own = {one.arg for one in named} | {
+    bound_names = {one.arg for one in named} | {
         one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
     }
     others = {
@@ -561,8 +561,8 @@ def _names_of(node: _Function, nodes: list[ast.AST]) -> _FunctionNames:
     captured = {name.id for one in inner for name in ast.walk(one) if isinstance(name, ast.Name)}
     bound = _bound_once(node, nodes)
     return _FunctionNames(
-        frozenset(own - others), frozenset(captured),
-        {name: value for name, value in bound.items() if name in own - others},
+        frozenset(bound_names - others), frozenset(captured),
+        {name: value for name, value in bound.items() if name in bound_names - others},
     )
 
 
@@ -601,7 +601,7 @@ def _bound_once(around: ast.AST, own: list[ast.AST]) -> dict[str, bytes]:
 
 
 def _may_leave(statement: ast.stmt) -> bool:
-    return any(isinstance(one, ast.Return) for one in ast.walk(statement))
+    return any(isinstance(node, ast.Return) for node in ast.walk(statement))
 
 
 def _may_repeat(node: ast.expr) -> bool:

@@ -57,8 +57,8 @@ def mask(text: str, doctests: bool = True) -> str:
 @lru_cache(maxsize=16)
 def names_of_tests(text: str) -> tuple[str, ...]:
     """The names of a program's own test functions and classes; none where it does not parse."""
-    own = own_tests(text) if nodes_or_empty(text) else ()
-    return tuple(name for node in own if (name := getattr(node, "name", "")))
+    tests = own_tests(text) if nodes_or_empty(text) else ()
+    return tuple(name for node in tests if (name := getattr(node, "name", "")))
 
 
 def _docstrings(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:

@@ -14,8 +14,7 @@ _SLOW: dict[str, tuple[str, ...]] = {
 
 
 def disabled_plugins(files: Mapping[str, str], arguments: Sequence[str] = ()) -> tuple[str, ...]:
-    """Options that disable plugins that a project of these files and pytest arguments does not
-    need."""
+    """Options that disable plugins which a project with these files and options does not need."""
     texts = (*files.values(), *arguments)
     idle = [
         plugin for plugin, words in _SLOW.items()

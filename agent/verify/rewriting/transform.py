@@ -130,7 +130,7 @@ class _Asserts(ast.NodeTransformer):
     def _rank(self, side: ast.expr) -> int:
         """How likely a side of a comparison is the program's: 2 if it has a name of the program, 1
         if it has another name that is not a builtin, otherwise 0."""
-        names = {one.id for one in ast.walk(side) if isinstance(one, ast.Name)}
+        names = {node.id for node in ast.walk(side) if isinstance(node, ast.Name)}
         return 2 if names & self._names else any(not hasattr(builtins, name) for name in names)
 
 

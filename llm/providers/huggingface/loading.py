@@ -79,9 +79,7 @@ def this_hardware() -> Hardware:
     return Hardware("cpu", flags=frozenset(flags), free_mib=free_mib())
 
 
-def load(
-    name: str, key: Secret, four_bit: bool, hardware: Hardware | None = None
-) -> LocalModel:
+def load(name: str, key: Secret, four_bit: bool, hardware: Hardware | None = None) -> LocalModel:
     """Loads the model in a format for `hardware`, by default this machine's. Raises an `LlmError`
     with the next step."""
     gc.collect()  # frees the memory of unloaded models
@@ -110,9 +108,7 @@ def load(
     return local_model(name, network.eval(), tokenizer, words, here.lookup(four_bit))
 
 
-def local_model(
-    name: str, network: Any, tokenizer: Any, words: str, lookup: int
-) -> LocalModel:
+def local_model(name: str, network: Any, tokenizer: Any, words: str, lookup: int) -> LocalModel:
     """A `LocalModel` of a loaded network and tokenizer."""
     if not tokenizer.is_fast:
         raise NoProvider(f"{name} has no fast tokenizer; choose another HF_MODEL")

@@ -65,7 +65,7 @@ class ServedModel:
         context = self.context * self.slots * CONTEXT_BYTES
         return (path.stat().st_size + context) // 2**20 + OVERHEAD_MIB
 
-    def orders(self, path: Path, key: str) -> dict[str, object]:
+    def settings(self, path: Path, key: str) -> dict[str, object]:
         """The settings that `serve.py` reads from standard input."""
         return {
             "path": str(path), "key": key, "threads": self.threads or cores(), "slots": self.slots,
@@ -93,13 +93,13 @@ class ModelServer:
             start_new_session=True,  # Ctrl+C must only reach this process, which ends the child
         )
 
-    def load(self, orders: Mapping[str, object]) -> dict[str, str]:
+    def load(self, settings: Mapping[str, object]) -> dict[str, str]:
         """Sends the settings and returns the reply after loading; empty if the process dies."""
         process = self.process
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.write(json.dumps(orders) + "\n")
+            process.stdin.write(json.dumps(settings) + "\n")
             process.stdin.flush()
             reply: dict[str, str] = json.loads(process.stdout.readline() or "{}")
         except (OSError, ValueError):
@@ -259,7 +259,7 @@ class Child:
             )
         key = secrets.token_urlsafe(24)
         self._server = server = ModelServer()
-        reply = server.load(self.which.orders(path, key))
+        reply = server.load(self.which.settings(path, key))
         if "address" in reply:
             return Address(f"{reply['address'].rstrip('/')}/v1", Secret(key))
         server.process.wait(STOP_S)

@@ -1,7 +1,7 @@
 """Runs llama.cpp's server for one model file, as a separate program.
 
 It imports no other module of this package, and a crash of native code ends only this process. The
-first line of standard input is a JSON object (see `ServedModel.orders` in `child.py`). One line of
+first line of standard input is a JSON object (`ServedModel.settings` in `child.py`). One line of
 JSON goes to standard output: `{"address": URL}` or `{"fault": TEXT}`. The program ends at the end
 of its standard input, and so when its parent ends.
 """

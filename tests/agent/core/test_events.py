@@ -32,5 +32,6 @@ def test_the_names_in_logs_of_older_runs_are_read() -> None:
     example = {"name": "a", "origin": "urged", "call": "f()", "expected": "1"}
     assert Example.model_validate(example).origin == "required"
     waiting = {"interrupt": "budget-1", "question": "more?", "needs": "budget"}
+    assert e.Waiting.model_validate({**waiting, "needs": "leave"}).needs == "permission"
     offered = e.Waiting.model_validate({**waiting, "more": {"usd": 0.5}}).budget_extension
     assert offered == e.Extended(usd=0.5)

@@ -79,7 +79,7 @@ def on_the_page(**given: object) -> Interface:
             {name.replace("_", "-"): value for name, value in given.items()},
             Settings.from_env(SETTINGS), public=False,
         )
-        session.how.append({**found.asked(pauses=True, asks=True)})
+        session.how.append({**found.run_arguments(pauses=True, asks=True)})
 
     return interface
 

@@ -187,7 +187,7 @@ async def test_a_hint_reveals_no_excluded_test(tmp_path: Path) -> None:
 async def test_no_model_writes_without_approval(tmp_path: Path) -> None:
     async with written(tmp_path, SOLVED, level="review_all", words=WORDS) as (model, session, run):
         waiting = await asked(session, run)
-        assert (waiting.needs, "generator" in model.asked) == ("leave", False)
+        assert (waiting.needs, "generator" in model.asked) == ("permission", False)
         assert "shout('x') == 'X!'" in waiting.question
         asking = fold(session.log(run))
         assert (asking.outcome, asking.reason) == ("awaiting_review", waiting.question)
@@ -207,7 +207,7 @@ async def test_with_leave_a_first_draft_is_reviewed_too(tmp_path: Path) -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("level", "needs"), [
-    ("full_auto", []), ("review_repairs", ["review"]), ("review_all", ["leave", "review"]),
+    ("full_auto", []), ("review_repairs", ["review"]), ("review_all", ["permission", "review"]),
 ])
 async def test_levels_wait_over_restarts(tmp_path: Path, level: str, needs: list[str]) -> None:
     seen = []

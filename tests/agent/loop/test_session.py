@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agent.core.events import Notice, RunFinished, RunStarted, Searched
+from agent.loop.graph import _Serializer
 from agent.loop.session import NoProvider, Session, Settings, open_session
 from agent.report.result import fold
 from agent.target.task import Inputs, from_command_line, from_page, make_task
@@ -31,7 +33,7 @@ TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0
 
 async def test_a_sandbox_that_cannot_be_inspected_ends_the_run(tmp_path: Path) -> None:
     class Broken(SubprocessSandbox):
-        async def isolation(self, coming: Job | None = None) -> Isolation:
+        async def isolation(self, for_job: Job | None = None) -> Isolation:
             raise SandboxError("the kernel is on holiday")
 
         def start(self, job: object) -> NoReturn:
@@ -269,3 +271,9 @@ async def test_a_misspelt_test_name_is_reported(tests: str, outcome: str, tmp_pa
     assert found.outcome == outcome
     assert any(tests.split("(")[0].split()[-1] in words for words in told)
     assert bool(of_kind(log, "searched")) is (outcome == "unresolved")
+
+
+def test_renamed_state_fields_are_read_from_checkpoints_of_older_versions() -> None:
+    written = JsonPlusSerializer().dumps_typed({"channel_values": {"taken": True, "place": 1}})
+    read = _Serializer().loads_typed(written)
+    assert read == {"channel_values": {"passed_visible": True, "place": 1}}

@@ -175,7 +175,7 @@ REVIEWED = {"task": "x is 2", "tests": "", "code": "x = 2", "repair": "-x = 1\n+
 async def test_a_question_carries_its_form_its_settings_and_its_prompts_hash() -> None:
     model = saying(CRITIQUE)
     ctx, told = context(model)
-    answer = await ask(ctx, CRITIC, REVIEWED, {"crash_only": False})
+    answer = await ask(ctx, CRITIC, REVIEWED, {"has_no_tests": False})
     assert (answer.note, answer.approve) == ("plain", True)
     (request,) = model.asked
     prompt = load(PROMPTS, "critic")
@@ -184,7 +184,7 @@ async def test_a_question_carries_its_form_its_settings_and_its_prompts_hash() -
     assert (request.max_tokens, request.deadline_s, request.effort, request.prompt) == (
         prompt.max_tokens, prompt.deadline_s, prompt.effort, prompt.hash
     )
-    assert request.variables == {**REVIEWED, "crash_only": False}
+    assert request.variables == {**REVIEWED, "has_no_tests": False}
     assert not told
 
 

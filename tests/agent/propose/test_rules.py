@@ -67,7 +67,7 @@ def test_the_critic_rejects_a_changed_test() -> None:
     before = program("def f():\n    return 1\n\n\nassert f() == 2\n")
     after = program("def f():\n    return 1\n\n\nassert f() == 1\n")
     answer = json.loads(
-        critique({"before_solution": before, "after_solution": after, "crash_only": False})
+        critique({"before_solution": before, "after_solution": after, "has_no_tests": False})
     )
     assert (answer["approve"], answer["objections"]) == (False, [])
 
@@ -77,7 +77,7 @@ def test_the_critic_rejects_a_silenced_deliberate_end(end: str) -> None:
     variables = {
         "before_solution": program(f"import sys\n{end}\n"),
         "after_solution": program("import sys\npass\n"),
-        "crash_only": True,
+        "has_no_tests": True,
     }
     assert json.loads(critique(variables))["approve"] is False
 
@@ -86,7 +86,7 @@ def test_the_critic_approves_a_plain_repair() -> None:
     variables = {
         "before_solution": program("def f():\n    return 1\n"),
         "after_solution": program("def f():\n    return 2\n"),
-        "crash_only": False,
+        "has_no_tests": False,
     }
     assert json.loads(critique(variables))["approve"] is True
 

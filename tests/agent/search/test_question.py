@@ -12,7 +12,7 @@ from agent.search.ranking.question import (
     choices,
     doubt,
     in_words,
-    is_given,
+    matches_a_patch,
     question,
 )
 from tests.agent.values import program as solution
@@ -171,4 +171,4 @@ def test_without_calls_repairs_are_described_by_their_edits() -> None:
 def test_a_value_of_no_shown_patch_is_recognised(answer: str, given: bool) -> None:
     patches = competing(A, B, alternative("c", "!KeyError", "1", "2"))
     test = answered_test(patches, answer)
-    assert test is not None and is_given(patches, test) is given
+    assert test is not None and matches_a_patch(patches, test) is given

@@ -66,9 +66,7 @@ def fix_document(known: StoredFix, *, whole: bool = False) -> dict[str, object]:
     }
     if not whole:
         return short
-    return short | {
-        "before": fix.before, "after": fix.after, "diff": patch_of(known),
-    }
+    return short | {"before": fix.before, "after": fix.after, "diff": patch_of(known)}
 
 
 def lesson_document(row: StoredLesson) -> dict[str, object]:

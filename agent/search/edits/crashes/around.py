@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from agent.core.trees import parse
 from agent.search.edits.constants import NEUTRAL
-from agent.search.program import BUILTINS, Precedence, Program, Splice, names_in
+from agent.search.program import BUILTINS, Precedence, Program, Splice, variable_names
 from agent.search.program.blocks import DEFINITIONS, in_loop, is_elif
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -66,4 +66,4 @@ def is_constant(test: str) -> bool:
         tree = parse(f"({test}\n)")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return {*names_in(tree)} <= BUILTINS
+    return {*variable_names(tree)} <= BUILTINS

@@ -171,7 +171,7 @@ def unknown_attribute(program: Program, crash: Crash) -> Iterator[Splice]:
         return
     kind, name = match.groups()
     own = [one.name for one in program.defined if isinstance(program.parents[one], ast.ClassDef)]
-    pool = list(dict.fromkeys((*crash.members, *own, *program.attributes)))
+    pool = list(dict.fromkeys((*crash.known_names, *own, *program.attributes)))
     close = difflib.get_close_matches(name, pool, 6, 0.4)
     if FOREIGN_METHODS.get(name) in pool:
         close.insert(0, FOREIGN_METHODS[name])
@@ -216,7 +216,7 @@ def missing_module(program: Program, crash: Crash) -> Iterator[Splice]:
     """Corrects the name of a misspelt module or imported name."""
     match = re.search(r"No module named '([\w.]+)'", crash.message)
     named = re.search(r"cannot import name '(\w+)' from '([\w.]+)'", crash.message)
-    modules = sorted({*sys.stdlib_module_names, *well_known_modules(), *crash.members})
+    modules = sorted({*sys.stdlib_module_names, *well_known_modules(), *crash.known_names})
     for node in ast.walk(program.tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
@@ -241,7 +241,7 @@ def missing_module(program: Program, crash: Crash) -> Iterator[Splice]:
             node.module == named.group(2)
             or (relative and named.group(2).endswith(f".{relative}"))
         ):
-            close = difflib.get_close_matches(named.group(1), crash.members, 4, 0.5)
+            close = difflib.get_close_matches(named.group(1), crash.known_names, 4, 0.5)
             for place, other in enumerate(close):
                 text = re.sub(rf"\b{named.group(1)}\b", other, program.code(node))
                 yield program.replace_statement(node, text, 0.2 + 0.2 * place)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from agent.search.edits.calls import replaced_call
 from agent.search.edits.constants import quoted
 from agent.search.edits.crashes.around import early_exits, is_constant, nodes_on, only_if
-from agent.search.program import Precedence, Program, Splice, names_in
+from agent.search.program import Precedence, Program, Splice, variable_names
 from agent.search.program.blocks import is_elif
 from agent.search.values import Crash
 
@@ -206,14 +206,14 @@ def bad_value(program: Program, crash: Crash) -> Iterator[Splice]:
 def endless(program: Program, crash: Crash) -> Iterator[Splice]:
     """Repairs an endless loop: by a step of a variable, or a `break`."""
     for loop in nodes_on(program, ast.While, None):
-        tested = [one for one in names_in(loop.test) if one in program.variables(loop)]
+        tested = [one for one in variable_names(loop.test) if one in program.variables(loop)]
         last = loop.body[-1]
         if not program.alone(last) or last.lineno == loop.lineno:
             continue
         indent = program.indent(loop.body[0])
         steps = []
         for name in tested:
-            types = program.observed(name)
+            types = program.observed_types(name)
             if not types or types & {"int", "float"}:
                 steps += [f"{name} += 1", f"{name} -= 1", f"{name} //= 2", f"{name} //= 10"]
             if not types or types & {"list", "set", "dict"}:

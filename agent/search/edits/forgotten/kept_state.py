@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from agent.search.edits.constants import combined
 from agent.search.edits.functions import changes
-from agent.search.program import Function, Program, Splice, names_in, parameters
+from agent.search.program import Function, Program, Splice, parameters, variable_names
 from agent.search.program.blocks import block_of, opening
 
 _MADE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -17,9 +17,7 @@ _MAKING = frozenset({
 })
 ITERATORS = frozenset({"map", "filter", "zip", "iter", "reversed", "enumerate"})
 _ENDLESS = frozenset({"cycle", "count"})
-_PURE = (
-    ast.Name, ast.Attribute, ast.Tuple, ast.Subscript, ast.Constant, ast.JoinedStr, ast.Call,
-)
+_PURE = (ast.Name, ast.Attribute, ast.Tuple, ast.Subscript, ast.Constant, ast.JoinedStr, ast.Call)
 
 
 def created_per_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
@@ -60,7 +58,7 @@ def created_per_call(program: Program, node: Function) -> Iterator[Splice]:
     first = opening(program, node)
     if not program.together or first is None:
         return
-    own = names_in(node)
+    own = variable_names(node)
     for name, value in _module_state(program).items():
         is_memo = name in _tables(program, node) and bool(_keys(program, node, name))
         if name not in own or _binds(node, name) or is_memo:
@@ -89,7 +87,7 @@ def memo_key(program: Program, node: Function) -> Iterator[Splice]:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     if isinstance(key, ast.Name) and name == key.id and name not in given:
                         parts = [value]
-        known = {"self", "cls", *names_in(*parts)}
+        known = {"self", "cls", *variable_names(*parts)}
         missing = [name for name in given if name not in known]
         missing = [f"tuple(sorted({one}.items()))" if one == rest else one for one in missing]
         for names in [missing, *([one] for one in missing if len(missing) > 1)]:

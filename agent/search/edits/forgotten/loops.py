@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.search.program import Function, Precedence, Program, Splice, names_in
+from agent.search.program import Function, Precedence, Program, Splice, variable_names
 from agent.search.program.blocks import is_elif, is_generator
 
 _GROWS = frozenset({"append", "extend", "add", "update", "insert"})
@@ -29,7 +29,7 @@ def order(program: Program, node: ast.expr) -> Iterator[Splice]:
 def while_for_if(program: Program, node: ast.If) -> Iterator[Splice]:
     """Repeats the body while the condition holds: `while` for `if`."""
     if node.orelse or is_elif(program, node) or not (
-        {*names_in(node.test)} & {*names_in(*node.body, context=ast.Store)}
+        {*variable_names(node.test)} & {*variable_names(*node.body, context=ast.Store)}
     ):
         return
     start = program.start(node)
@@ -41,7 +41,7 @@ def flushed(program: Program, node: ast.For | ast.While) -> Iterator[Splice]:
     if not program.alone(node):
         return
     scope = program.scope(node)
-    collected = {*names_in(*node.body, context=ast.Store)} | {
+    collected = {*variable_names(*node.body, context=ast.Store)} | {
         one.func.value.id for one in ast.walk(node)
         if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)
         and one.func.attr in _GROWS and isinstance(one.func.value, ast.Name)
@@ -59,7 +59,7 @@ def flushed(program: Program, node: ast.For | ast.While) -> Iterator[Splice]:
                 emitted[program.code(statement)] = value
     seen: set[str] = set()
     for text, value in emitted.items():
-        for name in sorted({*names_in(value)} & collected):
+        for name in sorted({*variable_names(value)} & collected):
             if isinstance(value, ast.Name):
                 seen.add(name)
             lines = [f"if {name}:", f"{program.indent_unit}{text}"]

@@ -9,7 +9,15 @@ from collections.abc import Iterator, Sequence
 from agent.search.edits.classes import class_of
 from agent.search.edits.constants import NEUTRAL
 from agent.search.evidence import worth
-from agent.search.program import BUILTINS, NUMBERS, Function, Program, Splice, names_in, parameters
+from agent.search.program import (
+    BUILTINS,
+    NUMBERS,
+    Function,
+    Program,
+    Splice,
+    parameters,
+    variable_names,
+)
 from agent.search.program.blocks import (
     SIMPLE,
     block_of,
@@ -37,7 +45,7 @@ def early_exit(program: Program, node: ast.stmt) -> Iterator[Splice]:
     source: ast.AST = node.iter if isinstance(node, ast.For) else node
     variables = {*program.variables(node)}
     names = [
-        one for one in names_in(source, context=ast.Load)
+        one for one in variable_names(source, context=ast.Load)
         if one in variables and one not in ("self", "cls")
     ]
     fields = dict.fromkeys(
@@ -49,7 +57,7 @@ def early_exit(program: Program, node: ast.stmt) -> Iterator[Splice]:
     moments = program.moments(line)
     exits = _exits(program, node, scope)
     for name in [*names, *fields][:MAX_NAMES]:
-        kinds = program.observed(name)
+        kinds = program.observed_types(name)
         tests = [f"not {name}"]
         if "NoneType" in kinds:
             tests.append(f"{name} is None")
@@ -148,9 +156,9 @@ def reset_field(program: Program, node: ast.stmt) -> Iterator[Splice]:
             field = program.code(one.targets[0])
             if field not in read and (not other or field in {*set_here, other}):
                 continue
-            if {*names_in(one)} <= known | stored:
+            if {*variable_names(one)} <= known | stored:
                 value = program.code(one.value)
-                for name in stored.intersection(names_in(one.value)):
+                for name in stored.intersection(variable_names(one.value)):
                     value = re.sub(rf"(?<![\w.]){name}\b", f"self.{name}", value)
                 cost = 1.2 if other else 3.2
                 yield program.insert_after(node, [f"{field} = {value}"], cost)

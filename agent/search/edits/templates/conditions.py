@@ -10,7 +10,7 @@ from typing import Any
 from agent.search.edits.classes import class_of
 from agent.search.edits.forgotten.kept_state import ITERATORS, called, is_container
 from agent.search.edits.functions import changes
-from agent.search.evidence import plain
+from agent.search.evidence import literal_values
 from agent.search.program import Function, Program
 from agent.search.program.blocks import block_of, is_generator
 
@@ -175,7 +175,7 @@ def _texts(program: Program, name: str) -> Iterator[str]:
     """The strings that a variable held at the failure."""
     crash = program.crash
     for moment in program.moments(crash.line or 0) if crash else ():
-        value = plain(moment).get(name) if not moment.passed else None
+        value = literal_values(moment).get(name) if not moment.passed else None
         if isinstance(value, str):
             yield value
     for key, shown in crash.values if crash else ():

@@ -17,8 +17,8 @@ from agent.search.edits.constants import combined
 from agent.search.edits.crashes.missing import import_place
 from agent.search.edits.forgotten import kept_state
 from agent.search.edits.functions import changes, mutable_default
-from agent.search.evidence import plain
-from agent.search.program import BUILTINS, Precedence, Program, Splice, names_in
+from agent.search.evidence import literal_values
+from agent.search.program import BUILTINS, Precedence, Program, Splice, variable_names
 from agent.search.program.blocks import block_of, is_docstring, opening
 
 _THOUSANDS = re.compile(r"\D*\d{1,3}(,\d{3})+(\.\d+)?\D*")
@@ -32,7 +32,7 @@ Known = Mapping[str, Any]
 def late_binding(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     """Binds loop variables early, in functions that are defined in the loop and called later."""
     inside = node.body if isinstance(node, ast.For) else [*ast.iter_child_nodes(node)]
-    bound = {*names_in(node, *inside, context=ast.Store)}
+    bound = {*variable_names(node, *inside, context=ast.Store)}
     edits: list[tuple[int, int, str]] = []
     for part in inside:
         for made in ast.walk(part):
@@ -241,7 +241,7 @@ def _keys(program: Program) -> Iterator[object]:
     assert program.crash is not None
     pending: list[object] = [_value(text) for _, text in program.crash.values]
     for moment in program.moments(program.crash.line or 0):
-        pending += plain(moment).values()
+        pending += literal_values(moment).values()
     while pending:
         one = pending.pop()
         if isinstance(one, dict):
@@ -288,7 +288,8 @@ def argument_changed(program: Program, node: ast.AST, known: Known) -> Iterator[
             for each in node.body
         )
         if one.arg not in ("self", "cls") and changes(node.body, one.arg) and not is_copied:
-            for kind in sorted(program.observed(one.arg) & {"list", "dict", "set"} or {"list"}):
+            types = program.observed_types(one.arg) & {"list", "dict", "set"}
+            for kind in sorted(types or {"list"}):
                 yield program.insert_before(first, [f"{one.arg} = {kind}({one.arg})"], 0.0)
 
 

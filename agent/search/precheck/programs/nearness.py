@@ -23,8 +23,7 @@ OTHER_TYPE, SAME_TYPE = 0.1, 0.2
 
 
 def nearness(got: Any, expected: Any) -> float:
-    """The similarity of a wrong result: 0.1 for another type, up to 0.95 for nearly equal values.
-    """
+    """The similarity of a wrong result: 0.1 for another type, to 0.95 for nearly equal values."""
     kind = type(expected)
     if type(got) in NUMBERS and kind in NUMBERS:
         if bool in (type(got), kind):

@@ -263,8 +263,7 @@ class Harness:
         setattr(sys.modules[package], leaf, module)
 
     def _forget(self) -> None:
-        """Unloads the program's other modules, which may refer to an earlier candidate's objects.
-        """
+        """Unloads other modules of the program, which may refer to earlier candidates' objects."""
         if len(sys.modules) <= len(self._known):
             return
         folder = self.folder + os.sep

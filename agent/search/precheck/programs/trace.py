@@ -24,9 +24,7 @@ def main(jail: Any) -> None:
     answer_items(jail, answer)
 
 
-def _traced(
-    harness: Any, places: list[int], limits: Any, together: bool = False
-) -> dict[str, Any]:
+def _traced(harness: Any, places: list[int], limits: Any, together: bool = False) -> dict[str, Any]:
     watcher = Watcher(harness.path)
     harness.keeps = False
     try:

@@ -120,7 +120,7 @@ class LiveModule:
         """Replaces the code of a function; returns whether that was possible."""
         node, classes = function
         first = node.lineno
-        heads = [" " * one.col_offset + f"class {one.name}:" for one in classes]
+        heads = [" " * owner.col_offset + f"class {owner.name}:" for owner in classes]
         if (classes or (node,))[0].col_offset:  # in an `if` or `try` of the module
             heads.insert(0, "if True:")
         padding = first - 1 - len(heads)
@@ -129,7 +129,7 @@ class LiveModule:
         body = lines[first - 1 : (node.end_lineno or first) + shift]
         text = "\n".join([*[""] * padding, *heads, *body]) + "\n"
         new = compile(text, self.path, "exec", flags=self._flags, dont_inherit=True)
-        code = _code_of(new, [*(one.name for one in classes), node.name])
+        code = _code_of(new, [*(owner.name for owner in classes), node.name])
         old = self._functions.get((node.name, _first_line(node)))
         if code is None or not old:
             return False
@@ -176,29 +176,29 @@ class LiveModule:
     def _pieces(self, lines: list[str], first: int, last: int, shift: int) -> list[types.CodeType]:
         """The code of the changed module-level statement and of its dependents; empty if several
         statements changed."""
-        place = next((
-            place for place, node in enumerate(self._tree.body)
+        index = next((
+            index for index, node in enumerate(self._tree.body)
             if _first_line(node) <= first and last <= (node.end_lineno or node.lineno)
         ), None)
-        if place is None:
+        if index is None:
             return []
-        start, end = _first_line(self._tree.body[place]), self._tree.body[place].end_lineno or 0
+        start, end = _first_line(self._tree.body[index]), self._tree.body[index].end_lineno or 0
         text = "\n" * (start - 1) + "\n".join(lines[start - 1 : end + shift]) + "\n"
         changed = compile(text, self.path, "exec", flags=self._flags, dont_inherit=True)
-        return [changed, *(self._compiled(later) for later in self._dependents(place))]
+        return [changed, *(self._compiled(later) for later in self._dependents(index))]
 
-    def _compiled(self, place: int) -> types.CodeType:
-        if place not in self._codes:
-            body = ast.Module([self._tree.body[place]], [])
-            self._codes[place] = compile(
+    def _compiled(self, index: int) -> types.CodeType:
+        if index not in self._codes:
+            body = ast.Module([self._tree.body[index]], [])
+            self._codes[index] = compile(
                 body, self.path, "exec", flags=self._flags, dont_inherit=True
             )
-        return self._codes[place]
+        return self._codes[index]
 
-    def _dependents(self, place: int) -> list[int]:
+    def _dependents(self, index: int) -> list[int]:
         """Module-level statements whose execution reads a name that this one binds, directly or by
         calling a function that does."""
-        affected = {*_bound_by(self._tree.body[place])}
+        affected = {*_bound_by(self._tree.body[index])}
         found: list[int] = []
         growing = True
         while growing:
@@ -207,7 +207,7 @@ class LiveModule:
                 if name not in affected and reads & affected:
                     affected.add(name)
                     growing = True
-            for later in range(place + 1, len(self._tree.body)):
+            for later in range(index + 1, len(self._tree.body)):
                 node = self._tree.body[later]
                 if later not in found and _read_by(node) & affected:
                     found.append(later)
@@ -329,7 +329,7 @@ def _outer_functions(tree: ast.Module) -> Iterator[OuterFunction]:
         if isinstance(node, _Function):
             yield OuterFunction(node, classes)
         elif isinstance(node, ast.ClassDef):
-            pending += [(one, (*classes, node)) for one in node.body]
+            pending += [(statement, (*classes, node)) for statement in node.body]
         else:
             pending += [
                 (one, classes) for one in ast.iter_child_nodes(node) if isinstance(one, ast.stmt)

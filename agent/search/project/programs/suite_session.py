@@ -282,11 +282,11 @@ class _Suite(SuiteSession):
         failures: list[str] = []
         first: tuple[ItemRun, bool] | None = None
         gained = alike = 0
-        for place, number in enumerate(order):
+        for index, number in enumerate(order):
             run, _, sides = self._timed(clock, number, item["limits"])
             late = clock.rang
             passed = run.passed and not late
-            marks[place] = "1" if passed else "0"
+            marks[index] = "1" if passed else "0"
             was_failing = number in pending
             pending.discard(number)
             gained += passed and was_failing
@@ -294,14 +294,14 @@ class _Suite(SuiteSession):
                 continue
             pair = _equal_sides(sides)
             if pair is not None:
-                near[place] = round(nearness(*pair) * 100)
+                near[index] = round(nearness(*pair) * 100)
             got = described(pair[0]) if pair else _ADDRESS.sub("", _message(run))
-            failures.append(f"{place} {run.exception} {got}")
+            failures.append(f"{index} {run.exception} {got}")
             if first is None or late:
                 first = run, late
             if item["mode"] == "early" or late:
                 break
-            alike += place < len(likely) and _failure(run) == likely[place]
+            alike += index < len(likely) and _failure(run) == likely[index]
             if alike == ALIKE:
                 failures = []  # the behaviour is taken to be that of the base
             hopeless = not was_failing or (not pending and not gained) or alike == ALIKE
@@ -322,7 +322,7 @@ class _Coverage:
 
     def __init__(self, folder: str, files: set[str], lines: bool) -> None:
         self._folder = folder
-        self._files = {folder + one for one in files}
+        self._files = {folder + file for file in files}
         self._wants_lines = lines
         self._calls: dict[tuple[str, int], int] = {}
         self._lines: dict[str, set[int]] = {}

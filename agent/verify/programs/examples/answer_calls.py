@@ -12,7 +12,7 @@ import os
 import sys
 
 from agent.verify.examples.plain_values import encode
-from agent.verify.programs.loading import EntryFile, begin, place
+from agent.verify.programs.loading import EntryFile, begin, location
 from agent.verify.rewriting.messages import text_of
 
 TYPE_CHECKING = False
@@ -89,6 +89,6 @@ def _described(error: BaseException, folder: str) -> Answer:
     mro: tuple[type, ...] = type.__dict__["__mro__"].__get__(type(error))
     return {
         "name": type(error).__name__, "text": text_of(error)[:TEXT],
-        "place": place(error, folder)[:TEXT],
+        "place": location(error, folder)[:TEXT],
         "kinds": [c.__name__ for c in mro if getattr(builtins, c.__name__, None) is c],
     }

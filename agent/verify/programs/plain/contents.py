@@ -57,8 +57,8 @@ def contents_differ(one: Any, another: Any) -> bool:
 
 def _differ_in_case(left: Any, right: Any, one: Any, another: Any) -> bool:
     """Whether texts, one of them of a subclass of `str`, differ only in case."""
-    own = any(isinstance(value, str) and type(value) is not str for value in (left, right))
-    return own and _FOLD(one) == _FOLD(another)
+    is_subclass = any(isinstance(value, str) and type(value) is not str for value in (left, right))
+    return is_subclass and _FOLD(one) == _FOLD(another)
 
 
 def _base(value: Any) -> type | None:
@@ -89,8 +89,8 @@ def _reader(reads: Callable[[Any], Any], public: Callable[[Any], Any], *names: s
     """Reads an object by its base's methods, or by its own where its class overrides `names`."""
     def read(value: Any) -> Any:
         bases = (*_BASES, object)
-        own = [one for one in type(value).__mro__ if one not in bases]
-        return public(value) if any(name in vars(one) for one in own for name in names) else (
+        classes = [one for one in type(value).__mro__ if one not in bases]
+        return public(value) if any(name in vars(kind) for kind in classes for name in names) else (
             reads(value)
         )
 

@@ -278,14 +278,14 @@ class Expecting:
         """Receives the class of a type check, of which a `Stranger` must be no instance."""
         self._reached.add(number)
         self._held.add(self._occurrence(number))
-        own = [
+        program_kinds = [
             one for one in (kind if isinstance(kind, tuple) else (kind,))
             if self._is_programs(type(one)) or self._is_programs(one)
         ]
         stranger = Stranger()
         self._ask(
-            number, lambda one: any(isinstance(stranger, one) for one in own), [stranger, None],
-            None,
+            number, lambda one: any(isinstance(stranger, one) for one in program_kinds),
+            [stranger, None], None,
         )
         return kind
 

@@ -379,7 +379,7 @@ class Guard:
                 self._note_library(what, True, used)
             # Swapped names of levels or types, or additions by private functions.
             elif used(f"{module_name}._") and (
-                any(isinstance(one, str) and one in names for one in changed)
+                any(isinstance(change, str) and change in names for change in changed)
                 or (added and key in self._private)
             ):
                 self.note("changed-library", what)
@@ -428,8 +428,8 @@ class Guard:
 
         Finders after Python's own, as in honest programs, cannot replace a library.
         """
-        own = [index for index, one in enumerate(finders) if one in self._finders]
-        last = own[-1] if len(own) == len(self._finders) else len(finders)
+        python_finders = [index for index, one in enumerate(finders) if one in self._finders]
+        last = python_finders[-1] if len(python_finders) == len(self._finders) else len(finders)
         for finder in finders[:last]:
             if self.is_programs(finder if isinstance(finder, type) else type(finder)):
                 self.note("planted-module", getattr(finder, "__name__", type(finder).__name__))

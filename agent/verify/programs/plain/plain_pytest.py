@@ -107,8 +107,8 @@ class Texts:
             ast.unparse(node) for node in _flat(self._trees.get(path))
             if name == (own := getattr(node, "name", "")) or not own.startswith("test")
         )
-        return [one for one in sorted(changed) if any(
-            word in text for word in (one, *_ASKING.get(one, ()))
+        return [change for change in sorted(changed) if any(
+            word in text for word in (change, *_ASKING.get(change, ()))
         )]
 
     def unbound(self, path: str, names: Iterable[str]) -> list[str]:
@@ -120,24 +120,24 @@ class Texts:
             and not isinstance(getattr(node, "ctx", None), ast.Load)
         }
         star = any(isinstance(node, ast.alias) and node.name == "*" for node in nodes)
-        own = [name for name in names if name[:2] != "__" and hasattr(builtins, name)]
-        return [] if star or not nodes else [name for name in own if name not in bound]
+        builtin_names = [name for name in names if name[:2] != "__" and hasattr(builtins, name)]
+        return [] if star or not nodes else [name for name in builtin_names if name not in bound]
 
     def classes(self, path: str) -> Iterator[tuple[str, list[str]]]:
         """Test classes of a file and their tests, if their own text lets pytest collect them."""
         for node in getattr(self._trees.get(path), "body", ()):
             if isinstance(node, ast.ClassDef):
-                own = [*map(_name_of, node.body)]
-                if not {"__init__", "__new__", "__test__"} & {*own}:
+                members = [*map(_name_of, node.body)]
+                if not {"__init__", "__new__", "__test__"} & {*members}:
                     yield node.name, [
-                        one for one in own if one.startswith("test") and own.count(one) == 1
+                        one for one in members if one.startswith("test") and members.count(one) == 1
                     ]
 
     def load_library(self, folder: str) -> None:
         """Loads the libraries with tables that tests import, to record them before the program
         runs; libraries shadowed by a file of the program's folder are excluded."""
-        for node in (one for tree in self._trees.values() for one in ast.walk(tree)):
-            names = [one.name for one in node.names] if isinstance(node, ast.Import) else [
+        for node in (node for tree in self._trees.values() for node in ast.walk(tree)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [
                 node.module or ""
             ] if isinstance(node, ast.ImportFrom) and not node.level else []
             for name in names:
@@ -211,7 +211,7 @@ class Reporter(PytestSession):
         for module in {item.module for item in items if hasattr(item, "module")}:
             for name in self._texts.unbound(str(module.__file__), vars(module)):
                 self._run.guard.note("test-module", name)
-            if not self._run.payload["canary"]:
+            if not self._run.payload["variation"]:
                 self._run.guard.watch_module(module)
         for item in items:
             for name, word in _UNITTEST_EXCLUSIONS.items():
@@ -334,7 +334,7 @@ def run_file(run: TestProcess) -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     texts = Texts(run.guard.tests)
     note_control_flow(run)
-    if payload["canary"] == "unequal":
+    if payload["variation"] == "unequal":
         _watch_assert_equal(run)
     reporter = Reporter(run, texts)
     texts.load_library(run.folder)
@@ -342,7 +342,7 @@ def run_file(run: TestProcess) -> None:
     run.guard.watch()
     hide_runner()
     arguments = _arguments(payload, run.folder)
-    imitate_command_line([payload["file"]], payload["canary"] != "user machine")
+    imitate_command_line([payload["file"]], payload["variation"] != "user machine")
     # A copy, since pytest adds a project's own options to the list.
     code = pytest.main([*arguments], plugins=[reporter])
     if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
@@ -355,8 +355,8 @@ def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
     arguments = [
         payload["file"], "-q", "--no-header",
         # The traceback of a test with wrong answers is irrelevant, and slow to format.
-        "--tb=no" if payload["canary"] else "--tb=short",
-        *(["--assert=plain"] if payload["canary"].startswith("wrong") else ()),
+        "--tb=no" if payload["variation"] else "--tb=short",
+        *(["--assert=plain"] if payload["variation"].startswith("wrong") else ()),
         "-p", "no:cacheprovider",
         "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
     ]

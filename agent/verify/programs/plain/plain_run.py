@@ -21,7 +21,7 @@ import time
 import types
 from typing import Any
 
-from agent.verify.programs.loading import EntryFile, begin, place
+from agent.verify.programs.loading import EntryFile, begin, location
 from agent.verify.programs.plain.guard import ROOTS, Guard, hide_runner, signed_sender
 from agent.verify.programs.plain.recorder import Recorder
 from agent.verify.programs.plain.user_machine import imitate_user_machine
@@ -51,7 +51,7 @@ class TestProcess:
         jail.payload = None
         self.test = ""
         self.cpu_s: float = payload["cpu_s"]
-        self._canary: str = payload["canary"]
+        self._variation: str = payload["variation"]
         program = [os.path.join(self.folder, path) for path in payload["program_files"]]
         tests = [os.path.join(self.folder, path) for path in payload["test_files"]]
         self.files = frozenset(os.path.join(self.folder, path) for path in payload["files"])
@@ -60,11 +60,11 @@ class TestProcess:
             lambda rule, detail: self.send({"sign": rule, "detail": detail, "test": self.test}),
         )
         self._replacement = [
-            0, WrongAnswer(self._canary == "wrong true"), WrongAnswerError("wrong")
+            0, WrongAnswer(self._variation == "wrong true"), WrongAnswerError("wrong")
         ]
-        if self._canary:
+        if self._variation:
             # Under a random name, which no program can know.
-            rewritten = self._replacement if self._canary != "unequal" else self.equal
+            rewritten = self._replacement if self._variation != "unequal" else self.equal
             setattr(builtins, payload.pop("canary_name"), rewritten)
         self._started = 0.0
         self._late = False
@@ -84,7 +84,7 @@ class TestProcess:
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._replacement[0] = 0
         wall_s = time.monotonic() - self._started
-        if not self._canary:
+        if not self._variation:
             self.guard.compare()
             self.guard.compare_tolerances(lambda what: is_loosened(what, self.payload["words"]))
             self.guard.check_planted((self.folder, os.environ.get("TMPDIR", "/tmp")), self.files)
@@ -97,7 +97,7 @@ class TestProcess:
 
     def done(self, problem: str = "", skipped: str = "") -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
-        if not self._canary:
+        if not self._variation:
             self.guard.compare_library(lambda what: uses(what, self.payload["words"]))
         loaded = {
             name: os.path.relpath(path, self.folder) if path.startswith(self.folder) else path
@@ -125,7 +125,7 @@ class TestProcess:
 
     def compared(self, got: Any, expected: Any) -> None:
         """Reports objects in two equal values that are equal to anything."""
-        if self._canary != "unequal":
+        if self._variation != "unequal":
             return
         pending, count = [got, expected], 0
         while pending and count < _MAX_ITEMS:
@@ -206,7 +206,7 @@ class Snippets:
         if error is not None:
             status = "failed" if isinstance(error, AssertionError) else "error"
             details |= recorder.details(error)
-            where = place(error, os.path.join(run.folder, ""), SNIPPET)
+            where = location(error, os.path.join(run.folder, ""), SNIPPET)
             if where and not isinstance(error, AssertionError):
                 details["message"] += f" at {where}"
         run.end(test["name"], status, type_differs=recorder.type_differs, **details)
@@ -254,7 +254,7 @@ def _equals_anything(value: Any) -> bool:
 def main(jail: Any) -> None:
     begin(jail)
     run = TestProcess(jail)
-    if run.payload["canary"] == "user machine":
+    if run.payload["variation"] == "user machine":
         imitate_user_machine(run.payload["texts"], run.payload["words"])
     if "file" in run.payload:
         from agent.verify.programs.plain.plain_pytest import run_file

@@ -43,7 +43,7 @@ def main(jail: Any) -> None:
     send = _in_this_process(signed_sender(jail.send, bytes.fromhex(payload.pop("key"))))
     program = [os.path.join(jail.folder, one) for one in payload["program"]]
     tests = [os.path.join(jail.folder, one) for one in payload["tests"]]
-    files = frozenset(os.path.join(jail.folder, one) for one in jail.files)
+    files = frozenset(os.path.join(jail.folder, file) for file in jail.files)
     # Only data in test folders counts as expected; other data, like a quiz, is the program's own.
     data = [os.path.join(jail.folder, one) for one in jail.files if "test" in os.path.dirname(one)]
     guard = Guard(program, tests, {*data} - {*program, *tests}, "", lambda rule, detail: send(
@@ -57,7 +57,7 @@ def main(jail: Any) -> None:
         if not any(map(_names_the_test, tests)):
             vars(runner)["_update_current_test_var"] = lambda item, when: None
     plugin = _Reporter(send, jail.folder, guard, expecting, frozenset(payload["only"]), files)
-    plugin.first = {file: place for place, file in enumerate(payload["first"])}
+    plugin.first = {file: index for index, file in enumerate(payload["first"])}
     plugin.limit_s, plugin.is_limit_given = payload["limit_s"], payload["is_limit_given"]
     jail.payload = None
     # Tracebacks of the double-checked run are irrelevant, and slow to format.
@@ -138,8 +138,8 @@ class _Reporter(SuiteSession):
             return  # an exception here would end the session; the timer rings again
         while frame is not None and not frame.f_code.co_filename.startswith(self._folder):
             frame = frame.f_back
-        place = (frame.f_code.co_filename, frame.f_lineno or 0) if frame is not None else ("", 0)
-        self._endless.setdefault(self.test, place)
+        location = (frame.f_code.co_filename, frame.f_lineno or 0) if frame is not None else ("", 0)
+        self._endless.setdefault(self.test, location)
         # pytest cannot show a traceback from between two lines.
         pytest.fail(self._late_message, pytrace=False)
 

@@ -161,7 +161,7 @@ def _brief(value: Any) -> str:
         return str(getattr(value, "__name__", f"<{type(value).__name__}>"))
     if type(value) in (list, tuple, dict, set, frozenset):
         items = [*value, *value.values()] if isinstance(value, dict) else [*value]
-        if len(items) > _FEW or any(type(one) not in _PLAIN for one in items):
+        if len(items) > _FEW or any(type(item) not in _PLAIN for item in items):
             return f"<{type(value).__name__} of {len(value)}>"
     elif type(value) not in _PLAIN:
         return f"<{type(value).__name__}>"

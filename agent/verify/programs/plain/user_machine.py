@@ -152,8 +152,8 @@ def _by_folder(function: Any, folder: str) -> Any:
     def called(*paths: Any, **named: Any) -> Any:
         texts = [os.fsdecode(one) if isinstance(one, str | os.PathLike) else one for one in paths]
         return function(*(
-            folder + one[4:] if isinstance(one, str) and one.startswith("/tmp/") else one
-            for one in texts
+            folder + text[4:] if isinstance(text, str) and text.startswith("/tmp/") else text
+            for text in texts
         ), **named)
 
     return called
@@ -217,7 +217,7 @@ def _with_common_files(function: Any) -> Any:
     folder = os.path.dirname(os.__file__)
     shown = dict.fromkeys(_TEXTS, os.__file__) | {
         one: folder for one in _FOLDERS if not os.path.isdir(one)
-    } | {f"{place}/{name}": sys.executable for place in ("/bin", "/usr/bin") for name in _TOOLS}
+    } | {f"{folder}/{name}": sys.executable for folder in ("/bin", "/usr/bin") for name in _TOOLS}
 
     def substituted(path: Any, *args: Any, **named: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Converts a job into the orders of a guest, and a wait status into the end of an outcome."""
+"""Converts a job into the first message to a guest, and a wait status into an outcome's end."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ _PATH_BYTES = 3_000
 """The limit of Linux and macOS, less the length of a job's folder."""
 
 
-def orders(job: Job) -> dict[str, Any]:
-    """The orders of a job for a local guest, to which a backend adds its own. Raises `SandboxError`
-    for an invalid job.
+def job_message(job: Job) -> dict[str, Any]:
+    """The message that starts a job in a local guest; each backend adds fields.
 
-    Any: the values are marshalled and include code objects.
+    Raises:
+        SandboxError: The job is invalid.
     """
+    # Any: the values are marshalled and include code objects.
     if not 0 <= job.seed < 1 << 32:
         raise SandboxError(f"a job's seed must be 0 to 4294967295, not {job.seed}")
     return {
@@ -36,9 +37,9 @@ def orders(job: Job) -> dict[str, Any]:
     }
 
 
-def cpu_limit_s(limits: Limits, endless: bool) -> int:
+def cpu_limit_s(limits: Limits, is_batch: bool) -> int:
     """Whole seconds of processor time for the kernel, at least one; 0 for no limit."""
-    return 0 if endless else max(1, math.ceil(limits.cpu_s))
+    return 0 if is_batch else max(1, math.ceil(limits.cpu_s))
 
 
 def environment(seed: int) -> dict[str, str]:
@@ -88,13 +89,11 @@ def _obstacle(path: PurePosixPath, files: Mapping[str, str]) -> str:
         return str(error)
     if max(map(len, names)) > _NAME_BYTES or len(b"/".join(names)) > _PATH_BYTES:
         return "its name is too long"
-    folder = next((str(one) for one in path.parents if str(one) in files), None)
+    folder = next((str(parent) for parent in path.parents if str(parent) in files), None)
     return "" if folder is None else f"{folder!r} is a file"
 
 
-def loaded(
-    modules: Mapping[str, str], python: str = ""
-) -> dict[str, tuple[str, CodeType | None]]:
+def loaded(modules: Mapping[str, str], python: str = "") -> dict[str, tuple[str, CodeType | None]]:
     """Modules in the guest's form: name to text and code; no code for another Python."""
     return {
         name: (text, None if python else compiled(text, module_name(name)))
