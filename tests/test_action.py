@@ -22,6 +22,7 @@ STEPS: dict[str, dict[str, Any]] = {one["name"]: one for one in ACTION["runs"]["
 GUIDE = (ROOT / "docs/use-it-in-ci.md").read_text("utf-8")
 COMMENTED = "inputs.comment == 'true' && steps.heal.outputs.outcome != 'healthy'"
 
+MODULE = "selfheal.agent.interfaces.project.github"
 PYTHON = """#!/bin/bash
 # An interpreter whose environments have `heal` as it stands here, whatever is installed there.
 if [ "$1 $2" = "-m venv" ]; then
@@ -134,6 +135,12 @@ def test_no_script_holds_what_comes_from_outside() -> None:
     assert [name for name, one in STEPS.items() if "inputs.token" in str(one["env"])] == [
         "Install heal", "Comment"
     ]
+
+
+def test_modules_are_run_by_their_installed_names() -> None:
+    named = re.findall(r" -m ([\w.]+)", "\n".join(one["run"] for one in STEPS.values()))
+    own = {one for one in named if one not in ("venv", "pip")}
+    assert own == {MODULE}, "an installed package has no other name than selfheal"
 
 
 def test_nothing_is_pushed() -> None:

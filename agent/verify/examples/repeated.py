@@ -180,7 +180,7 @@ def _repeat_of(
         ):
             return None
         body = found.body
-    rows = _rows(found) if isinstance(found, ast.FunctionDef) else None
+    rows = _rows(found, node.partition("[")[2]) if isinstance(found, ast.FunctionDef) else None
     return None if rows is None else _PlainReader(names).read(body, rows)
 
 
@@ -396,9 +396,11 @@ class _PlainReader:
         return named if is_plain else None
 
 
-def _rows(function: ast.FunctionDef) -> Sequence[Mapping[str, ast.expr]] | None:
-    """The arguments of each run of a test function; `None` where they are not literals."""
+def _rows(function: ast.FunctionDef, case: str) -> Sequence[Mapping[str, ast.expr]] | None:
+    """The arguments of the run of a test function with this pytest id, or of each run where no id
+    is known to be it; `None` where they are not literals."""
     rows: list[dict[str, ast.expr]] = [{}]
+    ids = [""]
     for decorator in function.decorator_list:
         match decorator:
             case ast.Call(args=[argnames, table]) if (
@@ -420,10 +422,28 @@ def _rows(function: ast.FunctionDef) -> Sequence[Mapping[str, ast.expr]] | None:
                 if not bound or not all(bound) or len(bound) * len(rows) > MAX_ROWS:
                     return None
                 rows = [{**row, **more} for more in bound for row in rows]
+                ids = [
+                    "" if decorator.keywords else f"{_case_id(more)}-{one}"
+                    for more in bound for one in ids
+                ]
             case _:
                 return None
     arguments = {argument.arg for argument in function.args.args if argument.arg != "self"}
-    return rows if arguments == rows[0].keys() else None
+    if arguments != rows[0].keys():
+        return None
+    of_case = [row for row, one in zip(rows, ids, strict=True) if one == f"{case[:-1]}-"]
+    return of_case if len(of_case) == 1 else rows
+
+
+def _case_id(row: Mapping[str, ast.expr]) -> str:
+    """The id that pytest gives a row of numbers and strings; empty where it depends on more."""
+    values = [value[0] for one in row.values() if (value := literal(one)) is not None]
+    if not all(isinstance(one, str | int | float | None) for one in values):
+        return ""
+    return "-".join(
+        one.encode("unicode_escape").decode("ascii") if isinstance(one, str) else str(one)
+        for one in values
+    )
 
 
 def _elements(node: ast.expr) -> Sequence[ast.expr] | None:

@@ -81,7 +81,10 @@ async def project_report(
         untried = {*only} - {*wanted} if len(only) < len(passing) else ()
         # With another hash seed, so that passes that depend on the order of a set fail.
         alone, (result, reports) = await asyncio.gather(
-            judge_files(files, project, task, sandbox, judge, only, wanted or only),
+            judge_files(
+                files, project, task, sandbox, judge, only, wanted or only,
+                [one.name for one in report.verdicts if not one.passed],
+            ),
             double_checked(
                 files, project, task.site_dirs, sandbox, watching, texts, OTHER_HASHES[1], untried
             ),
@@ -107,7 +110,7 @@ class FileJudgement:
 
 async def judge_files(
     files: Mapping[str, str], project: Project, task: Task, sandbox: Sandbox, judge: Judge,
-    passing: Sequence[str], whole: Collection[str],
+    passing: Sequence[str], whole: Collection[str], failing: Collection[str] = (),
 ) -> FileJudgement:
     """Judges tests of a project's files, each file alone.
 
@@ -119,6 +122,8 @@ async def judge_files(
         judge: Judges tests of a file.
         passing: Node ids of passing tests.
         whole: The tests that are judged completely; for others only plain calls are repeated.
+        failing: Node ids of failing tests. Calls of a parametrized test may be those of another
+            row, so a failing one explains another answer.
     """
     found = FileJudgement()
     needs = ", ".join(what for what, has in {
@@ -161,6 +166,11 @@ async def judge_files(
             found.denied[f"{path}::{key}"] = f"{CONTRADICTS}: {call}"
 
     await asyncio.gather(*(judge_pair(*pair) for pair in pairs[:MAX_PAIRS]))
+    explained = {node.partition("[")[0] for node in failing if "[" in node}
+    found.denied = {
+        node: doubt for node, doubt in found.denied.items()
+        if node.partition("[")[0] not in explained or not doubt.startswith(CONTRADICTS)
+    }
     found.isolated -= found.denied.keys()
     return found
 

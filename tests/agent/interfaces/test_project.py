@@ -155,6 +155,32 @@ def test_a_module_that_raises_when_it_is_imported_is_healed(
     assert "valeus" not in after and "mony " not in after
 
 
+@pytest.mark.parametrize("ids", ["", ", ids=['a', 'b']"])
+def test_a_failing_row_is_no_contradiction_of_the_passing_one(
+    ids: str, tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    laid(tmp_path / "till", {
+        MONEY: "def double(n):\n    return 2 * n if n < 2 else 2 * n + 1\n\n\n"
+               "def minus(a, b):\n    return b - a\n",
+        "src/till/__init__.py": "",
+        TESTS: f"""
+import pytest
+from till.money import double, minus
+
+@pytest.mark.parametrize('n, twice', [(1, 2), (2, 4)]{ids})
+def test_double(n, twice):
+    assert double(n) == twice
+
+def test_minus():
+    assert minus(7, 2) == 5
+    assert minus(2, 9) == -7
+""",
+    })
+    done = heal("run", f"{TESTS}::test_minus", "--accept-proposed")
+    assert done.exit_code == 0, done.output
+    assert "+    return a - b" in done.stdout
+
+
 def test_a_folder_of_the_name_of_an_installed_package_replaces_nothing(
     tmp_path: Path, heal: Callable[..., Result]
 ) -> None:

@@ -54,7 +54,13 @@ def test_the_plain_calls_of_a_snippet(code: str, calls: list[str], is_whole: boo
     ("def test_a():\n    assert program.f(1) == 2 and h(2) == 3\n", "test_a",
      (["f(1) == 2", "g(2) == 3"], True)),
     ("@pytest.mark.parametrize('n, want', [(1, 2), (3, 4)])\ndef test_a(n, want):\n"
-     "    assert f(n) == want\n", "test_a[1-2]", (["f(1) == 2", "f(3) == 4"], True)),
+     "    assert f(n) == want\n", "test_a[1-2]", (["f(1) == 2"], True)),
+    ("@pytest.mark.parametrize('n, want', [(1, 2), (3, 4)], ids=['1-2', '3-4'])\n"
+     "def test_a(n, want):\n    assert f(n) == want\n", "test_a[1-2]",
+     (["f(1) == 2", "f(3) == 4"], True)),
+    ("@pytest.mark.parametrize('n', [1, 2])\n@pytest.mark.parametrize('m', ['é', True, None])\n"
+     "def test_a(n, m):\n    assert f(n, m) == 1\n", "test_a[\\xe9-2]",
+     (["f(2, 'é') == 1"], True)),
     ("class TestA(unittest.TestCase):\n    def test_b(self):\n        self.assertEqual(f(1), 2)\n"
      "        self.assertTrue(f(2))\n", "TestA::test_b", (["f(1) == 2", "f(2) true None"], True)),
     ("def test_a():\n    for n in ROWS:\n        assert f(n) == n\n", "test_a",
