@@ -181,8 +181,11 @@ def _options(result: Result, inspected: Inspection) -> Iterator[str]:
     failure = result.smallest_failure
     if result.cut_after is not None or result.stopped == "time":
         limit = result.start.limit_s if result.start is not None else inspected.settings.budget_s
-        share = "" if result.cut_after is None else f"; the search used {result.cut_after:.3g} s"
-        yield f"allow more time: --timeout {LONGER * limit:g}; the limit was {limit:g} s{share}"
+        own_s = inspected.settings.search_s
+        if result.stopped != "time" and not request.timeout:  # its own limit cut the search
+            yield f"allow more time: --timeout {limit:g}; without it a search takes {own_s:g} s"
+        else:
+            yield f"allow more time: --timeout {LONGER * limit:g}; the limit was {limit:g} s"
     if test := doubtful_test(result):
         yield f"correct the test, if it expects a wrong value: {test}"
     if others > 0:

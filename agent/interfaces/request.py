@@ -163,7 +163,10 @@ class HealRequest(Inputs):
         else:
             if self.path not in (None, "-") and not self.start.exists():
                 raise missing(self.start)
-            self._refuse(OF_PROJECTS, "PATH is neither a project's folder nor one of its tests")
+            self._refuse(OF_PROJECTS, (
+                f"{self.path} is neither a project's folder nor one of its tests" if self.path
+                else "no project was found around this folder. Name it: heal run . …"
+            ))
         if self.dry_run and self.writes:
             raise UsageError(
                 "--dry-run cannot be combined with --apply, --commit or --out, which write files."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
@@ -52,7 +53,7 @@ def markdown(result: Result, name: str, inspected: Inspection | None = None) -> 
         command = inspected.project.command_words
         parts += ["## Next steps", "\n".join(steps)] if steps else []
         parts += ["## How to reproduce"]
-        parts += _again(result, inspected.wanted, command)
+        parts += _again(result, inspected.wanted, command, inspected.request.out)
         parts += ["## Prompt for a model", _fenced(prompt, "")] if prompt else []
     return "\n\n".join(parts) + "\n"
 
@@ -129,12 +130,14 @@ def _shown(result: Result, judged: str) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _again(result: Result, wanted: Sequence[str], command: str) -> Iterator[str]:
+def _again(
+    result: Result, wanted: Sequence[str], command: str, written: Path | None
+) -> Iterator[str]:
     named = " ".join(f"'{one}'" if re.search(r"[^\w./:-]", one) else one for one in wanted[:5])
     lines = [command or f"python -m pytest {named}".rstrip()]
     if result.outcome in ("healed", "proposed"):
-        lines += ["git apply heal.patch    # the patch above, saved in this file",
-                  command or "python -m pytest"]
+        save = "" if written else "    # save the patch above in this file first"
+        lines += [f"git apply {written or 'heal.patch'}{save}", command or "python -m pytest"]
     yield _fenced("\n".join(lines) + "\n", "bash")
 
 

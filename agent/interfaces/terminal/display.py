@@ -396,7 +396,8 @@ def competing_words(result: Result) -> Iterator[str]:
             "with --ask."
         )
     for one in rivals.behaviours:
-        yield f"  {one.label}: {cut(one.note) or 'another repair'}"
+        note = cut(one.note) or ("the patch shown" if one.label == "A" else "another repair")
+        yield f"  {one.label}: {note}"
 
 
 def evidence_words(result: Result) -> Iterator[str]:
@@ -411,11 +412,11 @@ def evidence_words(result: Result) -> Iterator[str]:
         else:
             yield from message_lines(failure.message or failure.got or failure.status)
     if result.suspects:
-        yield "Suspicious files (1.00 is the most suspicious)"
+        yield "Suspicious files, the likeliest first"
         for one in result.suspects[:MAX_SUSPECTS]:
             yield from _suspect_lines(one)
     elif result.diagnosis is not None and result.diagnosis.suspicious_lines:
-        yield "Suspicious lines (1.00 is the most suspicious)"
+        yield "Suspicious lines, the likeliest first"
         for line in suspicious_words(result.diagnosis):
             yield f"  {line}"
 
@@ -433,7 +434,7 @@ def suspect_words(one: SuspectFile) -> str:
     functions = ", ".join(
         f"{function.name} (line {function.line})" for function in one.functions[:3]
     )
-    return f"{one.file} ({one.suspicion:.2f}){f': {functions}' if functions else ''}"
+    return f"{one.file}{f': {functions}' if functions else ''}"
 
 
 def proof_words(evidence: Evidence | None) -> list[str]:
@@ -452,7 +453,7 @@ def suspicious_words(diagnosis: Diagnosis) -> list[str]:
     """Returns the suspicious lines, each with the values of its variables."""
     lines = []
     for one in diagnosis.suspicious_lines:
-        lines.append(f"line {one.line} ({one.suspicion:.2f}): {one.text.strip()}")
+        lines.append(f"line {one.line}: {one.text.strip()}")
         if one.values:
             values = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)
             lines.append(f"  with {values}")

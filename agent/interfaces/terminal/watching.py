@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+import os
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from watchfiles import DefaultFilter, awatch
@@ -51,13 +51,18 @@ async def heal_at_changes(
         async for changed in changes:
             run.cancel()
             await asyncio.wait([run])
-            names = sorted({Path(path).name for _, path in changed})
-            display.terminal.say(f"Changed: {', '.join(names[:3])}", "bold")
+            display.terminal.say(f"Changed: {_names(path for _, path in changed)}", "bold")
             run = asyncio.ensure_future(once())
     finally:
         run.cancel()
         await asyncio.wait([run])
     return HEALED
+
+
+def _names(paths: Iterable[str]) -> str:
+    """The first names, without temporary files of editors, which are gone by now."""
+    found = sorted({os.path.basename(path) for path in paths if os.path.exists(path)})
+    return ", ".join(found[:3]) or "a file"
 
 
 class _Sources(DefaultFilter):

@@ -81,7 +81,7 @@ async def recall(state: State, ctx: Context) -> State:
     deciding = report.deciding_verdicts
     if deciding and not report.failing and not any(one.passed for one in deciding):
         why = outside or "every test skips itself"
-        return update | _ended(ctx, "environment", f"The program shows no failure: {why}.")
+        return update | _ended(ctx, "environment", f"The program is not the cause: {why}.")
     if outside:
         ctx.emit(Notice(level="warning", text=f"{outside}."))
     if report.passed:
@@ -157,7 +157,7 @@ def _passes_now(ctx: Context, report: Report) -> State:
     names = [test.name for test in ctx.task.tests if not _is_rest(test)]
     selected = tuple(one for one in report.verdicts if one.name in names)
     if outside := outside_failure_words(report.model_copy(update={"verdicts": selected})):
-        return _ended(ctx, "environment", f"The program shows no failure: {outside}.")
+        return _ended(ctx, "environment", f"The program is not the cause: {outside}.")
     return _flaky_end(ctx, passing_words(names))
 
 

@@ -21,26 +21,22 @@ HELD_OUT = "held out"
 """1 if a held-out test passes that failed before, otherwise 0."""
 KILLED = "killed"
 """The share of mutants of the repaired lines that the tests notice; 0 without mutants."""
+FITTED = (
+    "patches", "tried before", "reported mistake", "known mistake", "changed", "usual on average",
+    "added", "suspicious", "lines", "functions", HELD_OUT, KILLED,
+)
+"""The features that have a weight."""
 REASONS: dict[str, str] = {
     "patches": "other edits pass the tests as well",
     "tried before": "many edits were tried before one passed",
-    "reported mistake": "it does not follow from what Python reports",
-    "known mistake": "it repairs no common mistake",
-    "changed": "it changes little beyond what the tests check",
-    "usual on average": "the new code is unusual",
-    "added": "it adds hardly any code",
     "suspicious": "it contains code that a reviewer would reject",
-    "lines": "the program is short",
-    "functions": "the tests cover few of its many functions",
-    HELD_OUT: "no held-out test failed before and passes now",
-    KILLED: "the tests do not detect mutants of the repaired lines",
+    HELD_OUT: "no test that was held out confirms it",
+    KILLED: "the tests would not detect other mistakes in the repaired lines",
 }
-"""The message for the feature that lowers the estimate most."""
-FITTED = tuple(REASONS)
-"""The features that have a weight."""
+"""The message for the feature that lowers the estimate most, of those that a user can check."""
 OF_THE_TEXT = frozenset({"added", "suspicious", "usual on average"})
 """Features that the two texts determine."""
-UNKNOWN = "little is known about it"
+UNKNOWN = "patches like it were wrong too often"
 
 
 @dataclass(frozen=True)
@@ -76,8 +72,11 @@ class Coefficients:
     def estimate(self, features: Features, further: float = 0.0) -> Estimate:
         """The estimate from some features; `further` is added to its log-odds."""
         known = {name: features.get(name, 0.0) for name in self.weights}
-        lowers = {name: one.weight * (known[name] - one.mean) for name, one in self.weights.items()}
-        lowest = min(lowers, key=lambda name: lowers[name], default="")
+        lowers = {
+            name: by for name, one in self.weights.items()
+            if name in features and (by := one.weight * (known[name] - one.mean)) < 0
+        }
+        lowest = min(lowers.keys() & REASONS, key=lambda name: lowers[name], default="")
         return Estimate(
             log_odds=further + self.intercept + sum(
                 one.weight * known[name] for name, one in self.weights.items()

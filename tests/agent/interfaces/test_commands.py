@@ -189,7 +189,7 @@ def test_an_unresolved_run_shows_its_evidence_and_keeps_stdout_empty(
     assert result.stdout == ""
     assert "NOT HEALED" in result.stderr
     assert "add(2, 3)\n  expected  5\n  got       -1" in result.stderr
-    assert "line 2 (1.00): return a - b\n    with a = 2" in result.stderr
+    assert "line 2: return a - b\n    with a = 2" in result.stderr
     assert "not a fix: 1 of 2 tests pass" in result.stderr
 
 

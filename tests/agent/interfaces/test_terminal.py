@@ -145,7 +145,7 @@ BLAMED = SuspiciousLine(line=3, suspicion=1, text="return a - b", values=(("a", 
     (Diagnosed(iteration=0, diagnosis=Diagnosis(
         category="wrong_result", cause="why", suspicious_lines=(BLAMED,)
     )), ["diagnosis: why"],
-     ["  line 3 (1.00): return a - b", "    with a = 2, b = 3"]),
+     ["  line 3: return a - b", "    with a = 2, b = 3"]),
     (Proved(level="E1", why="w", evidence=Evidence(survivors=("a became b",))), [],
      ["proof E1; w", "  no test detects: a became b"]),
 ])
