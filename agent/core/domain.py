@@ -440,6 +440,8 @@ class Report(Value):
     ending: Ending | None = None
     wrong_file: str = renamed("wrong_file", "astray", "")
     """The file that the tests imported instead of the program, in words; else empty."""
+    untested: int = 0
+    """Tests of a project that were not run, for lack of time."""
 
     @property
     def passed(self) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from operator import attrgetter
 from pathlib import Path
@@ -24,7 +24,7 @@ from agent.core.loops import blocking
 from agent.core.measures import MEASURES
 from agent.core.settings import AgentConfig, Settings
 from agent.interfaces.preparation import NOTHING, OpenSession, Prepared, Say, prepare, silent
-from agent.interfaces.request import HealRequest
+from agent.interfaces.request import LEAST_S, HealRequest
 from agent.iteration.models import LOCAL_USER
 from agent.log.history import Listed, open_history
 from agent.planning.plan import MAX_STEPS
@@ -367,13 +367,15 @@ class SelfHealingAgent:
     async def healed(self, request: HealRequest, say: Say = silent) -> tuple[Prepared, Result]:
         """Heals the file or project of a request. Raises: BadInput, RunFault."""
         settings = await asyncio.to_thread(self.settings)
-        prepared = NOTHING
+        request, prepared = replace(request, timeout=request.timeout or self.budget_s), NOTHING
         try:
             prepared = await prepare(request, settings, say)
             task = prepared.task
             log: tuple[LogEntry, ...] = ()
             if task is not None:
-                log, _ = await self.logged(settings, task, judged=prepared.first_report(task))
+                log, _ = await self.logged(
+                    settings, task, judged=prepared.first_report(task), spent_s=prepared.spent_s
+                )
         except NotFixable as error:
             return prepared, Result(outcome=error.outcome, reason=str(error))
         result = prepared.heal_result(log)
@@ -383,16 +385,17 @@ class SelfHealingAgent:
 
     async def logged(
         self, settings: Settings, task: Task, ask: Ask | None = None,
-        approve: Approve | None = None, judged: Report | None = None,
+        approve: Approve | None = None, judged: Report | None = None, spent_s: float = 0.0,
     ) -> tuple[tuple[LogEntry, ...], str]:
-        """Runs a task; returns its log, and why an answer of `ask` was unusable, else empty."""
+        """Runs a task; returns its log, and why an answer of `ask` was unusable, else empty.
+        `spent_s` seconds of its time are spent already."""
         opened = await asyncio.to_thread(self.opener)
         async with opened(settings) as session:
             plan = self._plan(session)
             reviews = approve is not None and settings.autonomy_level == "full_auto"
             run = await session.start(
                 task, title=_title(task), judged=judged, ask=ask is not None, plan=plan,
-                budget_s=self.budget_s,
+                budget_s=None if self.budget_s is None else max(LEAST_S, self.budget_s - spent_s),
                 autonomy_level="review_repairs" if reviews else None,
             )
             return await _to_its_end(session, run, ask, approve)

@@ -180,7 +180,9 @@ def _options(result: Result, inspected: Inspection) -> Iterator[str]:
     others = len(inspected.run.failing) - len(inspected.wanted)
     failure = result.smallest_failure
     if result.cut_after is not None or result.stopped == "time":
-        limit = result.start.limit_s if result.start is not None else inspected.settings.budget_s
+        limit = request.timeout or (
+            result.start.limit_s if result.start is not None else inspected.settings.budget_s
+        )
         own_s = inspected.settings.search_s
         if result.stopped != "time" and not request.timeout:  # its own limit cut the search
             yield f"allow more time: --timeout {limit:g}; without it a search takes {own_s:g} s"

@@ -53,6 +53,11 @@ class Prepared:
 
         return task_to_heal(self.inspected) if self.inspected.is_red else None
 
+    @property
+    def spent_s(self) -> float:
+        """Seconds for the first run of a project's suite, which count towards a time limit."""
+        return 0.0 if self.inspected is None else self.inspected.seconds
+
     def first_report(self, task: Task) -> Report | None:
         """The report on the unchanged project, whose suite has run already; else `None`."""
         if self.inspected is None:

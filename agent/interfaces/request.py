@@ -33,6 +33,8 @@ OF_PROJECTS = {
     "junit": "--junit", "commit": "--commit", "grant": "--grant", "since": "--since",
 }
 """Options that can only be used for a project, by field."""
+LEAST_S = 1.0
+"""The least time that is left to a run after the first run of the suite."""
 OUTPUTS = ("out", "log", "report", "junit", "sarif")
 
 
@@ -129,10 +131,17 @@ class HealRequest(Inputs):
     def writes(self) -> bool:
         return self.apply or self.commit or self.out is not None
 
-    def run_arguments(self, *, pauses: bool, asks: bool) -> RunRequest:
-        """Returns the arguments of the run; `pauses` and `asks` need a user at the terminal."""
+    def run_arguments(self, *, pauses: bool, asks: bool, spent_s: float = 0.0) -> RunRequest:
+        """Returns the arguments of the run.
+
+        Args:
+            pauses: Whether it may wait for a user at the terminal at a limit.
+            asks: Whether it may ask that user.
+            spent_s: Seconds of the time limit that were used before.
+        """
+        left_s = None if self.timeout is None else max(LEAST_S, self.timeout - spent_s)
         return {
-            "max_iterations": self.max_iterations, "budget_s": self.timeout, "pauses": pauses,
+            "max_iterations": self.max_iterations, "budget_s": left_s, "pauses": pauses,
             "ask": self.ask if asks else False, "caps": self.caps, "learn": self.learn,
             "autonomy_level": self.autonomy, "require_proof": self.require_proof,
             "require_integrity": self.require_integrity,

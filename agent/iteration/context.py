@@ -33,6 +33,8 @@ from llm.router import Router
 from sandbox import Sandbox
 
 TESTS_IN_A_BUDGET = 10
+REPORTING_S = 1.0
+"""Seconds of a run that are left to show its result."""
 PROMPTS = Path(__file__).parents[2] / "prompts"
 
 
@@ -131,6 +133,7 @@ class Context:
             report = await check(
                 solution, tests, self.task, self.sandbox, wall_s=self.test_s,
                 confirmed=self.confirmed, verify_passes=verify_passes,
+                until=self.deadline - REPORTING_S,
             )
             first = self.first_report
             report = doubt_tampering(self.task.solution, solution, tests, report)

@@ -33,7 +33,7 @@ from agent.search.project.suspects import Suspect
 from agent.search.syntax import compiles, repaired
 from agent.search.wording import edit_in_words
 
-RESERVED_SHARE, LEAST_RESERVED_S, RUNS_OF_A_JUDGEMENT = 0.25, 5.0, 4.0
+RESERVED_SHARE, LEAST_RESERVED_S, RUNS_OF_A_JUDGEMENT = 0.5, 5.0, 4.0
 """At most this share of a run's remaining seconds is left for judging and proving; within it, at
 least these seconds, and the time of so many runs of the tests."""
 MAX_SYNTAX_EDITS, MAX_REPAIRED = 4_000, 8

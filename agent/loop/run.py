@@ -340,7 +340,7 @@ class Run:
             if not clock.expired():
                 self.emit(RunFailed(error=f"TimeoutError: {error}"))
                 raise
-            words = f"the run's {self.seconds:g} seconds are used up"
+            words = f"the run's {self.seconds:.3g} seconds are used up"
             await self._pause(OverBudget(words, RUN_SECONDS))
         except OverBudget as error:
             await self._pause(error)

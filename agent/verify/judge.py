@@ -9,6 +9,7 @@ when the jail itself is broken.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -52,7 +53,7 @@ async def check(
     solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
     run_program: bool | None = None, wall_s: float = 5.0, seeds: Seeds = FIRST_SEEDS,
     first_failure: bool = False, verify_passes: bool = True, ask_twice: bool = True,
-    confirmed: set[tuple[str, str]] | None = None,
+    confirmed: set[tuple[str, str]] | None = None, until: float = math.inf,
 ) -> Report:
     """Judges a solution: one verdict per test, or per pytest node.
 
@@ -68,10 +69,11 @@ async def check(
         ask_twice: Whether tests of files run again with other expectations.
         confirmed: Confirmed passes of earlier calls, by solution and test: they are not confirmed
             again, and new ones are added.
+        until: In a project, when the judgement must end, on the monotonic clock.
     """
     if task.project is not None:
         return await project_report(
-            solution, tests, task, task.project, sandbox, check, seeds.hash, verify_passes
+            solution, tests, task, task.project, sandbox, check, seeds.hash, verify_passes, until
         )
     reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
     if run_program is None:

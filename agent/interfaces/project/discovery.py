@@ -316,12 +316,18 @@ def heal_result(inspected: Inspection, log: Sequence[LogEntry]) -> Result:
         return result_without_edit(inspected)
     result = fold(log)
     if result.outcome in ("healed", "proposed"):
-        judged = judged_words(inspected.project)
+        untested, project = 0, inspected.project
+        if result.report is not None and result.report.untested:
+            untested = result.report.untested
+            ran = [one.name for one in result.report.verdicts]
+            project = project.model_copy(update={"only": tuple(ran)})
+        judged = judged_words(project)
         left = inspected.uncollected
         missing = f"; left out: {counted(len(left), 'test file')} not collected" if left else ""
         if inspected.run.unfinished:
-            untested = counted(len(unrun_tests(inspected.run)), "test")
-            missing += f"; left out: {untested} for lack of time"
+            untested += len(unrun_tests(inspected.run))
+        if untested:
+            missing += f"; left out: {counted(untested, 'test')} for lack of time"
         return replace(result, reason=f"{result.reason}; {judged}{missing}")
     return result
 

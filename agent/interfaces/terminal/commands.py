@@ -104,7 +104,8 @@ async def _heal(
     async with opener(settings) as session:
         run = await session.start(
             task, title=prepared.title, judged=prepared.first_report(task), **request.run_arguments(
-                pauses=attended(display), asks=attended(display) and prepared.inspected is None
+                pauses=attended(display), asks=attended(display) and prepared.inspected is None,
+                spent_s=prepared.spent_s,
             ),
         )
         log = await watched(session, run, display, calm=prepared.inspected is not None)

@@ -29,9 +29,12 @@ from agent.search.inspection.widening import dropped_guards
 from agent.search.ranking.question import question
 from agent.target.test_analysis.calls import makes_new_calls
 from agent.target.test_analysis.held_out import contains_test
+from agent.verify.project.suite_judge import NOT_IN_TIME
 
 ENOUGH_KILLED = 0.8
 
+PARTLY_JUDGED = 0.85
+"""The highest confidence in a patch with which some tests were not run or verified in time."""
 CLOSING_S = 0.5
 """Seconds of a run that are reserved for its end."""
 PASSED_BEFORE = "the held-out test passed before the repair, and no competing patch fails it"
@@ -249,11 +252,15 @@ async def prove(state: State, ctx: Context) -> State:
             confidence, solution, base, suite.visible, proof, evidence, state["strategy"],
             chosen=chosen, agreed=_agreed(state, ctx, solution),
             drafted=base.origin == "model" and (state["strategy"] == "search" or is_small(ctx)),
-            suite=0 if ctx.task.project is None else ctx.task.project.whole_suite,
+            suite=0 if ctx.task.project is None or report.untested
+            else ctx.task.project.whole_suite,
         )
     elif "written_id" in state:
         likely = ctx.store.get(state["written_id"], Estimate)
     chance, unsure = (None, "") if likely is None else (likely.probability, likely.reason)
+    late = report.untested or any(one.reason == NOT_IN_TIME for one in report.verdicts)
+    if chance is not None and late and chance > PARTLY_JUDGED:
+        chance, unsure = PARTLY_JUDGED, "there was no time to run and verify every test"
     proved = Proved(
         **dict(proof), confidence=chance, unsure=unsure,
         features={} if likely is None else likely.features,

@@ -156,7 +156,7 @@ def with_lost_tests(report: Report, first: Report, tests: Sequence[TestCase]) ->
     ]
     rests = {test.name for test in tests if isinstance(test, Script) and test.node == OTHER_TESTS}
     found = {verdict.name.partition("[")[0] for verdict in report.verdicts}
-    missing = [
+    missing = [] if report.untested else [
         verdict.model_copy(update={
             "status": "error", "integrity": None, "message": "pytest no longer finds this test",
         })

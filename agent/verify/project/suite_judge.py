@@ -10,6 +10,8 @@ that the test file imports.
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -37,6 +39,9 @@ from sandbox.sandbox import Sandbox
 MAX_PAIRS = 12
 """Maximum number of judged pairs of a test file and a module that it imports."""
 NOT_ALONE = "its file was not judged alone: {}"
+NOT_IN_TIME = "not verified, for lack of time"
+VERIFYING_S = 20.0
+"""Seconds for the runs that verify passes, if there is a limit; at most half of what is left."""
 CALL_S = 5.0
 """Limit of a call, or a test of a file."""
 
@@ -52,7 +57,7 @@ class Judge(Protocol):
 
 async def project_report(
     solution: Solution, tests: Sequence[TestCase], task: Task, project: Project, sandbox: Sandbox,
-    judge: Judge, seed: int = 0, verify_passes: bool = True,
+    judge: Judge, seed: int = 0, verify_passes: bool = True, until: float = math.inf,
 ) -> Report:
     """Judges a solution by the whole suite, or by some tests alone.
 
@@ -61,6 +66,8 @@ async def project_report(
         judge: Judges tests of a file.
         seed: The hash seed of the interpreter.
         verify_passes: Whether passes are verified by further runs.
+        until: When the judgement must end, on the monotonic clock. The files of `tests` run first.
+            Other tests that have no time to run do not count, but are `untested`.
     """
     nodes = [test.node for test in tests if isinstance(test, Script)]
     wanted = [node for node in nodes if node != OTHER_TESTS]
@@ -68,8 +75,18 @@ async def project_report(
         project = project.model_copy(update={"arguments": (*project.arguments, *nodes)})
     files = project_files(task, solution)
     watching = watching_of(files, project.editable)
-    run = await run_suite(files, project, task.site_dirs, sandbox, seed, watching=watching)
-    report = Report(solution=solution.id, verdicts=tuple(verdicts(run, tests, project)))
+    left_s = until - time.monotonic()
+    run = await run_suite(
+        files, project, task.site_dirs, sandbox, seed, watching=watching,
+        until=until - min(VERIFYING_S, left_s / 2) if math.isfinite(until) else until,
+        first=[node.partition("::")[0] for node in wanted],
+    )
+    untested = len({*project.tests} - run.outcomes.keys()) if run.unfinished else 0
+    if untested:
+        project = project.model_copy(update={"tests": tuple(run.outcomes)})
+    report = Report(
+        solution=solution.id, verdicts=tuple(verdicts(run, tests, project)), untested=untested,
+    )
     if project.command:
         return report
     result = DoubleCheck()
@@ -79,16 +96,27 @@ async def project_report(
         only = watching.only
         passing = frozenset(verdict.name for verdict in report.verdicts if verdict.passed)
         untried = {*only} - {*wanted} if len(only) < len(passing) else ()
-        # With another hash seed, so that passes that depend on the order of a set fail.
-        alone, (result, reports) = await asyncio.gather(
-            judge_files(
-                files, project, task, sandbox, judge, only, wanted or only,
-                [one.name for one in report.verdicts if not one.passed],
-            ),
-            double_checked(
-                files, project, task.site_dirs, sandbox, watching, texts, OTHER_HASHES[1], untried
-            ),
-        )
+        left_s = until - time.monotonic()
+        try:
+            # With another hash seed, so that passes that depend on the order of a set fail.
+            async with asyncio.timeout(left_s if math.isfinite(left_s) else None) as clock:
+                alone, (result, reports) = await asyncio.gather(
+                    judge_files(
+                        files, project, task, sandbox, judge, only, wanted or only,
+                        [one.name for one in report.verdicts if not one.passed],
+                    ),
+                    double_checked(
+                        files, project, task.site_dirs, sandbox, watching, texts, OTHER_HASHES[1],
+                        untried,
+                    ),
+                )
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            return report.model_copy(update={"verdicts": tuple(
+                one.model_copy(update={"reason": NOT_IN_TIME if one.passed else one.reason})
+                for one in report.verdicts
+            )})
         result = replace(
             result, isolated=frozenset(alone.isolated), denied={**alone.denied, **result.denied},
             vacuous=frozenset(alone.vacuous), left_out=passing - {*only}, unjudged=alone.unjudged,

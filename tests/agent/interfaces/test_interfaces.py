@@ -148,13 +148,17 @@ def test_a_run_of_a_program_ends_at_a_cap(interface: Interface, healing: Replaye
     assert options(interface, healing).pauses is False
 
 
-@pytest.mark.parametrize("interface", [
-    *(typed(*command, "--timeout", "30") for command in (FILE, PROJECT)),
-    from_python(budget_s=30), on_the_page(seconds=30),
+@pytest.mark.parametrize(("interface", "is_project"), [
+    (typed(*FILE, "--timeout", "30"), False), (typed(*PROJECT, "--timeout", "30"), True),
+    (from_python(budget_s=30), False), (on_the_page(seconds=30), False),
 ], ids=["file", "project", "library", "page"])
-def test_given_seconds_are_the_total(interface: Interface, healing: ReplayedSession) -> None:
+def test_given_seconds_are_the_total(
+    interface: Interface, is_project: bool, healing: ReplayedSession
+) -> None:
     found = options(interface, healing)
-    assert (found.budget_s, found.search_s) == (30.0, 30.0)
+    assert found.search_s == found.budget_s
+    # The first run of a project's suite has taken some of them.
+    assert 0.0 < found.budget_s < 30.0 if is_project else found.budget_s == 30.0
 
 
 @pytest.mark.parametrize("interface", [

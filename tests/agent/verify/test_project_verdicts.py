@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import math
 import re
+import time
 from pathlib import Path
 
 import pytest
 
-from agent.core.domain import File, Project, Script, Solution, Task, Verdict
+from agent.core.domain import OTHER_TESTS, File, Project, Script, Solution, Task, Verdict
 from agent.verify.belief import CONTRADICTS
 from agent.verify.judge import check
+from agent.verify.project import suite_judge
 from agent.verify.project.suite_judge import NOT_ALONE
 from agent.verify.project.suite_run import run_suite
 from evaluation.verdicts import PROJECTS, VerdictCase, judged_as_project, read_cases
@@ -85,7 +89,7 @@ NODES = (
 
 async def judged_under(
     jail: Sandbox, program: str, root: str = "", tests: str = PLAIN_TESTS,
-    before: str | None = None, environment: tuple[str, ...] = (),
+    before: str | None = None, environment: tuple[str, ...] = (), seconds: float = math.inf,
 ) -> dict[str, Verdict]:
     """Verdicts of a small project by the tests' names; its package lies in an import root. It is a
     repair of a program `before`; else the program as it stands is judged."""
@@ -115,7 +119,7 @@ async def judged_under(
         Script(name=one, origin="user", code=tests, node=one, file="tests/test_core.py")
         for one in plain.outcomes
     ]
-    report = await check(solution, wanted, task, jail)
+    report = await check(solution, wanted, task, jail, until=time.monotonic() + seconds)
     return {one.name.partition("::")[2]: one for one in report.verdicts}
 
 
@@ -289,3 +293,49 @@ async def test_a_program_reads_only_its_data(path: str, is_believed: bool, jail:
     ), jail)
 
     assert bool(seen.believed) == is_believed
+
+
+SLOW_TESTS = """
+import time
+
+from shop.core import double
+
+
+def test_it():
+    assert double(2) == 4
+
+
+def test_slow():
+    time.sleep(300)
+"""
+
+
+async def test_what_has_no_time_to_run_does_not_count_and_is_counted(jail: Sandbox) -> None:
+    files = (
+        File(path="shop/core.py", text=HONEST), File(path="test_a.py", text=SLOW_TESTS),
+    )
+    nodes = ("test_a.py::test_it", "test_a.py::test_slow")
+    project = Project(root="/none", name="shop", editable=("shop/core.py",), tests=nodes)
+    tests = [
+        Script(name=nodes[0], origin="user", code="", node=nodes[0]),
+        Script(name="rest", origin="user", code="", node=OTHER_TESTS, excluded_nodes=nodes[:1]),
+    ]
+    solution = Solution(files=files[:1], entry="shop/core.py")
+    report = await check(
+        solution, tests, Task(support=files, project=project), jail, until=time.monotonic() + 12.0
+    )
+    assert report.passed and report.untested == 1
+    assert [one.name for one in report.verdicts] == [nodes[0]]
+
+
+async def test_a_judgement_without_time_says_that_passes_are_not_verified(
+    jail: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def endless(*args: object) -> None:
+        await asyncio.sleep(600)
+
+    monkeypatch.setattr(suite_judge, "double_checked", endless)
+    verdicts = await judged_under(jail, HONEST, seconds=8.0)
+    assert {*verdicts} == {*NODES}
+    for one in verdicts.values():
+        assert (one.passed, one.reason, one.integrity) == (True, suite_judge.NOT_IN_TIME, None)
