@@ -207,8 +207,21 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
         source.text if source is not None else None, entry, inputs.task or "", tuple(tests),
         tuple(support.values()), stdin, tuple(inputs.args), package_folders,
         tuple(inputs.deselect), inputs.doctests,
-        notices=(*project.notices, *filter(None, [note])), source=source,
+        notices=(*project.notices, *filter(None, [note, _unused_tests(inputs, source)])),
+        source=source,
     ))
+
+
+def _unused_tests(inputs: Inputs, source: SourceFile | None) -> str:
+    """A notice about a test file of the program, if no test is given; else empty."""
+    if source is None or source.path is None or inputs.tests or inputs.tests_file or inputs.task:
+        return ""
+    folder, stem = source.path.parent, source.path.stem
+    found = [
+        path for place in (folder, folder / "tests")
+        for path in (place / f"test_{stem}.py", place / f"{stem}_test.py") if path.is_file()
+    ]
+    return f"{found[0]} was not used. To judge by it: --tests-file {found[0]}" if found else ""
 
 
 def _packages(python: str | None) -> tuple[tuple[str, ...], str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from agent.core.domain import File
@@ -211,3 +213,14 @@ def test_tests_that_are_nested_deeply_are_read_or_refused(test: str, terms: int)
             assert len(from_page(code, tests).task.tests) >= 1
         except NotFixable as refused:
             assert "nested too deeply" in str(refused)
+
+
+def test_a_test_file_beside_the_program_is_named_if_no_test_is_given(tmp_path: Path) -> None:
+    program, tests = tmp_path / "calc.py", tmp_path / "tests" / "test_calc.py"
+    tests.parent.mkdir()
+    program.write_text(ADD)
+    tests.write_text("def test_a(): pass\n")
+    (notice,) = from_command_line(Inputs(str(program))).notices
+    assert f"--tests-file {tests}" in notice
+    given = Inputs(str(program), tests=["assert add(1, 2) == 3"])
+    assert from_command_line(given).notices == ()
