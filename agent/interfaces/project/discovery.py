@@ -316,20 +316,23 @@ def heal_result(inspected: Inspection, log: Sequence[LogEntry]) -> Result:
         return result_without_edit(inspected)
     result = fold(log)
     if result.outcome in ("healed", "proposed"):
-        untested, project = 0, inspected.project
+        project = inspected.project
         if result.report is not None and result.report.untested:
-            untested = result.report.untested
             ran = [one.name for one in result.report.verdicts]
             project = project.model_copy(update={"only": tuple(ran)})
         judged = judged_words(project)
         left = inspected.uncollected
         missing = f"; left out: {counted(len(left), 'test file')} not collected" if left else ""
-        if inspected.run.unfinished:
-            untested += len(unrun_tests(inspected.run))
-        if untested:
+        if untested := untested_tests(result, inspected):
             missing += f"; left out: {counted(untested, 'test')} for lack of time"
         return replace(result, reason=f"{result.reason}; {judged}{missing}")
     return result
+
+
+def untested_tests(result: Result, inspected: Inspection) -> int:
+    """Returns how many tests did not judge a result, for lack of time."""
+    later = result.report.untested if result.report is not None else 0
+    return later + (len(unrun_tests(inspected.run)) if inspected.run.unfinished else 0)
 
 
 async def believed_report(inspected: Inspection) -> Report:

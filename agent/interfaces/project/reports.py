@@ -11,9 +11,8 @@ from xml.etree import ElementTree
 from agent.core.domain import Report, Verdict, counted
 from agent.core.settings import GENERATOR
 from agent.interfaces.next_step import UNHEALED, next_steps
-from agent.interfaces.project.discovery import Inspection, task_to_heal
+from agent.interfaces.project.discovery import Inspection, task_to_heal, untested_tests
 from agent.interfaces.project.display import judged_words
-from agent.interfaces.project.obstacles import unrun_tests
 from agent.interfaces.terminal.display import competing_words, edits, evidence_words, suspect_words
 from agent.iteration.context import PROMPTS
 from agent.propose.wording import diagnosis, repair_question, suspects_of
@@ -68,7 +67,7 @@ def project_document(
         "settings": inspected.tree.layout.configuration or None,
         "test_command": inspected.project.command_words or None,
         "failed_before": [*inspected.run.failing], "uncollected": [*inspected.uncollected],
-        "untried": len(unrun_tests(inspected.run)) if inspected.run.unfinished else 0,
+        "untried": untested_tests(result, inspected),
         "changed": [
             {"file": path, "line": line} for path, line in edits(inspected.tree.files, result)
         ],
