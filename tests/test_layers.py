@@ -39,11 +39,30 @@ INSIDE_AGENT = [
 
 
 
-def test_no_two_classes_have_one_name() -> None:
+def written() -> list[Path]:
+    """The modules of the product, without programs that are data."""
     data = re.compile(r"/cases/|^evaluation/(bench|programs)/")
-    names = [
-        name for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
+    return [
+        path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
         if not data.search(path.relative_to(ROOT).as_posix())
+    ]
+
+
+def test_a_docstring_describes_arguments_that_there_are() -> None:
+    for path in written():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            _, _, described = (ast.get_docstring(node) or "").partition("Args:\n")
+            section = re.split(r"\n(?=\S)", described)[0]
+            given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+            unknown = {*re.findall(r"^    \**(\w+):", section, re.MULTILINE)} - given
+            assert not unknown, f"{path}:{node.lineno} {node.name}: {unknown}"
+
+
+def test_no_two_classes_have_one_name() -> None:
+    names = [
+        name for path in written()
         for name in re.findall(r"^class (\w+)", path.read_text("utf-8"), re.MULTILINE)
     ]
     assert len(names) > 500

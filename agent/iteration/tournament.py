@@ -43,7 +43,7 @@ async def best_of(
     """Chooses one of at least one candidate of an iteration.
 
     Args:
-        further: Additional texts of tests from which calls are derived.
+        more_tests: Additional texts of tests from which calls are derived.
     """
     passing = [one for one in repairs if _passes(one)]
     if len(passing) < 2 or ctx.task.project is not None or len(base.files) > 1:

@@ -203,7 +203,7 @@ async def ask(
     Args:
         known: Values that only a rule reads.
         turns: The messages after the question: alternately an answer and its result.
-        free: Uses the role's rule instead of the planned model.
+        rules_only: Uses the role's rule instead of the planned model.
     """
     schema = schema_of(role.answer)
     answerer = await ctx.answerer(role.name, rules_only=rules_only)

@@ -142,8 +142,8 @@ async def file_runner(
     long, are left to the judge.
 
     Args:
-        known: Results of earlier searches of the run.
-        together: Some tests are known to fail only together with others.
+        cache: Results of earlier searches of the run.
+        order_dependent: Some tests are known to fail only together with others.
 
     Raises:
         TimeIsOver: The wall-clock limit was reached.

@@ -231,8 +231,8 @@ async def open_prechecker(
     Args:
         hanging: The indices of tests that do not end with the base.
         processes: How many run side by side; by default one per core, at most two.
-        work: Where processor seconds are added up.
-        together: Whether all tests run on one execution of the candidate, in their order;
+        cpu_time: Where processor seconds are added up.
+        one_execution: Whether all tests run on one execution of the candidate, in their order;
             otherwise it is executed for each.
     """
     screen_job = await job(task, base, tests, sandbox, "screen")

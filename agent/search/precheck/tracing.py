@@ -36,11 +36,11 @@ async def trace(
 
     Args:
         hanging: The indices of tests known not to end, which run for a few steps only.
-        work: Where processor seconds are added up.
+        cpu_time: Where processor seconds are added up.
         report: The tests' verdicts. A test of a file that fails there but passes alone is run
             again after its polluting tests.
-        together: Whether tests are known to fail only after others. Tests that failed are then
-            also checked for that, with their file executed again.
+        order_dependent: Whether tests are known to fail only after others. Tests that failed are
+            then also checked for that, with their file executed again.
     """
     traced = await job(task, solution, tests, sandbox, "trace", cpu_s=CPU_S, wall_s=WALL_S)
     replies: list[Json | LostItem] = []

@@ -155,8 +155,8 @@ class CollectedSuite:
             failing: How many of the first tests fail with the base.
             mode: Which tests are run, see `Mode`.
             cpu_s: The limit of processor seconds for one test.
-            together: The tests that fail only after others, if there are any; each text then runs
-                in its own copy of the suite.
+            order_dependent: The tests that fail only after others, if there are any; each text then
+                runs in its own copy of the suite.
 
         Returns:
             `None` for a text of which nothing is known.
