@@ -573,7 +573,7 @@ def verdict_words(verdict: Verdict) -> list[str]:
     if verdict.evidence_status == "vacuous":
         limits.append(f"{STATUS_SYMBOLS['vacuous'].meaning}: no evidence")
     if verdict.type_differs:
-        limits.append("equal, but of a different type")
+        limits.append("the value is equal, but not of the expected type (as 3 and 3.0)")
     if verdict.passed and verdict.integrity not in (None, "isolated"):
         limits.append(f"{verdict.integrity}: {verdict.reason}".rstrip(": "))
     return limits
