@@ -23,6 +23,7 @@ TERMINAL: Words = {
     "disbelieved": "no test showed a wrong value, but the program interferes with its tests. "
     "Remove the code shown next to them, and run again.",
     "apart": "choose the right repair with --ask, or add a test that only one of them passes",
+    "decide": "add a test that only one of the repairs passes",
     "several": "compare the patches shown. If they behave differently, add a test that only one "
     "of them passes",
     "surer": "add a test for another input that fails now",
@@ -60,6 +61,7 @@ PAGE: Words = {
     "disbelieved": "remove the code that interferes with the tests; it is shown next to them.",
     "proposed": "review the patch; to be more certain, {step}",
     "apart": "add a test that only one of the repairs passes.",
+    "decide": "add a test that only one of the repairs passes.",
     "several": "compare the repairs. If they behave differently, add a test that only one passes.",
     "surer": "add a test for another input that fails now.",
     "E0": "add a test with the expected value.",
@@ -89,7 +91,8 @@ def step_of(result: Result, least: Requirements) -> str:
         return "no answer"
     match missed_requirement(result, least):
         case "confidence" | "proof" if result.fitting_repairs > 1:
-            return "apart" if result.competing and result.competing.call else "several"
+            call = result.competing.call if result.competing else ""
+            return "several" if not call else "decide" if result.of_project else "apart"
         case "confidence":
             return "surer"
         case "proof" if result.outcome == "crash_stopped" and not least.proof:
@@ -120,10 +123,11 @@ def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:
     """Returns the next step in lower case, in an interface's wording; empty if there is none."""
     step = step_of(result, least)
     text = words.get(step, "")
-    if words is PAGE and step in ("apart", "several", "surer", "E0", "E1", "E2", "E3", "E4"):
+    unsure = ("apart", "decide", "several", "surer")
+    if words is PAGE and step in (*unsure, "E0", "E1", "E2", "E3", "E4"):
         text = advice_words(result) or words.get(result.proof or "E0", "") or words[step]
         text = text[:1].lower() + text[1:]
-    if result.outcome == "proposed" and step in ("apart", "several", "surer"):
+    if result.outcome == "proposed" and step in unsure:
         text = words["proposed"].replace("{step}", text)
     longer = "" if result.cut_after is None else ", or give it more seconds under “Options”"
     text = text.format(result=result, longer=longer, more=_more(result))

@@ -231,7 +231,8 @@ def _offer(state: SearchState) -> Generator[SearchRequest, SearchReply, bool]:
         assert isinstance(answer, ProbeResult)
         base, *rows = answer.rows
         kept = tuple(replace(one, answers=row or ()) for one, row in zip(kept, rows, strict=True))
-        state.calls, state.base_answers = calls, base or ()
+        if any(row is not None for row in answer.rows):
+            state.calls, state.base_answers = calls, base or ()
     kept = estimated(kept, Situation(state.source, state.facts.tests, state.base_answers))
     state.plausible.update({one.text: one for one in kept})
     accepted = yield JudgeRequest(state.findings(kept))

@@ -392,8 +392,8 @@ def competing_words(result: Result) -> Iterator[str]:
         of_them = f" ({shown} are shown)" if shown < result.fitting_repairs else ""
         yield (
             f"Repairs with {result.fitting_repairs} different behaviours pass your tests{of_them}: "
-            f"{cut(in_words(rivals))}. The patch is A. Add a test that decides, or run again "
-            "with --ask."
+            f"{cut(in_words(rivals))}. The patch is A. Add a test that decides"
+            f"{'' if result.of_project else ', or run again with --ask'}."
         )
     for one in rivals.behaviours:
         note = cut(one.note) or ("the patch shown" if one.label == "A" else "another repair")

@@ -17,6 +17,7 @@ from agent.core.trees import nodes_of
 from agent.iteration.search.driver import NothingToSearch, SearchLimits
 from agent.search.precheck.members import importable, members
 from agent.search.precheck.polluters import polluters
+from agent.search.precheck.precheck import open_prechecker
 from agent.search.project.command_suite import MAX_TRIED, CommandSuite
 from agent.search.project.recency import changed_first
 from agent.search.project.suite import (
@@ -39,7 +40,9 @@ from agent.search.project.suspects import (
     suspects,
     with_module_level,
 )
+from agent.search.ranking.competing import differs
 from agent.search.values import Facts, PrecheckRequest, PrecheckResult, ProbeResult, Trace
+from agent.verify.project.suite_judge import as_program
 from agent.verify.project.suite_run import project_files
 from sandbox.sandbox import Sandbox
 
@@ -104,7 +107,9 @@ async def suite_runner(
             raise NothingToSearch(f"the failing tests did not finish in the suite in {limit}")
         if not still_failing:
             raise NothingToSearch("the tests pass when they are run again")
-        yield await SuiteRunner(suite, project, rows, still_failing, polluting).prepared()
+        yield await SuiteRunner(
+            suite, task, project, sandbox, rows, still_failing, polluting
+        ).prepared()
 
 
 async def _command_runner(
@@ -116,7 +121,7 @@ async def _command_runner(
     if row.passed:
         raise NothingToSearch("the command succeeds when it is run again")
     limits.max_candidates = min(limits.max_candidates, MAX_TRIED)
-    return await SuiteRunner(suite, project, {0: row}, [0]).prepared()
+    return await SuiteRunner(suite, task, project, sandbox, {0: row}, [0]).prepared()
 
 
 def _importing(project: Project, base: Solution) -> Project:
@@ -170,7 +175,9 @@ class SuiteRunner:
     """Runs some tests of a suite on changed texts of the files that they cover; see `Runner`."""
 
     suite: CollectedSuite | CommandSuite
+    task: Task
     project: Project
+    sandbox: Sandbox
     rows: dict[int, TestRow]
     failing: Sequence[int]
     polluting: Sequence[int] = ()
@@ -255,7 +262,25 @@ class SuiteRunner:
         return with_module_level(text, seen, self.read_names)
 
     async def probe(self, file: str, texts: Sequence[str], calls: Sequence[str]) -> ProbeResult:
-        return ProbeResult(tuple(None for _ in texts))
+        """The answer of each text to each call, in processes that run only its module.
+
+        Calls to which all texts answer as the first, the one under repair, show nothing.
+        """
+        roots = [
+            one for one in self.project.import_roots if file.startswith(f"{one}/" if one else "")
+        ]
+        if self.project.python or self.project.command or not roots:
+            return ProbeResult(tuple(None for _ in texts))
+        base, task = as_program(self.files, self.project, self.task, roots[0], file)
+        async with open_prechecker(
+            task, base, (), self.sandbox, processes=1, cpu_time=self.suite.work
+        ) as prechecker:
+            found = await prechecker.probe(texts, calls)
+        before, *rows = found.rows
+        shows = not before or not rows or any(
+            differs(before, row, frozenset()) for row in rows if row is not None
+        )
+        return found if shows else ProbeResult(tuple(None for _ in texts))
 
     async def precheck(
         self, file: str, request: PrecheckRequest, is_over: Callable[[], bool]

@@ -175,7 +175,7 @@ async def judge_files(
         found.unjudged |= dict.fromkeys(by_file[path], NOT_ALONE.format(why))
 
     async def judge_pair(path: str, root: str, module: str) -> None:
-        subject = Subject(*_as_program(files, project, task, root, module), sandbox, CALL_S)
+        subject = Subject(*as_program(files, project, task, root, module), sandbox, CALL_S)
         tests = [
             Script(name=node, origin="user", code=files[path], node=key, file=path)
             for node in by_file[path] for key in [node.partition("::")[2]]
@@ -183,7 +183,7 @@ async def judge_files(
         wanted = [test for test in tests if test.name in whole and firsts[path] == module]
         if wanted:
             before = {one.path: one.text for one in task.support}
-            base = replace(subject, solution=_as_program(before, project, task, root, module)[0])
+            base = replace(subject, solution=as_program(before, project, task, root, module)[0])
             await _judge_file(Group(subject, wanted, files[path]), base, judge, found)
         left = [test for test in tests if test not in wanted]
         held, against = await repeat_calls(
@@ -244,7 +244,7 @@ def _imported(text: str, files: Mapping[str, str], project: Project) -> Iterator
                 break
 
 
-def _as_program(
+def as_program(
     files: Mapping[str, str], project: Project, task: Task, root: str, module: str
 ) -> tuple[Solution, Task]:
     """The project as a program whose entry is one of its modules, and a task with the rest."""

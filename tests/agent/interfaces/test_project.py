@@ -181,6 +181,34 @@ def test_minus():
     assert "+    return a - b" in done.stdout
 
 
+@pytest.mark.parametrize(("more", "decides"), [
+    ("", r"for `fee\(\d+\)` A gives \d+, B gives \d+.*Add a test that decides\.$"),
+    # No call of the tests, which pass an object, shows where the repairs differ.
+    ("    days = days.days\n", "Several repairs pass the suite"),
+], ids=["literals", "objects"])
+def test_a_call_that_distinguishes_competing_patches_is_named(
+    more: str, decides: str, tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    given = "timedelta({})" if more else "{}"
+    laid(tmp_path / "till", {
+        MONEY: f"from .rates import RATE\n\n\ndef fee(days):\n{more}    if days > 7:\n"
+               "        return RATE * days\n    return days\n",
+        "src/till/rates.py": "RATE = 2\n", "src/till/__init__.py": "", TESTS: f"""
+from datetime import timedelta
+from till.money import fee
+
+def test_fee():
+    assert fee({given.format(7)}) == 14
+
+def test_short():
+    assert fee({given.format(1)}) == 1
+""",
+    })
+    done = heal("run", ".")
+    assert "+    if days >= 7:" in done.stdout, done.output
+    assert re.search(decides, done.stderr, re.MULTILINE), done.stderr
+
+
 def test_a_folder_of_the_name_of_an_installed_package_replaces_nothing(
     tmp_path: Path, heal: Callable[..., Result]
 ) -> None:

@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from agent.core.domain import File, Report, Solution, Status, Verdict
+from agent.core.domain import File, Report, Solution, Status, Task, Verdict
 from agent.core.events import Searched
 from agent.iteration.search.driver import (
     Runner,
@@ -26,7 +26,7 @@ from agent.search.project.suspects import Suspect
 from agent.search.search import search
 from agent.search.values import Budget, Candidate, Facts, Findings, PrecheckRequest
 from agent.verify.judge import check
-from sandbox.sandbox import Batch, open_sandbox
+from sandbox.sandbox import Batch, Sandbox, open_sandbox
 from tests.agent.search.project.small_project import FAILING, PROJECT, base, scripts, task
 
 
@@ -245,7 +245,8 @@ def test_the_judge_is_called_once_after_the_limit() -> None:
 
 def kept(rows: dict[int, TestRow]) -> SuiteRunner:
     """A runner whose suite is never run."""
-    return SuiteRunner(CollectedSuite(cast(Batch, None), {}), PROJECT, rows, [*rows])
+    suite = CollectedSuite(cast(Batch, None), {})
+    return SuiteRunner(suite, Task(), PROJECT, cast(Sandbox, None), rows, [*rows])
 
 
 def test_fast_tests_are_chosen() -> None:
