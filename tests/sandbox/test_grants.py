@@ -216,6 +216,7 @@ async def test_a_system_that_grants_no_spaces_within_spaces_leaves_one_process(
     assert outcome.stdout == "1\n"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 async def test_granted_processes_help_no_attack(jail: JailSandbox, whole: bool) -> None:
     others = [attack for attack in ATTACKS if attack.name not in TO_ITSELF]

@@ -136,6 +136,7 @@ async def test_a_repair_is_offered_at_the_failing_assert_and_at_its_line(tmp_pat
         await shown.until(lambda: shown.shown[file.as_uri()])
 
 
+@pytest.mark.nightly
 async def test_a_projects_repair_is_offered_in_module_and_test(tmp_path: Path) -> None:
     root = tmp_path / "tally"
     root.mkdir()
@@ -155,6 +156,7 @@ async def test_a_projects_repair_is_offered_in_module_and_test(tmp_path: Path) -
         assert applied(action, WRONG, module) == RIGHT
 
 
+@pytest.mark.nightly
 async def test_what_cannot_be_healed_is_logged(tmp_path: Path) -> None:
     file = tmp_path / "work" / "reader.py"
     file.parent.mkdir()

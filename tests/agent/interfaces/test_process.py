@@ -93,6 +93,7 @@ def write(folder: Path, text: str, name: str = "program.py") -> Path:
     return path
 
 
+@pytest.mark.nightly
 def test_a_wrong_function_is_healed_its_patch_applies_and_its_log_replays(folder: Path) -> None:
     path = write(folder, WRONG)
 

@@ -136,7 +136,7 @@ def test_a_syntax_error_in_a_module_is_healed(tmp_path: Path, heal: Callable[...
 
 @pytest.mark.parametrize(("right", "wrong"), [
     ("def total(", "HALVES = [one / 2 for one in RATES.valeus()]\n\n\ndef total("),
-    ("from .money import", "from .mony import"),
+    pytest.param("from .money import", "from .mony import", marks=pytest.mark.nightly),
 ])
 def test_a_module_that_raises_when_it_is_imported_is_healed(
     right: str, wrong: str, tmp_path: Path, heal: Callable[..., Result]
@@ -155,7 +155,7 @@ def test_a_module_that_raises_when_it_is_imported_is_healed(
     assert "valeus" not in after and "mony " not in after
 
 
-@pytest.mark.parametrize("ids", ["", ", ids=['a', 'b']"])
+@pytest.mark.parametrize("ids", ["", pytest.param(", ids=['a', 'b']", marks=pytest.mark.nightly)])
 def test_a_failing_row_is_no_contradiction_of_the_passing_one(
     ids: str, tmp_path: Path, heal: Callable[..., Result]
 ) -> None:
@@ -184,7 +184,9 @@ def test_minus():
 @pytest.mark.parametrize(("more", "decides"), [
     ("", r"for `fee\(\d+\)` A gives \d+, B gives \d+.*Add a test that decides\.$"),
     # No call of the tests, which pass an object, shows where the repairs differ.
-    ("    days = days.days\n", "Several repairs pass the suite"),
+    pytest.param(
+        "    days = days.days\n", "Several repairs pass the suite", marks=pytest.mark.nightly
+    ),
 ], ids=["literals", "objects"])
 def test_a_call_that_distinguishes_competing_patches_is_named(
     more: str, decides: str, tmp_path: Path, heal: Callable[..., Result]
@@ -345,7 +347,7 @@ def test_forms_of_output_that_exclude_each_other_are_refused(
     assert words[0] in done.stderr
 
 
-@pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize("command", ["run", pytest.param("check", marks=pytest.mark.nightly)])
 def test_a_test_that_hangs_is_named(
     command: str, tmp_path: Path, heal: Callable[..., Result]
 ) -> None:

@@ -335,7 +335,7 @@ async def test_a_judgement_without_time_says_that_passes_are_not_verified(
         await asyncio.sleep(600)
 
     monkeypatch.setattr(suite_judge, "double_checked", endless)
-    verdicts = await judged_under(jail, HONEST, seconds=8.0)
+    verdicts = await judged_under(jail, HONEST, seconds=5.0)
     assert {*verdicts} == {*NODES}
     for one in verdicts.values():
         assert (one.passed, one.reason, one.integrity) == (True, suite_judge.NOT_IN_TIME, None)

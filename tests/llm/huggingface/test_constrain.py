@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from llm.providers.huggingface.decoding import LocalModel
 
 pytest.importorskip("llguidance")
+pytestmark = pytest.mark.nightly
 
 SCHEMAS: dict[str, dict[str, object]] = json.loads(
     Path(__file__).with_name("schemas.json").read_text(encoding="utf-8")
@@ -46,7 +47,6 @@ def valid(text: str, schema: dict[str, object]) -> bool:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SCHEMAS)
-@pytest.mark.nightly
 def test_every_answer_is_valid_under_its_schema(model: LocalModel, name: str) -> None:
     schema = SCHEMAS[name]
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from llm.providers.huggingface.decoding import LocalModel
     from llm.providers.huggingface.host import Ended
 
+pytestmark = pytest.mark.nightly
+
 SYSTEM = (
     "You repair programs. Answer with one fenced block that holds the whole program, and nothing "
     "else. Keep what is right as it is."
