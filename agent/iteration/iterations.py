@@ -195,10 +195,10 @@ def iteration_recorded(state: State, ctx: Context, found: Iteration) -> State:
 def out_of_time(ctx: Context) -> State:
     """Ends the run. A run that pauses continues if its time was extended, and else raises
     `OverBudget` to ask for that."""
-    words = f"the run's {ctx.settings.budget_s:g} seconds are over"
+    words = f"the run's {ctx.settings.budget_s:.3g} seconds are over"
     if ctx.seconds_left > VERDICT_RESERVE_S:
         words = (
-            f"the search used its share of the run's {ctx.settings.budget_s:g} seconds; the rest "
+            f"the search used its share of the run's {ctx.settings.budget_s:.3g} seconds; the rest "
             "is for judging a patch" if ctx.settings.search_s >= ctx.settings.budget_s else
             "on a busy machine, the search reached its wall-clock limit before its work limit"
         )

@@ -187,10 +187,12 @@ async def _search(
 ) -> SearchResult:
     """Searches around a program with a share of the limits; in a project, it edits `only` these
     files if any are given."""
-    left_s = ctx.seconds_left - reserved_s(ctx.seconds_left, report)
+    left_s, for_judging_s = ctx.seconds_left, reserved_s(ctx.seconds_left, report)
+    most_s = left_s - min(LEAST_RESERVED_S, for_judging_s)
+    wall_s = share * min(WALL_TIMES * ctx.settings.search_s, most_s)
     limits = SearchLimits(
-        share * ctx.settings.search_s, share * min(WALL_TIMES * ctx.settings.search_s, left_s),
-        max(1, int(share * ctx.settings.max_candidates)),
+        share * ctx.settings.search_s, wall_s, max(1, int(share * ctx.settings.max_candidates)),
+        max(0.0, wall_s - (left_s - for_judging_s)),
     )
     project = ctx.task.project
     if project is None:

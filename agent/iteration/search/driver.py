@@ -81,12 +81,14 @@ class SearchLimits:
     """The limits of a search.
 
     `budget_s` counts processor seconds of the jailed processes and of generating edits, so a busy
-    machine makes a search slower but does not cut it earlier. `wall_s` is the wall-clock limit.
+    machine makes a search slower but does not cut it earlier. `wall_s` is the wall-clock limit;
+    once a candidate passes the pre-check, the search ends `for_judging_s` earlier.
     """
 
     budget_s: float
     wall_s: float
     max_candidates: int
+    for_judging_s: float = 0.0
     cpu_time: ProcessorTime = field(default_factory=ProcessorTime)
 
     def __post_init__(self) -> None:
@@ -241,7 +243,10 @@ class _Search:
     """The judge was called once after the wall-clock limit."""
 
     def is_over(self) -> bool:
-        return self.stopped or self.found is not None or self.limits.is_exhausted
+        if self.stopped or self.found is not None or self.limits.is_exhausted:
+            return True
+        is_late = self.limits.left_s < self.limits.for_judging_s
+        return is_late and (bool(self.offered) or any(one.is_close for one in self.searches))
 
     async def run(self) -> SearchResult:
         for suspect in self.runner.suspects:

@@ -137,13 +137,14 @@ def read_tree(
     paths, git_failure = _paths(layout.root)
     if git_failure:
         notices.append(git_failure)
+    fixtures = set[str]() if git_failure else _tracked_fixtures(layout.root, paths)
     for path in paths:
         # Links are resolved once and not followed later, so a new link cannot lead outside.
         target = Path(os.path.realpath(top / path))
         if not target.is_relative_to(top) or not _is_wanted(target.relative_to(top).as_posix()):
             notices.append(f"{path} was not included: it links outside the project's files")
             continue
-        if may_hold_keys(path) or may_hold_keys(target.name):
+        if (may_hold_keys(path) or may_hold_keys(target.name)) and path not in fixtures:
             notices.append(f"{path} was not included: files with this name may contain secrets")
             continue
         try:
@@ -222,6 +223,17 @@ def _by_git(root: Path) -> list[str] | None:
         ignored = "--ignored" in flags
         listed += [path for path in paths if not ignored or path.endswith(".py")]
     return [path for path in listed if (root / path).exists()]
+
+
+def _tracked_fixtures(root: Path, paths: Iterable[str]) -> set[str]:
+    """Files in folders of tests that git tracks, although their names suggest secrets: fixtures."""
+    named = [
+        path for path in paths
+        if may_hold_keys(path) and _TEST_FOLDERS & {*PurePosixPath(path).parts[:-1]}
+    ]
+    if not named or not any((one / ".git").exists() for one in (root, *root.parents)):
+        return set()
+    return {*os.fsdecode(git(root, "ls-files", "-z", "--cached", "--", *named)).split("\0")}
 
 
 def _is_wanted(path: str) -> bool:

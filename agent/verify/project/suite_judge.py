@@ -36,7 +36,7 @@ from agent.verify.subject import Subject, module_name
 from agent.verify.tamper_indicators import may_equal_anything, message_of, reaching_code
 from sandbox.sandbox import Sandbox
 
-MAX_PAIRS = 12
+MAX_PAIRS = 6
 """Maximum number of judged pairs of a test file and a module that it imports."""
 NOT_ALONE = "its file was not judged alone: {}"
 NOT_IN_TIME = "not verified, for lack of time"

@@ -16,6 +16,7 @@ from agent.iteration.search.driver import (
     Runner,
     SearchLimits,
     SearchResult,
+    Verify,
     _FileSearch,
     _Search,
     search_repair,
@@ -319,3 +320,15 @@ async def test_a_cancelled_search_cancels_the_candidates_that_run() -> None:
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert ended == ["a.py"]
+
+
+def test_a_search_leaves_time_for_judging_only_if_there_is_something_to_judge() -> None:
+    one = _Search(
+        cast(Runner, SimpleNamespace()), base(), SearchLimits(20.0, 10.0, 100, for_judging_s=20.0),
+        lambda event: None, cast(Verify, None), cast(Verify, None),
+    )
+    assert not one.is_over()
+    one.offered = [(0.0, cast(_FileSearch, None), Candidate("x", 0.0, ()))]
+    assert one.is_over()
+    one.limits.for_judging_s = 5.0
+    assert not one.is_over()

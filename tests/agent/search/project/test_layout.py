@@ -115,6 +115,15 @@ def test_files_that_hold_keys_stay_where_they_are(tmp_path: Path) -> None:
     assert all(any(name in one for one in tree.notices) for name in (".env", "server.pem"))
 
 
+def test_fixtures_of_tests_that_git_tracks_are_no_secrets(tmp_path: Path) -> None:
+    lay(tmp_path, "a.py", ".env", "tests/.env", "tests/certs/client.key", "tests/mine.env")
+    assert {*tree_at(tmp_path).files} == {"a.py"}
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    tracked = [".env", "tests/.env", "tests/certs/client.key"]
+    subprocess.run(["git", "add", "-f", *tracked], cwd=tmp_path, check=True)
+    assert {*tree_at(tmp_path).files} == {"a.py", "tests/.env", "tests/certs/client.key"}
+
+
 def test_bytes_that_are_no_text_come_through(tmp_path: Path) -> None:
     data = bytes(range(256))
     lay(tmp_path, "a.py")
