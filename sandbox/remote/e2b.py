@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.remote.backend import RemoteSandbox
+from sandbox.remote.bootstrap import bootstrap_shell_command
 from sandbox.remote.link import Command, Need
-from sandbox.remote.parcel import shell_loader
 from sandbox.remote.service import REQUEST_S, Service
 from sandbox.sandbox import Sandbox
 
@@ -68,7 +68,7 @@ class E2B(Service):
         command = Command()
         with self.explaining("the command in the sandbox could not be started"):
             handle = await sandbox.commands.run(
-                shell_loader(),
+                bootstrap_shell_command(),
                 background=True,
                 stdin=True,
                 # Root can give each job its own user, from which there is no way back.
@@ -76,8 +76,8 @@ class E2B(Service):
                 cwd="/",
                 timeout=0,
                 request_timeout=REQUEST_S,
-                on_stdout=command.put,
-                on_stderr=command.complain,
+                on_stdout=command.feed_stdout,
+                on_stderr=command.feed_stderr,
                 retain_output=False,
             )
 
