@@ -143,7 +143,6 @@ class Daytona(Service):
 def open_daytona(environment: Mapping[str, str]) -> Sandbox:
     """The backend for the key in the environment; raises `SandboxUnavailable` without a key."""
     return RemoteSandbox(Daytona.opened(
-        environment,
-        api_url=environment.get("DAYTONA_API_URL") or None,
+        environment, api_url=environment.get("DAYTONA_API_URL") or None,
         target=environment.get("DAYTONA_TARGET") or None,
     ))

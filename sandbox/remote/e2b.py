@@ -47,15 +47,9 @@ class E2B(Service):
         sdk = self.sdk()
         with self.explaining("no sandbox could be created"):
             sandbox = await sdk.AsyncSandbox.create(
-                template=self.image,
-                timeout=math.ceil(need.life_s),
-                allow_internet_access=False,
-                metadata={"made-by": "code-jail"},
-                api_key=self.key,
-                domain=self.domain,
-                api_url=self.api_url,
-                sandbox_url=self.sandbox_url,
-                request_timeout=REQUEST_S,
+                template=self.image, timeout=math.ceil(need.life_s), allow_internet_access=False,
+                metadata={"made-by": "code-jail"}, api_key=self.key, domain=self.domain,
+                api_url=self.api_url, sandbox_url=self.sandbox_url, request_timeout=REQUEST_S,
             )
         try:
             async with self._command(sandbox) as command:
@@ -114,8 +108,7 @@ class E2B(Service):
 def open_e2b(environment: Mapping[str, str]) -> Sandbox:
     """The backend for the key in the environment; raises `SandboxUnavailable` without a key."""
     return RemoteSandbox(E2B.opened(
-        environment,
-        domain=environment.get("E2B_DOMAIN") or None,
+        environment, domain=environment.get("E2B_DOMAIN") or None,
         api_url=environment.get("E2B_API_URL") or None,
         sandbox_url=environment.get("E2B_SANDBOX_URL") or None,
     ))
