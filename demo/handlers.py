@@ -362,7 +362,7 @@ class Page:
         """Copies a program of the shown run into the editor: the selected one, or the result."""
         result = await self._result(kept["run"])
         place = _place(looked)
-        known = place is not None and place < len(result.columns)
+        known = place is not None and place < len(result.tested_programs)
         code = text_of(result, place) if known and place is not None else result.shown_code
         return {"code": code, "said": ""} if code else {}
 
@@ -396,14 +396,14 @@ class Page:
             return
         self._newest.pop(visit["page"], None)
         try:
-            columns = (await self._result(kept["asked"])).columns
+            tested = (await self._result(kept["asked"])).tested_programs
             place = _place(kept["answer"])
             if refused := await self._refused_to(visit, kept["asked"]):
                 raise BadFork(refused)
-            if place is None or place >= len(columns):
+            if place is None or place >= len(tested):
                 raise BadFork(UNKNOWN_PROGRAM)
-            at = columns[place]
-            last = [one for one in columns if one.iteration == at.iteration][-1]
+            at = tested[place]
+            last = [one for one in tested if one.iteration == at.iteration][-1]
             other = {} if at is last or at.solution is None else {"": at.solution.text}
             session, visitor = await self._host.session(), self.panel.visitor(visit)
             async with self._starting(kept["run"], visit) as is_new:
@@ -572,7 +572,8 @@ async def draw(result: Result, *, own: bool) -> str:
         0 < since_s < result.start.limit_s - result.worked_s  # else no process runs it
     ):
         result = replace(result, seconds=result.seconds + since_s)
-    if sum(len(text_of(result, place)) for place in range(len(result.columns))) <= DRAWN_AT_ONCE:
+    places = range(len(result.tested_programs))
+    if sum(len(text_of(result, place)) for place in places) <= DRAWN_AT_ONCE:
         return workbench(result, own=own)
     return await asyncio.to_thread(workbench, result, own=own)
 

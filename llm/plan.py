@@ -68,8 +68,8 @@ class Choice:
 
     @property
     def is_small(self) -> bool:
-        """Whether the model is small or slow and needs the short loop: as measured, else by the
-        size in its name, else by its provider."""
+        """Whether the model is small or slow, so that it gets simple prompts and few kinds of
+        request: as measured, else by the size in its name, else by its provider."""
         if self.measured_small is not None:
             return self.measured_small
         size = parameters_b(self.model)
@@ -108,8 +108,8 @@ class ModelPlan:
         return next((one for one in self.choices if one.role == role and one.uses_model), None)
 
     def measured(self, asked: tuple[str, str], shown: str) -> ModelPlan:
-        """The plan after a model was measured. `shown` says why it is small or slow, in which case
-        rules answer its optional roles; it is empty if the model is neither."""
+        """Returns the plan after first answers of the model with the key `asked`. `shown` says why
+        it is small or slow, so that rules answer its optional roles; empty if it is neither."""
         why = f"rules answer: {shown}"
         return replace(self, choices=tuple(
             one if one.model_key != asked
@@ -120,15 +120,9 @@ class ModelPlan:
 
 
 def resolve(
-    keys: Mapping[str, Secret],
-    roles: Roles,
-    *,
-    provider: str = "auto",
-    model: str = "",
-    by_role: Mapping[str, str] | None = None,
-    fallbacks: tuple[str, ...] = (),
-    given: Mapping[str, Option] | None = None,
-    no_model_reason: str = "no model",
+    keys: Mapping[str, Secret], roles: Roles, *, provider: str = "auto", model: str = "",
+    by_role: Mapping[str, str] | None = None, fallbacks: tuple[str, ...] = (),
+    given: Mapping[str, Option] | None = None, no_model_reason: str = "no model",
 ) -> ModelPlan:
     """The plan for the given settings and keys. Makes no calls.
 
@@ -268,7 +262,13 @@ class _Resolver:
     def alone(
         self, name: str, why: str, so: str = "", absent: str = "a small model"
     ) -> tuple[dict[str, Choice], str]:
-        """One provider for all roles, or only for writing if its model is small."""
+        """Returns one provider for all roles, or only for writing if its model is small, and why.
+
+        Args:
+            why: Why the provider was chosen.
+            so: How `note`, which is set for a small model, begins.
+            absent: Why no other model answers the other roles.
+        """
         own = self.everywhere(name, why if so else "")
         writer = next((own[role] for role, work in self.roles.items() if work == "write"), None)
         if writer is None or not writer.is_small:
@@ -296,7 +296,8 @@ class _Resolver:
         }
 
     def choice(self, role: str, target: str, why: str) -> Choice:
-        """A choice from `provider` or `provider/model`."""
+        """Returns the choice for `target`: `provider` or `provider/model`. Raises `NeedsKey` or
+        `NoProvider` if it is unavailable."""
         name, _, model = target.strip().partition("/")
         if name == MOCK:
             return Choice(role, MOCK, "", why)

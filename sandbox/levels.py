@@ -83,10 +83,7 @@ def isolation_shown(
 
 
 def _layer(
-    name: str,
-    canaries: tuple[str, ...],
-    refusals: set[str],
-    controls: Mapping[str, str],
+    name: str, canaries: tuple[str, ...], refusals: set[str], controls: Mapping[str, str],
     met: Mapping[str, str],
 ) -> Layer:
     seen = []

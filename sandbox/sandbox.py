@@ -70,7 +70,7 @@ class Sandbox(ABC):
     async def isolation(self, for_job: Job | None = None) -> Isolation:
         """The isolation level that was tested on this machine, with its layers.
 
-        A backend with fork servers tests, and so starts, the one `for_job`.
+        A backend with fork servers starts the server that runs `for_job` and tests that one.
         """
 
     @abstractmethod

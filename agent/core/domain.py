@@ -52,8 +52,9 @@ VerdictStatus = Literal[Status, "vacuous", "not believed", "excluded"]
 """The status of a verdict: the test result, unless it counts for less."""
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Strategy = Literal["memory", "search", "model", "person"]
+"""Who made a patch. In contrast, an `Approach` is what an iteration does to find one."""
 Approach = Literal["search", "minimal", "tournament", "rewrite", "fresh"]
-"""Approaches to a repair, cheapest first."""
+"""What an iteration does to find a repair, cheapest first: search, or a kind of model request."""
 Category = Literal[
     "syntax", "import", "name", "crash", "wrong_result", "endless", "missing_package",
     "input_exhausted", "deliberate_exit", "invalid_tests", "flaky_tests",

@@ -440,7 +440,8 @@ FINAL_KINDS = frozenset({"run_finished", "run_failed"})
 
 
 class LogEntry(Value):
-    """An event with its position in a run's log; `at` is in seconds since the epoch."""
+    """An event with its position in a run's log; `at` is in seconds since the epoch.
+    `task` is the id of the step or session that wrote it; `attempt` counts the tries of a step."""
 
     run: str
     seq: int
@@ -474,7 +475,7 @@ def _parsed(text: str) -> Iterator[LogEntry]:
                 raise ValueError(f"line {number} is not an event of a run log: {error}") from error
 
 
-def fold_attempts(log: Iterable[LogEntry]) -> tuple[LogEntry, ...]:
+def without_retries(log: Iterable[LogEntry]) -> tuple[LogEntry, ...]:
     """The log without attempts of steps that a later attempt of the same step replaced."""
     entries = tuple(log)
     last: dict[str, int] = {}

@@ -87,7 +87,7 @@ class Settings(BaseModel):
     provider: str = _set("LLM_PROVIDER", "auto", "see [Use a model](../use-a-model.md)")
     model: str = _set("LLM_MODEL", "", "the model of that provider, for all its roles")
     roles: Targets = _set(
-        "LLM_ROLES", {}, "other models for single roles, as `critic=mock, "
+        "LLM_ROLES", {}, "other models for single roles, for example `critic=mock, "
         "debugger=anthropic/claude-opus-5-5`",
     )
     fallbacks: Annotated[tuple[str, ...], BeforeValidator(_targets)] = _set(
@@ -99,7 +99,7 @@ class Settings(BaseModel):
     budget_tokens: Number = _set("HEAL_BUDGET_TOKENS", 200_000, "tokens a run may spend on models")
     budget_calls: Number = _set("HEAL_BUDGET_CALLS", 40, "model calls of a run, retries included")
     role_budgets: Annotated[Mapping[str, Caps], BeforeValidator(_role_caps)] = _set(
-        "HEAL_ROLE_BUDGETS", {}, "additional limits by role, as `critic.calls=2, "
+        "HEAL_ROLE_BUDGETS", {}, "additional limits of single roles, for example `critic.calls=2, "
         "debugger.usd=0.10, generator.seconds=90`",
     )
     prices: File | None = _set(
@@ -250,7 +250,8 @@ class Settings(BaseModel):
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None, **given: object) -> Settings:
-        """Settings from an environment, by default `os.environ`; `given` values take precedence."""
+        """Returns the settings from an environment, by default `os.environ`. Fields `given` and not
+        `None` take precedence. Raises `BadSettings` for an invalid value."""
         env = dict(os.environ if environment is None else environment)
         present = {name: text.strip() for name, text in env.items() if text.strip()}
         explicit = {name: value for name, value in given.items() if value is not None}

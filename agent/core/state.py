@@ -147,7 +147,8 @@ def of_the_newest_iteration(
 
 RENAMED_FIELDS = {
     "escalated": "rediagnose", "taken": "passed_visible", "asked_person": "asked_user",
-    "invented": "answer_matched_no_patch",
+    "invented": "answer_matched_no_patch", "around_id": "search_start_id",
+    "doubtful_id": "unsure_repair_id", "others_fit": "other_repairs_fit", "open_id": "competing_id",
 }
 """Fields of `State` that checkpoints of older versions call by their former names."""
 
@@ -158,8 +159,8 @@ class State(TypedDict, total=False):
     suite_id: str
     base_id: str
     solution_id: str
-    around_id: str
-    """The program around which a fork searches, if it is not the first program."""
+    search_start_id: str
+    """The program from which a fork's searches start; absent if that is the first program."""
     report_id: str
     diagnosis_id: str
     doubted_id: str
@@ -186,14 +187,15 @@ class State(TypedDict, total=False):
     reviewed: str
     """The address of the program that the critic reviewed."""
     strategy: Strategy
+    """Who made the current program; `approach` is what the current iteration does."""
     note: str
     proposed_id: str
     """The program of the last repair; empty if it produced none."""
     proposed_alternatives_id: str
     alternatives_id: str
-    """The `Alternatives` of the current program; empty if no other is known to pass."""
+    """The `Alternatives`: other patches that pass the tests like the current one; else empty."""
     asked: int
-    """The number of questions about them that a person was asked."""
+    """The number of questions about these patches that a person was asked."""
     chosen_in: int
     """The iteration whose patch a person's answer chose."""
     answer_matched_no_patch: bool
@@ -216,16 +218,17 @@ class State(TypedDict, total=False):
     """The probability that the current patch is right; 1 if nothing was changed."""
     unsure: str
     accepted: bool
-    doubtful_id: str
-    """The `ReservePatch` with a patch below the required confidence, while a model is asked."""
+    unsure_repair_id: str
+    """The `ReservePatch`: a repair below the required confidence. A model is asked for another,
+    the second opinion. Empty if there is none."""
     reserve_id: str
     """The `RecalledFix` that is used if the search finds none; else empty."""
     caveat: str
     """The remark that other repairs passed when the recalled fix was learned; else empty."""
-    others_fit: bool
-    """Other repairs passed the same tests when it was learned, and none was refuted."""
-    open_id: str
-    """The `CompetingPatches` of the recalled fix that also pass now; empty if there are none."""
+    other_repairs_fit: bool
+    """Other repairs passed the same tests when the recalled fix was learned, none refuted since."""
+    competing_id: str
+    """The `CompetingPatches` with the recalled fix and others that also pass now; else empty."""
     written_id: str
     """The estimate for a first program that was written from a description."""
     failure_id: str

@@ -14,7 +14,7 @@ from agent.core.domain import TRUSTED_ORIGINS, File, Script, Task, TestCase
 from agent.core.events import LogEntry, to_jsonl
 from agent.core.trees import parse
 from agent.interfaces.project.reports import junit, markdown
-from agent.report.result import KEPT, Result, fold
+from agent.report.result import ACCEPTED, Result, fold
 from agent.report.words import partial_words
 from agent.target.parsing import visible_names
 from agent.target.project import module_stem
@@ -65,7 +65,7 @@ def patched(result: Result) -> str:
 
 def healed_project(task: Task, result: Result) -> Mapping[str, str]:
     """Returns all files of a healed project, including its tests; empty without a repair."""
-    if task.project is None or not (result.outcome in KEPT and result.diff):
+    if task.project is None or not (result.outcome in ACCEPTED and result.diff):
         return {}
     return {**{one.path: one.text for one in task.support}, **dict(result.files)}
 
@@ -88,15 +88,16 @@ def bundle(task: Task, log: Sequence[LogEntry]) -> bytes:
     """Returns a zip with all files of a run. The tests are beside the program, so that they run."""
     result = fold(log)
     name = patched(result) if patch_of(result) else true_name(task)
-    is_kept = result.outcome in KEPT and (result.diff or result.drafted)
+    is_kept = result.outcome in ACCEPTED and (result.diff or result.from_description)
     folder, healed = ("healed", dict(result.files)) if is_kept else ("submitted", {})
     submitted = task.solution.files if task.solution is not None else ()
     before = (*task.support, *submitted, *regression_tests(task, result))
     programs = {one.path: one.text for one in before} | healed
+    first = next(iter(result.tested_programs), None)
     files = {
         "heal.patch" if result.diff else "partial.patch": patch(result),
         "report.md": markdown(result, name).encode("utf-8", "replace"),
-        "junit.xml": junit(result, result.columns[0].report if result.columns else None),
+        "junit.xml": junit(result, first.report if first is not None else None),
         "run.jsonl": to_jsonl(log).encode(),
         **{
             f"{folder}/{path}": text.encode("utf-8", "surrogateescape")

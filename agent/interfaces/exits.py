@@ -39,7 +39,7 @@ class Requirements:
     proof: ProofLevel | None = None
     """`None` means the value that the run was started with."""
     integrity: Integrity | None = None
-    """`None` means any that is believed."""
+    """`None` accepts any integrity."""
     accept_proposed: bool = False
 
     def proof_of(self, result: Result) -> ProofLevel:
@@ -78,7 +78,7 @@ def missed_requirement(result: Result, least: Requirements) -> Shortfall:
     if result.outcome == "proposed" and not least.accept_proposed:
         return "confidence"
     accepted = result.outcome == "crash_stopped" and least.accept_proposed and not least.proof
-    if (result.outcome != "healthy" or result.drafted) and not accepted and (
+    if (result.outcome != "healthy" or result.from_description) and not accepted and (
         not result.reaches_proof(least.proof_of(result))
     ):
         return "proof"

@@ -112,7 +112,7 @@ def _by_outcome(result: Result) -> str:
         return "disbelieved"
     if outcome == "unresolved" and result.provider == "mock":
         return "unresolved without a model"
-    if outcome == "model_failed" and result.drafted:
+    if outcome == "model_failed" and result.from_description:
         return "no draft"
     if outcome == "healthy":
         return "unshown" if result.proof == "E0" else ""
@@ -139,9 +139,10 @@ def doubtful_test(result: Result) -> str:
     """Returns the only failing test if its value was not met and no patch is likely to be right, so
     that the test may be wrong; else empty."""
     unlikely = result.outcome == "proposed" and (result.confidence or 0.0) < DOUBTFUL
-    if result.drafted or not result.columns or not (unlikely or result.outcome == "unresolved"):
+    is_open = unlikely or result.outcome == "unresolved"
+    if result.from_description or not result.tested_programs or not is_open:
         return ""
-    first = result.columns[0].report
+    first = result.tested_programs[0].report
     known = {one.name for one in first.verdicts}
     later = result.report.failing if result.report is not None else ()
     answered = [one.name for one in later if one.origin == "user" and one.name not in known]

@@ -50,7 +50,7 @@ def healed(shell: Any, line: str, cell: str) -> HealResult | None:
     """Heals a cell, and shows the result and the patch; returns `None` on unusable input."""
     terminal = Terminal()
     # Notebooks show standard error in red.
-    terminal.talk, terminal.more = terminal.out, ""
+    terminal.messages, terminal.more = terminal.stdout, ""
     try:
         options = _options().parse_args(shlex.split(line))
         if shell.transform_cell(cell).strip() != cell.strip():

@@ -70,7 +70,12 @@ async def aexecute(
     agent: SelfHealingAgent, task: str, workspace: Workspace | str | Path, *, mode: Mode,
     approve: ApproveStep | None, max_steps: int, replan_on_failure: bool,
 ) -> PlanResult:
-    """Plans a task and runs it; see `SelfHealingAgent.execute`."""
+    """Plans a task and runs it; `SelfHealingAgent.execute` describes the arguments.
+
+    Raises:
+        ValueError: An argument is invalid.
+        LlmError: No model can plan; `spent` has the cost so far.
+    """
     if not task.strip():
         raise ValueError("the task is empty; describe in words what to do")
     check_mode(mode, approve)

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from agent.core.domain import Report
 from agent.core.trees import parse_or_empty
 from agent.interfaces import installed_version
 from agent.interfaces.preparation import Prepared
 from agent.interfaces.terminal.display import competing_words
-from agent.report.result import KEPT, Result
+from agent.report.result import ACCEPTED, Result
 from agent.report.words import confidence_words, headline
 
 Rule = Literal["failing-test", "repair"]
@@ -32,8 +31,10 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @dataclass(frozen=True)
 class ReplacedLines:
-    """Lines `first` to `last` of a file, from 1, become `text`, which ends like a line. There is
-    always a line to replace."""
+    """An edit that replaces the lines `first` to `last` of a file, which are `before`, by `text`.
+
+    Lines count from 1. At least one line is replaced; `text` ends with a line break.
+    """
 
     path: str
     first: int
@@ -54,16 +55,15 @@ class Annotation:
 
 
 def replacements(path: str, before: str, after: str) -> Iterator[ReplacedLines]:
-    """Yields the changes of a text as replaced lines. Text that is only added replaces the line
-    before it, or at the start the line after it, by itself and the addition."""
+    """Yields the changes of a text. SARIF can only replace lines, so an insertion replaces the
+    line above it (at the start, the line below) by that line and the new text."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     for kind, start, end, left, right in blocks:
         if kind != "equal":
             above, below = (start == end and start > 0), (start == end == 0 and bool(old))
             yield ReplacedLines(
-                path, start - above + 1, end + below,
-                "".join(old[start - above : end + below]),
+                path, start - above + 1, end + below, "".join(old[start - above : end + below]),
                 "".join(new[left - above : right + below]),
             )
 
@@ -73,7 +73,7 @@ def findings(result: Result, prepared: Prepared) -> list[Annotation]:
     one, at each changed line."""
     before = files_before(prepared)
     found = [*_failing(result, prepared, before)]
-    if result.outcome in KEPT and result.diff:
+    if result.outcome in ACCEPTED and result.diff:
         changes = tuple(
             one for path, text in sorted(result.files) if text != before.get(path, text)
             for one in replacements(path, before[path], text)
@@ -113,7 +113,7 @@ def _failing(result: Result, prepared: Prepared, before: Mapping[str, str]) -> I
                 line = shown if isinstance(shown, int) else line_of(before[path], name) or 1
                 yield Annotation("failing-test", path, line, f"{node}: {row.get('message') or ''}")
         return
-    report: Report | None = result.columns[0].report if result.columns else result.report
+    report = next((one.report for one in result.tested_programs), result.report)
     for verdict in report.failing if report is not None else ():
         for path, text in before.items():
             if line := line_of(text, verdict.name):
@@ -122,7 +122,7 @@ def _failing(result: Result, prepared: Prepared, before: Mapping[str, str]) -> I
 
 
 def line_of(text: str, name: str) -> int:
-    """The line of the function of this name, or of the statement that it is the text of; else 0."""
+    """The line of the function with this name, or of the assert with this text; 0 if not found."""
     for node in ast.walk(parse_or_empty(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
             return node.lineno

@@ -56,6 +56,6 @@ def with_doubts(state: State, ctx: Context, update: State) -> State:
         return update
     return update | {
         "solution_id": key, "suite_id": ctx.store.put(suite.without_required()), "doubted_id": "",
-        "passed_visible": True, "alternatives_id": "", "caveat": "", "others_fit": False,
-        "open_id": "", "outcome": None, "stopped": None, "reason": "",
+        "passed_visible": True, "alternatives_id": "", "caveat": "", "other_repairs_fit": False,
+        "competing_id": "", "outcome": None, "stopped": None, "reason": "",
     }

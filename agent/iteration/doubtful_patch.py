@@ -37,7 +37,7 @@ def ask_for_alternative(state: State, ctx: Context) -> State | None:
     """
     first = ctx.first_report
     if (
-        not is_repaired(state) or state.get("doubtful_id") or state["strategy"] == "model"
+        not is_repaired(state) or state.get("unsure_repair_id") or state["strategy"] == "model"
         or state["confidence"] >= ctx.settings.require_confidence
         or state["strategy"] == "person" or not may_ask_model(ctx) or first is None
     ):
@@ -60,10 +60,10 @@ def ask_for_alternative(state: State, ctx: Context) -> State | None:
     )))
     approach = "minimal" if following == "search" else following
     return start_iteration(state, ctx, approach, iterations.last) | {
-        "doubtful_id": ctx.store.put(kept), "solution_id": state["base_id"],
+        "unsure_repair_id": ctx.store.put(kept), "solution_id": state["base_id"],
         "report_id": ctx.store.put(suite.with_current_origins(first)),
         "rediagnose": True, "passed_visible": False, "asking": False, "alternatives_id": "",
-        "caveat": "", "others_fit": False,
+        "caveat": "", "other_repairs_fit": False,
     }
 
 
@@ -75,9 +75,9 @@ def restore_reserve(
     Returns:
         The state, and how the run ends; both are unchanged if there is no such patch.
     """
-    if not state.get("doubtful_id") or refused == "cancelled":
+    if not state.get("unsure_repair_id") or refused == "cancelled":
         return state, refused
-    kept = store.get(state["doubtful_id"], ReservePatch)
+    kept = store.get(state["unsure_repair_id"], ReservePatch)
     if refused is None and is_repaired(state) and state["confidence"] >= kept.confidence:
         return state, None
     base = store.get(state["base_id"], Solution)

@@ -15,7 +15,7 @@ from agent.core.state import Iteration, Stop
 
 SUBMITTED_LADDER: tuple[Approach, ...] = ("search", "minimal", "tournament", "rewrite", "fresh")
 """For a program that a user submitted, or that tests of the user specify."""
-DRAFTED_LADDER: tuple[Approach, ...] = ("minimal", "tournament", "search", "rewrite", "fresh")
+DRAFT_LADDER: tuple[Approach, ...] = ("minimal", "tournament", "search", "rewrite", "fresh")
 """For a program that a model wrote from a description: an edit of it is a guess too."""
 SMALL_MODEL_LADDER: tuple[Approach, ...] = ("search", "minimal", "fresh")
 """For a small model: the search, then samples, then other drafts from the description."""
@@ -29,7 +29,7 @@ MAX_REPEATS = 2
 class RunSituation:
     """What the choice depends on besides the earlier iterations."""
 
-    drafted: bool
+    unspecified_draft: bool
     """A model wrote the program from a description, and tests of the user do not specify it."""
     has_model: bool
     may_search: bool
@@ -56,7 +56,7 @@ def next_approach(iterations: Sequence[Iteration], situation: RunSituation) -> A
     """The approach of the next iteration, or why there is none."""
     if len(iterations) >= situation.max_iterations:
         return Exhausted("iterations")
-    ladder = DRAFTED_LADDER if situation.drafted else SUBMITTED_LADDER
+    ladder = DRAFT_LADDER if situation.unspecified_draft else SUBMITTED_LADDER
     ladder = SMALL_MODEL_LADDER if situation.small_model else ladder
     approaches = [one for one in ladder if _is_possible(one, situation)]
     start = 0

@@ -13,7 +13,7 @@ from agent.core.state import Iteration, Iterations, State, Stop, Suite
 from agent.core.trees import tree_of
 from agent.iteration.context import Context
 from agent.iteration.escalation import Exhausted, RunSituation, next_approach
-from agent.iteration.strategies import RepairInput, is_guess, specified_by
+from agent.iteration.strategies import RepairInput, is_unspecified_draft, specified_by
 from llm.errors import OverBudget
 from llm.provider import provider_row
 
@@ -36,7 +36,7 @@ def repair_input(state: State, ctx: Context) -> RepairInput:
     test refuted. A model starts from the best program so far.
     """
     suite = ctx.store.get(state["suite_id"], Suite)
-    first = state.get("around_id", state["base_id"])
+    first = state.get("search_start_id", state["base_id"])
     searches = state["approach"] == "search"
     key = first if searches else state["solution_id"]
     refuted = searches and suite.held_out_revealed and state["solution_id"] != key
@@ -46,7 +46,7 @@ def repair_input(state: State, ctx: Context) -> RepairInput:
         report=suite.without_held_out(ctx.store.get(state["report_id"], Report)),
         diagnosis=ctx.store.get(state["diagnosis_id"], Diagnosis),
         order_dependent=bool(suite.order_dependent),
-        is_second_opinion=bool(state.get("doubtful_id")),
+        is_second_opinion=bool(state.get("unsure_repair_id")),
         refuted_repair=ctx.store.get(state["solution_id"], Solution) if refuted else None,
     )
 
@@ -66,7 +66,8 @@ def begin_iterations(state: State, ctx: Context) -> State:
 
 
 def approach_after_diagnosis(state: State, ctx: Context) -> Approach:
-    """Chooses the approach again, because a new diagnosis may suggest one or be only a guess."""
+    """Returns the approach chosen with the new diagnosis, which may suggest another one or be too
+    uncertain for a small edit; the current approach if no other is left."""
     following = choose_approach(state, ctx, ctx.iterations(state))
     return state["approach"] if isinstance(following, Exhausted) else following
 
@@ -74,7 +75,7 @@ def approach_after_diagnosis(state: State, ctx: Context) -> Approach:
 def choose_approach(state: State, ctx: Context, iterations: Iterations) -> Approach | Exhausted:
     """The approach of the next iteration, or why there is none."""
     tried = {one.approach for one in iterations.all}
-    if state.get("doubtful_id") and is_small(ctx) and "minimal" in tried:
+    if state.get("unsure_repair_id") and is_small(ctx) and "minimal" in tried:
         return Exhausted("stuck")  # further iterations cost more than a second opinion is worth
     suite = ctx.store.get(state["suite_id"], Suite)
     has_model = may_ask_model(ctx)
@@ -87,7 +88,7 @@ def choose_approach(state: State, ctx: Context, iterations: Iterations) -> Appro
     # Without tests and a description, a repair only has to stop the crash.
     specified = specified_by(suite.deciding_tests) or not (suite.deciding_tests or ctx.task.text)
     return next_approach(iterations.all, RunSituation(
-        drafted=is_guess(ctx.task, suite.deciding_tests), has_model=has_model,
+        unspecified_draft=is_unspecified_draft(ctx.task, suite.deciding_tests), has_model=has_model,
         may_search=ctx.settings.enable_search and (specified or not has_model),
         max_iterations=ctx.settings.max_iterations, parallel_repairs=parallel_repairs(ctx),
         confidence=confidence, suggested=suggested, small_model=is_small(ctx),
@@ -105,8 +106,8 @@ def verdict_reserve_s(ctx: Context) -> float:
 
 
 def parallel_repairs(ctx: Context) -> int:
-    """The number of repairs to request in parallel; one from a model in this process, which answers
-    one request after the other."""
+    """The number of repairs to request in parallel: 1 for a model in this process, because it
+    answers one request at a time."""
     choice = ctx.plan.of(GENERATOR)
     one_by_one = choice is not None and provider_row(choice.provider).in_process
     return 1 if one_by_one else ctx.settings.parallel_strategies
@@ -119,8 +120,11 @@ def is_small(ctx: Context) -> bool:
 
 
 def start_iteration(state: State, ctx: Context, approach: Approach, found: Iteration) -> State:
-    """Logs and returns the beginning of an iteration; the first with a model also asks for a
-    diagnosis."""
+    """Returns the state update that begins an iteration, and logs the first use of models.
+
+    The failure is diagnosed again before the first model is asked, and if `found`, the last
+    iteration, made progress.
+    """
     allowed = state.get("models_allowed", False)
     if approach != "search" and not allowed and found.feedback and ctx.task.solution is not None:
         model = ctx.plan.of(GENERATOR)
@@ -141,7 +145,7 @@ def run_stopped(ctx: Context, why: Stop, found: Iteration) -> State:
     last = found.feedback.splitlines()[-1] if found.feedback else ""
     if last and found.approach != "search":
         last = f"the last iteration {last}"
-    if found.refuted:  # only its change is reported
+    if found.refuted:  # its feedback does not say that a test refuted it
         last = "the last repair passed the visible tests and failed a held-out test"
     if why == "no_model":
         reason = last or "no model is available, and the search is disabled"
@@ -193,8 +197,8 @@ def iteration_recorded(state: State, ctx: Context, found: Iteration) -> State:
 
 
 def out_of_time(ctx: Context) -> State:
-    """Ends the run. A run that pauses continues if its time was extended, and else raises
-    `OverBudget` to ask for that."""
+    """Returns the state update that ends a run because its time is over. A run that may pause
+    raises `OverBudget` to ask for more time, and continues if it was extended."""
     words = f"the run's {ctx.settings.budget_s:.3g} seconds are over"
     if ctx.seconds_left > VERDICT_RESERVE_S:
         words = (

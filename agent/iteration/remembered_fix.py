@@ -1,4 +1,4 @@
-"""Applies a remembered fix that passes all tests, with the question that it left open, if any."""
+"""Applies a remembered fix that passes all tests, with the competing patches it left open."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from agent.core.domain import Behaviour, CompetingPatches, Report, Solution, Tes
 from agent.core.events import Ambiguous, Judged
 from agent.core.state import State
 from agent.iteration.context import Context, log_patch
-from agent.memory import Fix, RememberedEdit, is_local, reapply_edit
+from agent.memory import Fix, RememberedEdit, is_small_edit, reapply_edit
 from agent.search.ranking.question import choices, in_words
-from agent.target.program import untouched
+from agent.target.program import keeps_own_tests
 
 OTHERS_PASSED = "other repairs passed these tests too when it was learned, and no one has chosen"
 OTHERS_PASSED_BEFORE = (
@@ -42,7 +42,8 @@ async def with_competing(
     ctx: Context, base: Solution, tests: Sequence[TestCase], candidate: Solution, report: Report,
     offer: RememberedEdit,
 ) -> RecalledFix:
-    """Adds the competing patches of a remembered fix that pass the tests now."""
+    """Returns the remembered fix `offer` with those of its competing patches that pass `tests` now.
+    `candidate` is `base` with the fix, and `report` is its report."""
     known = _applied(offer.stored.fix, base, candidate.text) if offer.left_open else None
     distinguished = None
     if known is not None:
@@ -73,8 +74,8 @@ def apply_recalled_fix(ctx: Context, base: Solution, found: RecalledFix, iterati
         "iteration": iteration, "strategy": "memory", "note": solution.note,
         "transferred": found.transferred, "alternatives_id": "",
         "caveat": f"{passed}{choices}" if found.left_open else found.caveat,
-        "others_fit": found.left_open and not (found.other_tests or found.refuted),
-        "open_id": ctx.store.put(found.competing) if found.competing is not None else "",
+        "other_repairs_fit": found.left_open and not (found.other_tests or found.refuted),
+        "competing_id": ctx.store.put(found.competing) if found.competing is not None else "",
     }
 
 
@@ -98,7 +99,7 @@ def _applied(fix: Fix, base: Solution, chosen: str) -> CompetingPatches | None:
 
 
 def _distinguishing(patches: CompetingPatches) -> CompetingPatches | None:
-    """The competing patches, labelled in order; `None` if their call distinguishes none."""
+    """The patches labelled A, B and C; `None` if all give the same result for `patches.call`."""
     if len(choices(patches)) < 2:
         return None
     labelled = zip("ABC", patches.behaviours, strict=False)
@@ -109,7 +110,7 @@ def _distinguishing(patches: CompetingPatches) -> CompetingPatches | None:
 
 def _edited(fix: Fix, text: str, after: str) -> str | None:
     made = reapply_edit(fix.before, after, text)
-    is_usable = made is not None and is_local(text, made) and untouched(text, made)
+    is_usable = made is not None and is_small_edit(text, made) and keeps_own_tests(text, made)
     return made if is_usable else None
 
 

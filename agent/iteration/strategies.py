@@ -143,10 +143,10 @@ def specified_by(tests: Sequence[TestCase]) -> bool:
     return _by_user(tests) or has_enough_examples(tests)
 
 
-def is_guess(task: Task, tests: Sequence[TestCase]) -> bool:
-    """Whether a model wrote the program, and tests of the user do not specify it enough.
+def is_unspecified_draft(task: Task, tests: Sequence[TestCase]) -> bool:
+    """Whether a model wrote the program from a description, without enough tests by the user.
 
-    An edit that passes them would be a guess too, so a model is asked before a search.
+    A search needs such tests, since an edit is otherwise a guess. A model is asked first.
     """
     return task.solution is None and not (_by_user(tests) and has_enough_examples(tests))
 

@@ -58,7 +58,7 @@ class Best:
 
 
 def best_of(log: Sequence[LogEntry]) -> Best | None:
-    """The best program of a log after `fold_attempts`; `None` where there is none."""
+    """The best program of a log after `without_retries`; `None` where there is none."""
     written: dict[str, Solution] = {}
     newest: dict[str, tuple[int, Report]] = {}
     judged_in: dict[tuple[int, str], None] = {}

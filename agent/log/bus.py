@@ -34,12 +34,12 @@ class EventBus:
         for sleeper in set().union(*self._sleepers.values()):
             sleeper.set()
 
-    def writer(self, run: str, task: str) -> Writer:
-        """A writer that numbers the events of one attempt of a step."""
-        attempt, ordinals = self._store.begin(run, task), count()
+    def writer(self, run: str, step_id: str) -> Writer:
+        """A writer that numbers the events of the next attempt of a step, or of a session."""
+        attempt, ordinals = self._store.begin(run, step_id), count()
 
         def write(event: Event) -> LogEntry:
-            entry = self._store.append(run, task, attempt, next(ordinals), event)
+            entry = self._store.append(run, step_id, attempt, next(ordinals), event)
             for sleeper in self._sleepers.get(run, ()):
                 sleeper.set()
             return entry

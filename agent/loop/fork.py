@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from agent.loop.graph import Engine
 
 _PROGRAM_FIELDS = (
-    "strategy", "note", "alternatives_id", "caveat", "others_fit", "open_id", "transferred",
-    "edited",
+    "strategy", "note", "alternatives_id", "caveat", "other_repairs_fit", "competing_id",
+    "transferred", "edited",
 )
 """The state's fields that describe its current program."""
 
@@ -168,7 +168,7 @@ def _status_at(
     # A model reviews a program that a model wrote; for any other, a search is tried first.
     if origin == "model":
         state["models_allowed"] = True
-    return {"strategy": origin, "note": program.note, **described, **state, "around_id": key}
+    return {"strategy": origin, "note": program.note, **described, **state, "search_start_id": key}
 
 
 def _first_report(base: str, log: Sequence[LogEntry], suite: Suite, store: Store) -> dict[str, str]:

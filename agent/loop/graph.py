@@ -57,8 +57,8 @@ def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
     because nothing may happen before an interrupt or after a run's last event."""
 
     async def run_step(state: State, runtime: Runtime[Context]) -> State:
-        task = runtime.execution_info.task_id if runtime.execution_info else step
-        emit = runtime.context.writer(task)
+        info = runtime.execution_info
+        emit = runtime.context.writer(info.task_id if info else step)
         if step in BARE:
             return await node(state, replace(runtime.context, emit=emit))
         iteration = state.get("iteration", 0)

@@ -187,8 +187,8 @@ def _lines(text: str) -> tuple[_Line, ...]:
     return tuple(lines)
 
 
-def is_local(before: str, after: str) -> bool:
-    """Whether `after` is `before` with a small edit."""
+def is_small_edit(before: str, after: str) -> bool:
+    """Whether `after` differs from `before` by a small edit: most words stay, few are new."""
     words, others = Counter(_WORD.findall(before)), Counter(_WORD.findall(after))
     unchanged = (words & others).total()
     if unchanged < MIN_UNCHANGED * words.total() or (others - words).total() > MAX_ADDED:

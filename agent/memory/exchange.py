@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from agent.core.domain import Lesson, ProofLevel, Value
-from agent.memory.edits import is_local
+from agent.memory.edits import is_small_edit
 from agent.memory.failures import LONGEST_MESSAGE, FailureKey
 from agent.memory.fixes import (
     LONGEST_PROGRAM,
@@ -117,8 +117,7 @@ def exported(memory: Memory) -> Exported:
     ]
     lines = [line for line in (*fixes, *lessons) if line is not None and is_public(line)]
     return Exported(
-        text=as_text(lines),
-        fixes=sum(isinstance(line, FixLine) for line in lines),
+        text=as_text(lines), fixes=sum(isinstance(line, FixLine) for line in lines),
         lessons=sum(isinstance(line, LessonLine) for line in lines),
         held_back=len(fixes) + len(lessons) - len(lines),
     )
@@ -218,7 +217,7 @@ def _line(text: str) -> FixLine | LessonLine | str:
 
 
 def _fix(line: FixLine, *, trusted: bool) -> Fix | str:
-    if line.before == line.after or not is_local(line.before, line.after):
+    if line.before == line.after or not is_small_edit(line.before, line.after):
         return "the fix is not a small edit"
     failure = FailureKey(**line.model_dump(include=set(FailureKey.model_fields)))
     fix = Fix.create(

@@ -8,12 +8,12 @@ from itertools import chain
 from pathlib import Path
 
 from agent.core.domain import LEAST_CHANCE, Estimate, Project, Solution
-from agent.memory.edits import defines_no_names, is_local, reapply_edit
+from agent.memory.edits import defines_no_names, is_small_edit, reapply_edit
 from agent.memory.failures import FailureKey, project_key
 from agent.memory.file import MemoryFault
 from agent.memory.fixes import OWN, Memory, StoredFix
 from agent.search.wording import edit_in_words
-from agent.target.program import untouched
+from agent.target.program import keeps_own_tests
 
 MAX_OFFERS = 6
 ELSEWHERE = 0.9
@@ -155,7 +155,8 @@ def _of_project(
 
 def _reapply(before: str, after: str, text: str, *, anywhere: bool) -> str | None:
     new = reapply_edit(before, after, text, anywhere=anywhere)
-    return new if new is not None and is_local(text, new) and untouched(text, new) else None
+    is_usable = new is not None and is_small_edit(text, new) and keeps_own_tests(text, new)
+    return new if is_usable else None
 
 
 def open_memory(path: Path) -> Memory:

@@ -43,7 +43,7 @@ def draft_estimate(agreed: bool = False, unsure: str = "") -> Estimate:
 def confidence(
     solution: Solution, base: Solution, tests: tuple[TestCase, ...], proof: Proof,
     seen: Evidence | None, strategy: Strategy, *, chosen: bool = False, agreed: bool = False,
-    drafted: bool = False, suite: int = 0,
+    from_draft: bool = False, suite: int = 0,
 ) -> Estimate:
     """The confidence that the patch from `base` to `solution` is right.
 
@@ -53,7 +53,7 @@ def confidence(
         seen: The evidence in addition to the tests, if any.
         chosen: A person chose its behaviour among several. An unnatural patch stays unlikely.
         agreed: A search and a model found the same program independently.
-        drafted: `base` is the draft of a small model, or a draft that a search changed.
+        from_draft: `base` is the draft of a small model, or a draft that a search changed.
         suite: The number of tests in a project's suite; 0 outside of projects, and if only a part
             of it ran.
 
@@ -78,7 +78,7 @@ def confidence(
         KILLED: seen.killed / seen.mutants if seen is not None and seen.mutants else 0.0,
     }
     usual = model.estimate(estimate.features).log_odds
-    shift = model.agreed * agreed + model.draft_shift * drafted
+    shift = model.agreed * agreed + model.draft_shift * from_draft
     if strategy == "search" and _places(solution, base) == 1:
         shift += model.project_shift * _share_of_a_suite(suite)
     return model.estimate(features, estimate.log_odds - usual + shift)

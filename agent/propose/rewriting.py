@@ -35,7 +35,7 @@ from agent.propose.wording import (
 )
 from agent.search.ranking.blindness import blindness
 from agent.search.wording import edit_in_words
-from agent.target.program import untouched, without_added_asserts
+from agent.target.program import keeps_own_tests, without_added_asserts
 from llm import BadReply, LlmError
 from llm.asking.answers import edited, edits_of
 from llm.errors import NeedsKey, OverBudget
@@ -111,10 +111,10 @@ async def _sample(attempt: RepairInput, ctx: Context, *, fresh: bool) -> ModelRe
     near, the best first. `fresh` samples of a program from a task text are new drafts.
     """
     by = _model(ctx)
-    drafted = (fresh or attempt.is_second_opinion) and ctx.task.solution is None
-    forms = ("draft",) * len(PLAIN_FORMS) if drafted else PLAIN_FORMS
+    writes_draft = (fresh or attempt.is_second_opinion) and ctx.task.solution is None
+    forms = ("draft",) * len(PLAIN_FORMS) if writes_draft else PLAIN_FORMS
     if attempt.is_second_opinion:
-        forms = forms[: SECOND_DRAFTS if drafted else SECOND_SAMPLES]
+        forms = forms[: SECOND_DRAFTS if writes_draft else SECOND_SAMPLES]
     try:
         share = await share_of_an_answer(ctx, attempt.solution.text, SMALL_GENERATOR)
     except LlmError as error:
@@ -128,7 +128,7 @@ async def _sample(attempt: RepairInput, ctx: Context, *, fresh: bool) -> ModelRe
     failing: list[tuple[Solution, Report]] = []
     last = ModelRepair(fault="leaves the program as it is", by=by)
     for number, form in enumerate(forms):
-        is_first = not (number or fresh or drafted)
+        is_first = not (number or fresh or writes_draft)
         try:
             variables = _plain_question(attempt, ctx, form)
             text, question, reply = await ask_generator(
@@ -138,8 +138,8 @@ async def _sample(attempt: RepairInput, ctx: Context, *, fresh: bool) -> ModelRe
             )
             variants = branches(ctx, question, reply, BRANCHES)
             first = attempt.solution.with_text(
-                text, origin="model", estimate=draft_estimate() if drafted else None,
-                note=f"another draft by {by}" if drafted else _note(attempt, text, by),
+                text, origin="model", estimate=draft_estimate() if writes_draft else None,
+                note=f"another draft by {by}" if writes_draft else _note(attempt, text, by),
             )
             stream = _candidates(first, variants, by, attempt.solution.text)
             async with aclosing(stream) as candidates:
@@ -273,7 +273,7 @@ async def _judged(
     """Returns what is wrong with a candidate, and its report unless it was refused."""
     codes = [test.code for test in attempt.tests]
     for one in candidate.changed_from(attempt.solution):
-        if not untouched(one.before, one.after):
+        if not keeps_own_tests(one.before, one.after):
             return "changes the program's own tests, which is not allowed", None
         if blindness(one.before, one.after, codes) == "refused":
             return "only gives, or also prints, what the tests expect", None

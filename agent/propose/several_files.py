@@ -29,7 +29,7 @@ MAX_VALUES = 12
 MAX_NAMED = 10
 
 
-async def drafted(ctx: Context, origin: Literal["model", "draft"]) -> Solution:
+async def write_draft(ctx: Context, origin: Literal["model", "draft"]) -> Solution:
     """Asks for a first program of one or more files; raises an `LlmError`."""
 
     def read(text: str) -> dict[str, str]:

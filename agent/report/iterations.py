@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.core.domain import Approach, Report, Solution, VerdictStatus, unified
-from agent.core.events import IterationEnded, LogEntry, fold_attempts
+from agent.core.events import IterationEnded, LogEntry, without_retries
 from agent.report.result import Result, document, fold
-from agent.report.timeline import Column
+from agent.report.timeline import JudgedProgram
 from agent.target.errors import BadInput
 
 SIDE = (
@@ -65,27 +65,26 @@ def iterations(log: Iterable[LogEntry]) -> tuple[JudgedIteration, ...]:
     """The judged programs of a run in order; one iteration may have several."""
     log = tuple(log)
     approaches = {
-        entry.event.iteration: entry.event.approach for entry in fold_attempts(log)
+        entry.event.iteration: entry.event.approach for entry in without_retries(log)
         if isinstance(entry.event, IterationEnded)
     }
-    columns = fold(log).columns
+    tested = fold(log).tested_programs
     return tuple(
         JudgedIteration(
-            column.iteration, "" if column.parent is None else approaches.get(column.iteration, ""),
-            column.solution, column.report,
-            None if column.parent is None else columns[column.parent].iteration,
-            changed(columns, place),
+            one.iteration, "" if one.parent is None else approaches.get(one.iteration, ""),
+            one.solution, one.report, None if one.parent is None else tested[one.parent].iteration,
+            changed(tested, place),
         )
-        for place, column in enumerate(columns) if column.solution is not None
+        for place, one in enumerate(tested) if one.solution is not None
     )
 
 
-def changed(columns: Sequence[Column], place: int, since: int | None = None) -> str:
+def changed(tested: Sequence[JudgedProgram], place: int, since: int | None = None) -> str:
     """The diff of a program from another judged one, by default from its parent."""
-    column = columns[place]
-    other = column.parent if since is None else since
-    base = None if other is None else columns[other].solution
-    return "" if column.solution is None or base is None else column.solution.diff(base)
+    one = tested[place]
+    other = one.parent if since is None else since
+    base = None if other is None else tested[other].solution
+    return "" if one.solution is None or base is None else one.solution.diff(base)
 
 
 def program_of(log: Iterable[LogEntry], iteration: int) -> JudgedIteration:

@@ -36,7 +36,7 @@ from agent.log.best import Best, best_of
 from agent.report.metrics import Degraded, NodeMetrics, degraded, node_metrics
 from agent.report.timeline import (
     SUBMITTED,
-    Column,
+    JudgedProgram,
     ModelExchanges,
     TestHistory,
     TimelineStep,
@@ -51,7 +51,7 @@ from agent.report.timeline import (
 Phase = Literal["empty", "running", "waiting", "finished", "failed"]
 REPAIRED = ("healed", "proposed", "crash_stopped")
 """Outcomes of runs that accepted a repaired program."""
-KEPT = ("healthy", *REPAIRED)
+ACCEPTED = ("healthy", *REPAIRED)
 """Outcomes of runs that accepted a program."""
 
 
@@ -127,7 +127,7 @@ class Result:
     error: str = ""
     start: events.RunStarted | None = None
     timeline: tuple[TimelineStep, ...] = ()
-    columns: tuple[Column, ...] = ()
+    tested_programs: tuple[JudgedProgram, ...] = ()
     recalled: events.Recalled | None = None
     patch: events.PatchProposed | None = None
     model_calls: ModelExchanges = ()
@@ -148,8 +148,8 @@ class Result:
         return self.start is not None and self.start.project
 
     @property
-    def drafted(self) -> bool:
-        """Whether the run began with a task description only, without a program."""
+    def from_description(self) -> bool:
+        """Whether a model writes the program from a description: the user submitted none."""
         return self.start is not None and not self.start.code
 
     @property
@@ -165,11 +165,11 @@ class Result:
     def of_submitted(self) -> Result:
         """The result to explain a failure with: about the submitted program if nothing fixes it."""
         best, own = self.best, self.report
-        if own is None or self.drafted or best is None or best.report is None:
+        if own is None or self.from_description or best is None or best.report is None:
             return self
         if best.report.passed:
             return self
-        diagnosed = [one for one in self.columns if one.diagnosis is not None]
+        diagnosed = [one for one in self.tested_programs if one.diagnosis is not None]
         of_own = [one.diagnosis for one in diagnosed if one.report.solution == own.solution]
         diagnosis = of_own[-1] if of_own else None if diagnosed else self.diagnosis
         return replace(self, best=None, diagnosis=diagnosis)
@@ -201,12 +201,12 @@ class Result:
 
     @property
     def rows(self) -> tuple[TestHistory, ...]:
-        return tuple(rows(self.tests, self.columns))
+        return tuple(rows(self.tests, self.tested_programs))
 
     @property
     def endings(self) -> tuple[Ending | None, ...]:
-        """How the script run of each column ended; empty if the program was never run."""
-        endings = tuple(column.report.ending for column in self.columns)
+        """How the script run of each tested program ended; empty if the program was never run."""
+        endings = tuple(one.report.ending for one in self.tested_programs)
         return endings if any(ending is not None for ending in endings) else ()
 
     @property
@@ -230,7 +230,7 @@ class Result:
         return self.competing if self.competing.call else None
 
     @property
-    def unlikely(self) -> tuple[Behaviour, ...]:
+    def low_confidence(self) -> tuple[Behaviour, ...]:
         """The best patches of a run whose passing patches are all too unlikely to be right."""
         known = self.outcome == "unresolved" and self.confidence is not None and self.competing
         return known.behaviours if known else ()
@@ -241,8 +241,8 @@ class Result:
 
     @property
     def _judged(self) -> Report | None:
-        ended = self.phase == "finished"
-        return self.columns[-1].report if self.columns and not ended else self.report
+        use_newest = self.tested_programs and self.phase != "finished"
+        return self.tested_programs[-1].report if use_newest else self.report
 
     @property
     def integrity(self) -> Integrity | None:
@@ -274,9 +274,9 @@ class Result:
     def unmet(self) -> str:
         """The required proof or integrity that the run did not reach; else empty."""
         start = self.start
-        if start is None or self.outcome not in KEPT:
+        if start is None or self.outcome not in ACCEPTED:
             return ""
-        changed = self.outcome != "healthy" or self.drafted
+        changed = self.outcome != "healthy" or self.from_description
         if changed and start.require_proof > "E1" and not self.reaches_proof(start.require_proof):
             return start.require_proof
         least = start.require_integrity
@@ -385,7 +385,7 @@ def _with_old_names(value: dict[str, Any]) -> dict[str, Any]:
 def fold(log: Iterable[events.LogEntry]) -> Result:
     """The result of a run, as far as `log` goes."""
     log = tuple(log)
-    entries = events.fold_attempts(log)
+    entries = events.without_retries(log)
     if not entries:
         return Result()
     return replace(Folding().after(entries), metrics=node_metrics(log), degraded=degraded(entries))
@@ -444,14 +444,14 @@ def _after(result: Result, stamped: events.LogEntry) -> Result:
             tests = {test.name: test for test in (*result.tests, *event.tests)}
             return replace(result, tests=tuple(tests.values()))
         case events.Judged():
-            columns = with_report(result.columns, event, result.programs)
-            return replace(result, columns=columns)
+            tested = with_report(result.tested_programs, event, result.programs)
+            return replace(result, tested_programs=tested)
         case events.CodeWritten():
             written = event.solution
             return replace(result, programs={**result.programs, written.id: written})
         case events.Diagnosed():
-            columns = with_diagnosis(result.columns, event)
-            return replace(result, diagnosis=event.diagnosis, columns=columns)
+            tested = with_diagnosis(result.tested_programs, event)
+            return replace(result, diagnosis=event.diagnosis, tested_programs=tested)
         case events.Searched():
             return replace(
                 result, candidates=max(result.candidates, event.candidates),
@@ -553,7 +553,7 @@ def _settled(result: Result) -> Result:
     files = tuple((path, result.code) for path, _ in result.files)
     for solution in same.values():
         files = tuple((file.path, file.text) for file in solution.files)
-    reports = [column.report for column in result.columns]
+    reports = [one.report for one in result.tested_programs]
     # A submitted program may have no `CodeWritten` event.
     fitting = [
         report for report in reports
@@ -565,12 +565,12 @@ def _settled(result: Result) -> Result:
 
 def _with_best(result: Result, entries: Sequence[events.LogEntry]) -> Result:
     """Adds the best program and its patch, unless a search's partial patch passes more."""
-    stopped = result.phase == "failed" if result.outcome is None else result.outcome not in KEPT
+    stopped = result.phase == "failed" if result.outcome is None else result.outcome not in ACCEPTED
     best = best_of(entries) if stopped else None
-    if best is None or not (best.diff or result.drafted):
+    if best is None or not (best.diff or result.from_description):
         return result
     if best.report is not None:
-        reports = [column.report for column in result.columns]
+        reports = [one.report for one in result.tested_programs]
         best = replace(best, report=with_excluded(best.report, *reports))
     partial = result.partial
     if best.diff and (partial is None or best.passed >= partial.passed):

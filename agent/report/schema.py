@@ -31,8 +31,7 @@ def document_schema() -> JsonSchemaValue:
     commit = _model("Commit", {}, branch=str, commit=str)
     project = _model(
         "Project", {}, root=str, name=str, python=str, settings=str | None,
-        test_command=str | None, failed_before=list[str], uncollected=list[str],
-        untried=int,
+        test_command=str | None, failed_before=list[str], uncollected=list[str], untried=int,
         changed=changed, next=list[str], model_question=str | None, commit=commit | None,
     )
     document = _model(

@@ -61,7 +61,7 @@ ModelExchanges = tuple[ModelExchange | FellBack, ...]
 
 
 @dataclass(frozen=True)
-class Column:
+class JudgedProgram:
     """One judged state of the program."""
 
     label: str
@@ -86,7 +86,7 @@ class TestHistory:
         return next((cell for cell in reversed(self.cells) if cell is not None), None)
 
     def regressed_at(self, index: int) -> bool:
-        """Whether the test fails in this column and passed in an earlier one."""
+        """Whether the test fails in this program and passed in an earlier one."""
         cell = self.cells[index]
         if cell is None or not cell.fails:
             return False
@@ -132,45 +132,47 @@ def with_call(
     return (*calls, ModelExchange(None, event))
 
 
-def with_diagnosis(columns: tuple[Column, ...], event: Diagnosed) -> tuple[Column, ...]:
-    """The columns with a diagnosis added to the last diagnosed program."""
+def with_diagnosis(
+    tested: tuple[JudgedProgram, ...], event: Diagnosed
+) -> tuple[JudgedProgram, ...]:
+    """The programs with a diagnosis added to the last diagnosed one."""
     places = [
-        index for index, column in enumerate(columns)
-        if event.solution in ("", column.report.solution)
+        index for index, one in enumerate(tested)
+        if event.solution in ("", one.report.solution)
     ]
     if not places:
-        return columns
+        return tested
     at = places[-1]
-    found = replace(columns[at], diagnosis=event.diagnosis)
-    return (*columns[:at], found, *columns[at + 1 :])
+    found = replace(tested[at], diagnosis=event.diagnosis)
+    return (*tested[:at], found, *tested[at + 1 :])
 
 
 def with_report(
-    columns: tuple[Column, ...], event: Judged, programs: Mapping[str, Solution]
-) -> tuple[Column, ...]:
-    """The columns after one more report; a program judged again in its iteration keeps its own."""
-    for index, column in enumerate(columns):
-        if (column.report.solution, column.iteration) == (event.report.solution, event.iteration):
-            again = replace(column, report=with_excluded(event.report, column.report))
-            return (*columns[:index], again, *columns[index + 1 :])
-    submitted = None if columns else programs.get(SUBMITTED)
+    tested: tuple[JudgedProgram, ...], event: Judged, programs: Mapping[str, Solution]
+) -> tuple[JudgedProgram, ...]:
+    """The programs after one more report; one judged again in its iteration keeps its own."""
+    for index, one in enumerate(tested):
+        if (one.report.solution, one.iteration) == (event.report.solution, event.iteration):
+            again = replace(one, report=with_excluded(event.report, one.report))
+            return (*tested[:index], again, *tested[index + 1 :])
+    submitted = None if tested else programs.get(SUBMITTED)
     solution = programs.get(event.report.solution, submitted)
-    label = _label(columns, event.iteration, solution.origin if solution is not None else "user")
+    label = _label(tested, event.iteration, solution.origin if solution is not None else "user")
     parents = [
-        index for index, one in enumerate(columns)
+        index for index, one in enumerate(tested)
         if solution is not None and one.report.solution == solution.parent
     ]
     # A parent that was never judged is replaced by the first program.
-    parent = (parents[-1] if parents else 0) if columns else None
-    return (*columns, Column(label, event.iteration, event.report, solution, parent))
+    parent = (parents[-1] if parents else 0) if tested else None
+    return (*tested, JudgedProgram(label, event.iteration, event.report, solution, parent))
 
 
-def _label(columns: tuple[Column, ...], iteration: int, origin: str) -> str:
-    """Names a column by its iteration, with a letter if the iteration has several."""
-    if not columns:
+def _label(tested: tuple[JudgedProgram, ...], iteration: int, origin: str) -> str:
+    """Names a program by its iteration, with a letter if the iteration has several."""
+    if not tested:
         return "draft" if origin in ("draft", "model") else "before"
     name = f"iteration {iteration}" if iteration else "memory" if origin == "memory" else "start"
-    others = sum(one.label.startswith(name) for one in columns if one.iteration == iteration)
+    others = sum(one.label.startswith(name) for one in tested if one.iteration == iteration)
     return f"{name}{ascii_lowercase[min(others, 25)] if others else ''}"
 
 
@@ -184,20 +186,20 @@ def with_excluded(report: Report, *others: Report) -> Report:
     return report.model_copy(update={"verdicts": (*report.verdicts, *excluded.values())})
 
 
-def rows(tests: tuple[TestInfo, ...], columns: tuple[Column, ...]) -> Iterator[TestHistory]:
+def rows(tests: tuple[TestInfo, ...], tested: tuple[JudgedProgram, ...]) -> Iterator[TestHistory]:
     """Tests ordered by origin, then by the order in which they joined the suite."""
     announced = {test.name: test for test in tests}
     place = {name: index for index, name in enumerate(announced)}
     cells: dict[tuple[str, str], list[Verdict | None]] = {}
     origins: dict[tuple[str, str], Origin] = {}
-    for index, column in enumerate(columns):
-        for verdict in column.report.verdicts:
+    for index, one in enumerate(tested):
+        for verdict in one.report.verdicts:
             key = (verdict.test, verdict.name)
-            cells.setdefault(key, [None] * len(columns))[index] = verdict
+            cells.setdefault(key, [None] * len(tested))[index] = verdict
             origins.setdefault(key, verdict.origin)
     judged = {test for test, _ in cells}
     for name in announced.keys() - judged:
-        cells[name, name] = [None] * len(columns)
+        cells[name, name] = [None] * len(tested)
         origins[name, name] = announced[name].origin
 
     def order(key: tuple[str, str]) -> tuple[int, int]:

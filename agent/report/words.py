@@ -33,7 +33,7 @@ from agent.core.domain import (
 )
 from agent.core.settings import COMMAND
 from agent.log.spending import TIMED_TOKENS, call_words, dollars, role_words
-from agent.report.result import KEPT, Result
+from agent.report.result import ACCEPTED, Result
 from agent.search.ranking.question import in_words
 from llm.provider import named
 
@@ -262,7 +262,7 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
         case "finished":
             assert result.outcome is not None
             title = outcome_words(result.outcome, result.proof)
-            if result.drafted:
+            if result.from_description:
                 is_unlikely = result.outcome == "healthy" and (result.confidence or 1.0) < 0.5
                 title = WRITTEN[RUNS] if is_unlikely else WRITTEN.get(title, title)
             if result.outcome == "budget":
@@ -330,9 +330,9 @@ def _facts(result: Result) -> Iterator[str]:
         doubt = result.unsure if result.outcome in ("proposed", "healthy") else ""
         yield ": ".join(filter(None, (likely, doubt)))
     examples = sum(one.origin in ("user", "doctest", "task") for one in result.tests)
-    if result.drafted and examples and result.outcome in KEPT:
+    if result.from_description and examples and result.outcome in ACCEPTED:
         yield f"passes your {counted(examples, 'example')}"
-    if result.proof is not None and result.outcome in KEPT:
+    if result.proof is not None and result.outcome in ACCEPTED:
         yield f"proof {result.claim}"
         yield meaning(result.proof, result)
     if result.outcome == "needs_model":
@@ -341,8 +341,8 @@ def _facts(result: Result) -> Iterator[str]:
     by = others.get(result.strategy, f"by {result.strategy}, ")
     yield f"{by}{cost_words(result)}"
     if result.iterations:
-        tried = len({one.iteration for one in result.columns} - {0})
-        bare = result.iterations - tried if result.columns else 0
+        tried = len({one.iteration for one in result.tested_programs} - {0})
+        bare = result.iterations - tried if result.tested_programs else 0
         without = f", {f'{bare} ' if tried else ''}without a patch" if bare > 0 else ""
         yield counted(result.iterations, "iteration") + without
     if result.outcome == "crash_stopped" and result.competing is not None:

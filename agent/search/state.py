@@ -108,9 +108,7 @@ class SearchState:
         plausible = ranked(self.plausible.values() if shown is None else shown)[:MAX_PLAUSIBLE]
         found = self.progress()
         return replace(
-            found,
-            plausible=tuple(map(self._described, plausible)),
-            calls=self.calls,
+            found, plausible=tuple(map(self._described, plausible)), calls=self.calls,
             base_answers=self.base_answers,
             partial=found.partial and self._described(found.partial),
         )
@@ -118,18 +116,14 @@ class SearchState:
     def progress(self) -> Findings:
         """The findings without descriptions, unranked; cheap enough for every question."""
         return Findings(
-            plausible=tuple(self.plausible.values())[:MAX_PLAUSIBLE],
-            partial=self._best(),
-            tried=self.tried,
-            base_passed=self.base_passed,
-            total=self.total,
+            plausible=tuple(self.plausible.values())[:MAX_PLAUSIBLE], partial=self._best(),
+            tried=self.tried, base_passed=self.base_passed, total=self.total,
         )
 
     def _best(self) -> Candidate | None:
         """The partial fix that passes the most tests, if it passes more than the base."""
         best = max(
-            (one.candidate for one in self.partials),
-            key=lambda one: (one.passed, -one.cost),
+            (one.candidate for one in self.partials), key=lambda one: (one.passed, -one.cost),
             default=None,
         )
         return best if best is not None and best.passed > self.base_passed else None

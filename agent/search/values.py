@@ -11,9 +11,10 @@ from agent.core.domain import Estimate
 Mode = Literal["early", "full", "fit"]
 """Which tests of a candidate are run.
 
-early  up to the first that fails
+early  up to the first that fails, once a repair is known
 full   all of them
-fit    up to the first sign that the candidate is no better than the base, as a broken test
+fit    up to the first sign that the candidate is no better than the base, such as the failure of a
+       test that the base passes
 """
 
 
@@ -144,7 +145,7 @@ class Budget:
     syntax: int = 4_000
     """Texts that may be compiled to repair a syntax error."""
     further_candidates: int = 1_500
-    """Candidates that are still tried after the first that passes every test."""
+    """Candidates still tried after the first that passes every test, to find competing patches."""
     chunk_size: int = 320
     """Candidates in one question, except for the first question."""
     is_over: Callable[[], bool] = never
@@ -211,7 +212,7 @@ class PrecheckRequest:
     mode: Mode
     findings: Findings
     limit_factor: float = 1.0
-    """A factor of the step limit, for candidates that may only be slow."""
+    """A factor of a candidate's limits of steps and time, above 1 to try slow ones again."""
     prepare: Callable[[], object] = never
     """Generates the next edits; to be called in a thread while these candidates run."""
 

@@ -1,7 +1,7 @@
 """Finds the tests in the program's own text: its asserts and test functions.
 
 They also stay in the text: `protected_lines` lists the lines that no edit may change, and
-`untouched` checks that an edited text still contains all of them.
+`keeps_own_tests` checks that an edited text still contains all of them.
 
 An assert runs after the program was imported, so it reads the values of its top-level statements
 (`total`). If a later statement changes such a value, the test repeats the statements that create it
@@ -86,7 +86,7 @@ def own_tests(text: str) -> tuple[ast.stmt, ...]:
     return tuple(sorted([*own_asserts(body), *_test_part(body)], key=lambda node: node.lineno))
 
 
-def untouched(before: str, after: str) -> bool:
+def keeps_own_tests(before: str, after: str) -> bool:
     """Whether `after` contains every test of the program `before` in the same order."""
     tests = [ast.dump(node) for node in own_tests(before)]
     statements = iter(ast.dump(node) for node in toplevel(statements_of(after)))

@@ -163,16 +163,9 @@ class PreparedTask:
 
 
 def make_task(
-    code: str | None = None,
-    *,
-    entry: str = PASTED_FILENAME,
-    words: str = "",
-    tests: Sequence[TestText] = (),
-    support: Sequence[File] = (),
-    stdin: str = "",
-    argv: Sequence[str] = (),
-    package_folders: Sequence[str] = (),
-    deselect: Sequence[str] = (),
+    code: str | None = None, *, entry: str = PASTED_FILENAME, words: str = "",
+    tests: Sequence[TestText] = (), support: Sequence[File] = (), stdin: str = "",
+    argv: Sequence[str] = (), package_folders: Sequence[str] = (), deselect: Sequence[str] = (),
     doctests: bool = False,
 ) -> PreparedTask:
     return task_of(Submission(
@@ -296,13 +289,8 @@ def _prepared(submitted: Submission) -> PreparedTask:
             'line under `if __name__ == "__main__":`.'
         )
     task = Task(
-        text=submitted.words,
-        solution=solution,
-        tests=tests,
-        support=submitted.support,
-        stdin=submitted.stdin,
-        argv=submitted.argv,
-        site_dirs=submitted.package_folders,
+        text=submitted.words, solution=solution, tests=tests, support=submitted.support,
+        stdin=submitted.stdin, argv=submitted.argv, site_dirs=submitted.package_folders,
         doctests=submitted.doctests,
     )
     return PreparedTask(task, tuple(dict.fromkeys(notices)), submitted.source)

@@ -67,13 +67,11 @@ def _ending(outcome: Outcome) -> Ending:
         message = (outcome.stderr.strip().splitlines() or [""])[-1][:SHOWN]
     line = row.get("line")
     return Ending(
-        kind=kind, exit_code=exit_code,
-        exception=text_in(row, "raised") if raised else "",
+        kind=kind, exit_code=exit_code, exception=text_in(row, "raised") if raised else "",
         message=message if raised or kind == "exited" else "",
         line=line if raised and isinstance(line, int) else None,
         traceback=str(row.get("traceback", "")) if raised else "",
-        stdout=outcome.stdout, stderr=outcome.stderr,
-        truncated=outcome.ended == "output",
+        stdout=outcome.stdout, stderr=outcome.stderr, truncated=outcome.ended == "output",
         limit=outcome.limit or outcome.signal if kind in ("timeout", "killed") else "",
         refused=outcome.refusals,
     )

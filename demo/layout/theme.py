@@ -17,9 +17,7 @@ class PageTheme(gr.themes.Base):
         look = tomllib.loads((ASSETS / "theme.toml").read_text(encoding="utf-8"))
         accent = gr.themes.Color(*look["accent"])
         super().__init__(
-            primary_hue=accent,
-            secondary_hue=accent,
-            neutral_hue=gr.themes.Color(*look["neutral"]),
+            primary_hue=accent, secondary_hue=accent, neutral_hue=gr.themes.Color(*look["neutral"]),
             font=[gr.themes.LocalFont(look["font"], look["weights"]), "system-ui", "sans-serif"],
             font_mono=[gr.themes.LocalFont(look["font_mono"], look["weights"]), "monospace"],
         )

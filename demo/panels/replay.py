@@ -53,7 +53,7 @@ def _shown(log: Sequence[LogEntry]) -> Iterator[list[str]]:
         lead = f"<b>{entry.at - log[0].at:.1f} s</b> {words}"
         colours, verdict, patch = moment(result)
         table = cached(
-            "table", (result.tests, result.columns), partial(matrix, result, opens=False)
+            "table", (result.tests, result.tested_programs), partial(matrix, result, opens=False)
         )
         now, judged = result.current, judged_last(result)
         yield [colours, lead, verdict, patch, table, *(

@@ -21,8 +21,8 @@ from demo.views.diff import diff
 from demo.views.escape import escaped, prose, sentence
 from demo.views.findings import behaviours, learned, proof, smallest
 from demo.views.matrix import matrix
-from demo.views.panes import leading, pane, small
-from demo.views.programs import causes, changes, console, for_leading, scrubber
+from demo.views.panes import initially_shown, pane, small
+from demo.views.programs import causes, changes, console, for_initially_shown, scrubber
 from demo.views.required import next_words
 from demo.views.tabs import Tab, tabs
 from demo.views.timeline import steps, timeline
@@ -63,18 +63,19 @@ def workbench(result: Result, *, own: bool = True) -> str:
 
 
 def _programs(result: Result, behaviours_pane: str, own: bool) -> str:
-    if not (result.columns or result.model_calls or result.code or result.last_diff):
+    if not (result.tested_programs or result.model_calls or result.code or result.last_diff):
         return ""
     lessons = len(result.learned)
-    causes_first = result.outcome is not None and not leading(result) and result.diagnosis
+    first = initially_shown(result)
+    causes_first = result.outcome is not None and not first and result.diagnosis
     claimed = proof(result) + behaviours_pane or '<p class="note">Nothing is proven.</p>'
     return (
-        f'<section class="looked pane" aria-label="Programs" data-shown="{leading(result)}">'
+        f'<section class="looked pane" aria-label="Programs" data-shown="{first}">'
         + scrubber(result, own=own)
         + tabs(
             "Details of the program", Tab("patch", "Diff", changes(result)),
             Tab("diagnosis", "Diagnosis", causes(result)),
-            Tab("proof", "Proof", for_leading(result, claimed)),
+            Tab("proof", "Proof", for_initially_shown(result, claimed)),
             Tab("trace", "Trace", trace(result), len(result.model_calls)),
             Tab("lessons", "Lessons", learned(result), lessons),
             Tab("console", "Console", console(result)),
@@ -149,7 +150,7 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
     if result.phase == "running":
         line += writing_now(result.model_calls)
-    diagnosis = result.columns[0].diagnosis if result.columns else None
+    diagnosis = result.tested_programs[0].diagnosis if result.tested_programs else None
     if diagnosis is not None and result.phase == "finished":
         line += f'<p class="was"><b>Cause:</b> {prose(diagnosis.cause, 240)}</p>'
     if result.best is not None:

@@ -15,7 +15,7 @@ from agent.report.words import (
 )
 from demo.views.diff import diff
 from demo.views.escape import escaped, prose
-from demo.views.panes import fact_list, leading, named, pane, small
+from demo.views.panes import fact_list, initially_shown, named, pane, small
 
 
 def behaviours(patches: CompetingPatches) -> str:
@@ -55,8 +55,8 @@ def smallest(result: Result) -> str:
     verdict = result.smallest_failure
     if verdict is None or result.outcome in (None, "healed", "proposed", "healthy"):
         return ""
-    facts, columns = fact_list(*verdict_facts(verdict)), result.columns
-    whose = f" of “{columns[leading(result)].label}”" if len(columns) > 1 else ""
+    facts, tested = fact_list(*verdict_facts(verdict)), result.tested_programs
+    whose = f" of “{tested[initially_shown(result)].label}”" if len(tested) > 1 else ""
     return pane(
         "smallest", f"The smallest failing test{escaped(whose)}",
         f'<p class="call"><code>{escaped(named(verdict.name, verdict.call))}</code></p>{facts}',

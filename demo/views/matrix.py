@@ -8,7 +8,7 @@ from itertools import groupby
 
 from agent.core.domain import Ending, Integrity, Origin, Verdict, VerdictStatus
 from agent.report.result import Result
-from agent.report.timeline import Column, TestHistory
+from agent.report.timeline import JudgedProgram, TestHistory
 from agent.report.words import (
     INTEGRITY_MEANING,
     ORIGIN_WORDS,
@@ -19,7 +19,7 @@ from agent.report.words import (
 )
 from demo.views.escape import escaped
 from demo.views.findings import verdict_facts
-from demo.views.panes import fact_list, named, pane, with_details
+from demo.views.panes import fact_list, named, pane, places_with_details
 
 LONGEST_VALUE = 1_500
 """Maximum shown characters of a value in a cell's details."""
@@ -34,7 +34,7 @@ def matrix(result: Result, *, opens: bool = True) -> str:
     rows, endings = result.rows, result.endings
     if not rows and not endings:
         return ""
-    columns, places = result.columns, with_details(result) if opens else None
+    columns, places = result.tested_programs, places_with_details(result) if opens else None
     # The style sheet hides the word before a number if the table is narrow.
     labels = [re.sub(r"^(\w+ )(?=\d)", r"<i>\1</i>", escaped(one.label)) for one in columns]
     head = "".join(f'<th scope="col">{label}</th>' for label in labels)
@@ -57,7 +57,8 @@ def matrix(result: Result, *, opens: bool = True) -> str:
 
 
 def _origin(
-    origin: Origin, rows: Sequence[TestHistory], columns: tuple[Column, ...], places: range | None
+    origin: Origin, rows: Sequence[TestHistory], columns: tuple[JudgedProgram, ...],
+    places: range | None,
 ) -> str:
     """Renders the tests of one origin; many passing adversarial calls are folded."""
     group = _group(ORIGIN_WORDS[origin], columns, (_row(row, columns, places) for row in rows))
@@ -71,7 +72,7 @@ def _origin(
     return _group(line, columns, ()) + group.replace("<tbody>", "<tbody hidden>", 1)
 
 
-def _group(title: str, columns: Sequence[Column], rows: Iterable[str]) -> str:
+def _group(title: str, columns: Sequence[JudgedProgram], rows: Iterable[str]) -> str:
     span = len(columns) + 1
     return (
         f'<tbody><tr class="origin"><th scope="rowgroup" colspan="{span}">{title}</th></tr>'
@@ -80,7 +81,7 @@ def _group(title: str, columns: Sequence[Column], rows: Iterable[str]) -> str:
 
 
 def _legend(result: Result) -> str:
-    columns = result.columns
+    columns = result.tested_programs
     verdicts = [verdict for column in columns for verdict in column.report.verdicts]
     statuses = {verdict.evidence_status for verdict in verdicts}
     indicators = [
@@ -102,12 +103,12 @@ def _legend(result: Result) -> str:
 
 
 def _count(result: Result) -> str:
-    if not result.columns or not result.columns[-1].report.verdicts:
+    if not result.tested_programs or not result.tested_programs[-1].report.verdicts:
         return ""
-    return f" <small>{passing_words(result.columns[-1].report)}</small>"
+    return f" <small>{passing_words(result.tested_programs[-1].report)}</small>"
 
 
-def _row(row: TestHistory, columns: tuple[Column, ...], places: range | None) -> str:
+def _row(row: TestHistory, columns: tuple[JudgedProgram, ...], places: range | None) -> str:
     from agent.target.test_analysis.held_out import text_of_test  # already imported by the session
 
     code = text_of_test(row.code, row.name.partition("[")[0]).strip("\n")
@@ -169,7 +170,7 @@ def _cell(verdict: Verdict | None, regressed: bool) -> tuple[str, str]:
     return f"{slug}{ring}", f'<b aria-hidden="true">{mark}</b>{marks}<i class="sr">{word}</i>'
 
 
-def _verdict(verdict: Verdict, column: Column) -> str:
+def _verdict(verdict: Verdict, column: JudgedProgram) -> str:
     mark, _, word = STATUS_SYMBOLS[verdict.evidence_status]
     notes = verdict_words(verdict)
     if verdict.evidence_status in ("not believed", "excluded", "vacuous"):
@@ -188,7 +189,7 @@ def _verdict(verdict: Verdict, column: Column) -> str:
 
 
 def _endings(
-    endings: tuple[Ending | None, ...], columns: tuple[Column, ...], places: range | None
+    endings: tuple[Ending | None, ...], columns: tuple[JudgedProgram, ...], places: range | None
 ) -> str:
     contents, details = [], []
     for ending, column in zip(endings, columns, strict=True):

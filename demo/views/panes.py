@@ -9,21 +9,21 @@ NEWEST = 3
 """Programs with details while a run is in progress, since the page is sent again at each step."""
 
 
-def with_details(result: Result) -> range:
+def places_with_details(result: Result) -> range:
     """Returns the places of the programs that have details."""
-    count = len(result.columns)
+    count = len(result.tested_programs)
     return range(max(0, count - NEWEST) if result.phase == "running" else 0, count)
 
 
-def leading(result: Result) -> int:
+def initially_shown(result: Result) -> int:
     """Returns the place of the program to show first: the result of the run, else the best one, or
     the newest while the run is in progress."""
-    last = len(result.columns) - 1
+    last = len(result.tested_programs) - 1
     if result.phase == "running" or result.shown_report is None:
         return max(last, 0)
     shown = result.shown_report.solution
     return max(
-        (at for at, column in enumerate(result.columns) if column.report.solution == shown),
+        (at for at, column in enumerate(result.tested_programs) if column.report.solution == shown),
         default=max(last, 0),
     )
 

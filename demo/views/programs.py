@@ -1,7 +1,8 @@
 """Renders the tested programs of a run as HTML: changes, diagnosis and output. Pure functions.
 
-The page contains all programs and shows one of them, so that switching needs no request. Parts of a
-program have its place in `data-at`; `page.js` shows and hides them.
+The page contains all programs and shows one of them, so that switching needs no request. A program
+is identified by its place: its index in `Result.tested_programs`. The parts of the page about it
+have this place in `data-at`; `page.js` shows and hides them.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from math import ceil
 from agent.core.domain import Diagnosis, SuspiciousLine
 from agent.report.iterations import changed
 from agent.report.result import Result
-from agent.report.timeline import Column
+from agent.report.timeline import JudgedProgram
 from agent.report.words import category_words, partial_facts, passing_words
 from demo.views.diff import diff
 from demo.views.escape import LONGEST_TEXT, escaped, prose
-from demo.views.panes import fact_list, leading, with_details
+from demo.views.panes import fact_list, initially_shown, places_with_details
 
 LONGEST_PROGRAM = 60_000
 AROUND = 4
@@ -29,36 +30,40 @@ MAX_COMPARED = 8
 
 def text_of(result: Result, place: int) -> str:
     """Returns the text of a tested program; empty if the log does not contain it."""
-    solution = result.columns[place].solution
+    solution = result.tested_programs[place].solution
     return "" if solution is None else solution.text
 
 
 def _each(result: Result, show: Callable[[int], str]) -> str:
-    first = leading(result)
+    first = initially_shown(result)
     return "".join(
         f'<div data-at="{place}"{"" if place == first else " hidden"}>{show(place)}</div>'
-        for place in with_details(result)
+        for place in places_with_details(result)
     )
 
 
-def for_leading(result: Result, shown: str) -> str:
-    """Renders a part that exists only for the leading program; the others refer to it."""
-    if len(result.columns) < 2:
+def for_initially_shown(result: Result, shown: str) -> str:
+    """Renders a part that exists only for the initially shown program; the others refer to it."""
+    if len(result.tested_programs) < 2:
         return shown
-    first = leading(result)
-    label = escaped(result.columns[first].label)
+    first = initially_shown(result)
+    label = escaped(result.tested_programs[first].label)
     note = f'<p class="note">This is available only for “{label}”.</p>'
     return _each(result, lambda place: shown if place == first else note)
 
 
 def scrubber(result: Result, *, own: bool) -> str:
-    """Renders the slider that selects a program; empty if there is only one."""
-    columns, first = result.columns, leading(result)
-    if len(columns) < 2:
+    """Renders the slider that selects a program; empty if there is only one.
+
+    Args:
+        own: Whether the viewer started the run, and so may fork it.
+    """
+    tested, first = result.tested_programs, initially_shown(result)
+    if len(tested) < 2:
         return ""
-    places = with_details(result)
+    places = places_with_details(result)
     names = "".join(
-        f'<option value="{place}">{escaped(columns[place].label)}</option>' for place in places
+        f'<option value="{place}">{escaped(tested[place].label)}</option>' for place in places
     )
     fork = (
         '<button type="button" class="act" data-act="fork" '
@@ -74,7 +79,7 @@ def scrubber(result: Result, *, own: bool) -> str:
         '<div class="scrub"><button type="button" data-step="-1" aria-label="Previous program">◀'
         f'</button><input type="range" min="{places[0]}" max="{places[-1]}" value="{first}" '
         'list="programs" aria-label="Tested program" '
-        f'aria-valuetext="{escaped(columns[first].label)}"><datalist id="programs">{names}'
+        f'aria-valuetext="{escaped(tested[first].label)}"><datalist id="programs">{names}'
         '</datalist><button type="button" data-step="1" aria-label="Next program">▶</button>'
         f'<div class="which">{_each(result, lambda place: _which(result, place))}</div>'
         f"{opens}{fork}</div>"
@@ -82,24 +87,26 @@ def scrubber(result: Result, *, own: bool) -> str:
 
 
 def _which(result: Result, place: int) -> str:
-    column = result.columns[place]
-    solution = column.solution
+    program = result.tested_programs[place]
+    solution = program.solution
     by = "" if solution is None or solution.origin == "user" else f"by {solution.origin}"
-    summary = ", ".join(filter(None, (by, passing_words(column.report))))
+    summary = ", ".join(filter(None, (by, passing_words(program.report))))
     note = "" if solution is None else escaped(solution.note, 300)
-    return f'<b>{escaped(column.label)}</b> <span title="{note}">{escaped(summary, 300)}</span>'
+    return f'<b>{escaped(program.label)}</b> <span title="{note}">{escaped(summary, 300)}</span>'
 
 
 def changes(result: Result) -> str:
     return (
         _untested_patch(result) + _against(result)
         + _each(result, lambda place: _program(result, place))
-        + ("" if result.columns else _whole(result.shown_code, "code", final=True, shown=True))
+        + ("" if result.tested_programs
+           else _whole(result.shown_code, "code", final=True, shown=True))
     )
 
 
 def _untested_patch(result: Result) -> str:
-    tested = [changed(result.columns, place, 0) for place in with_details(result)[::-1]]
+    places = places_with_details(result)[::-1]
+    tested = [changed(result.tested_programs, place, 0) for place in places]
     if result.last_diff and result.last_diff not in tested:
         title = "Patch" if result.phase == "finished" else "Patch under test"
         return f'<p class="which"><b>{title}</b></p>{diff(result.last_diff)}'
@@ -108,24 +115,24 @@ def _untested_patch(result: Result) -> str:
             '<div class="partial"><p class="which"><b>Best partial patch</b> '
             '<small class="warn">not a fix</small></p>'
             f'<p class="note">{prose(partial_facts(result.partial))}</p>'
-            f"{diff(result.partial.diff)}</div>{_unlikely(result)}"
+            f"{diff(result.partial.diff)}</div>{_low_confidence(result)}"
         )
     return ""
 
 
-def _unlikely(result: Result) -> str:
+def _low_confidence(result: Result) -> str:
     return "".join(
         f'<details data-key="unlikely-{one.label}"><summary>Another unlikely patch: '
         f"{escaped(one.note or 'no description', 300)}</summary>{diff(one.diff)}</details>"
-        for one in result.unlikely[1:]
+        for one in result.low_confidence[1:]
     )
 
 
 def _against(result: Result) -> str:
-    if len(result.columns) < 3:
+    if len(result.tested_programs) < 3:
         return ""
     others = "".join(
-        f'<option value="{place}">{escaped(result.columns[place].label)}</option>'
+        f'<option value="{place}">{escaped(result.tested_programs[place].label)}</option>'
         for place in _compared(result)
     )
     return (
@@ -136,35 +143,36 @@ def _against(result: Result) -> str:
 
 
 def _compared(result: Result) -> range:
-    count = len(result.columns)
+    count = len(result.tested_programs)
     return range(0) if result.phase == "running" else range(max(1, count - MAX_COMPARED), count)
 
 
 def _program(result: Result, place: int) -> str:
-    columns = result.columns
+    tested = result.tested_programs
     text, first = text_of(result, place), not place
     whole = _whole(
-        text, f"whole-{place}", final=place == leading(result), shown=first and len(columns) == 1,
+        text, f"whole-{place}", final=place == initially_shown(result),
+        shown=first and len(tested) == 1,
         more=", without the patch" if first and result.phase == "waiting" else "",
     )
     if first:
         note = '<p class="note">This is the first program.</p>'
-        return whole if len(columns) == 1 else f"{note}{whole}"
-    original, parent = changed(columns, place, 0), changed(columns, place)
-    shown = f'<div data-against="original">{_diff(columns, place, 0)}</div>'
+        return whole if len(tested) == 1 else f"{note}{whole}"
+    original, parent = changed(tested, place, 0), changed(tested, place)
+    shown = f'<div data-against="original">{_diff(tested, place, 0)}</div>'
     if original != parent:
-        of = columns[place].parent or 0
-        shown += f'<div data-against="parent" hidden>{_diff(columns, place, of)}</div>'
+        of = tested[place].parent or 0
+        shown += f'<div data-against="parent" hidden>{_diff(tested, place, of)}</div>'
     for other in _compared(result):
         if other != place:
-            shown += f'<div data-against="{other}" hidden>{_diff(columns, place, other)}</div>'
+            shown += f'<div data-against="{other}" hidden>{_diff(tested, place, other)}</div>'
     return shown + whole
 
 
-def _diff(columns: Sequence[Column], place: int, other: int) -> str:
-    if columns[place].solution is None or columns[other].solution is None:
+def _diff(tested: Sequence[JudgedProgram], place: int, other: int) -> str:
+    if tested[place].solution is None or tested[other].solution is None:
         return ""
-    text = changed(columns, place, other)
+    text = changed(tested, place, other)
     return diff(text) if text else '<p class="note">Both programs have the same text.</p>'
 
 
@@ -180,7 +188,7 @@ def _whole(text: str, key: str, *, final: bool, shown: bool = False, more: str =
 
 
 def causes(result: Result) -> str:
-    if not any(column.diagnosis for column in result.columns):
+    if not any(program.diagnosis for program in result.tested_programs):
         return NO_CAUSE if result.diagnosis is None else _cause(result.diagnosis, "")
     return _each(result, lambda place: _diagnosis(result, place))
 
@@ -189,15 +197,16 @@ NO_CAUSE = '<p class="note">There is no diagnosis.</p>'
 
 
 def _diagnosis(result: Result, place: int) -> str:
-    column = result.columns[place]
-    if column.diagnosis is not None:
-        return _cause(column.diagnosis, text_of(result, place))
-    if not column.report.passed:
+    program = result.tested_programs[place]
+    if program.diagnosis is not None:
+        return _cause(program.diagnosis, text_of(result, place))
+    if not program.report.passed:
         return NO_CAUSE
-    before = next((n for n in range(place - 1, -1, -1) if result.columns[n].diagnosis), None)
+    tested = result.tested_programs
+    before = next((n for n in range(place - 1, -1, -1) if tested[n].diagnosis), None)
     if before is None:
         return '<p class="note">All its tests pass.</p>'
-    note = f"All its tests pass. Diagnosis of “{escaped(result.columns[before].label)}”:"
+    note = f"All its tests pass. Diagnosis of “{escaped(tested[before].label)}”:"
     return f'<p class="note">{note}</p>{_diagnosis(result, before)}'
 
 
@@ -270,16 +279,16 @@ CALLED = (
 
 def console(result: Result) -> str:
     """Renders the output of each program when it ran as a script."""
-    if not any(_printed(column) for column in result.columns):
+    if not any(_printed(program) for program in result.tested_programs):
         ran = any(result.endings)
         return _streams(result.stdout, "") or (SILENT if ran else CALLED)
-    return _each(result, lambda place: _printed(result.columns[place]) or (
-        CALLED if result.columns[place].report.ending is None else SILENT
+    return _each(result, lambda place: _printed(result.tested_programs[place]) or (
+        CALLED if result.tested_programs[place].report.ending is None else SILENT
     ))
 
 
-def _printed(column: Column) -> str:
-    ending = column.report.ending
+def _printed(program: JudgedProgram) -> str:
+    ending = program.report.ending
     if ending is None:
         return ""
     cut = (

@@ -36,7 +36,7 @@ def _moments(result: Result) -> str:
 
 
 def judged_last(result: Result) -> Report | None:
-    return result.columns[-1].report if result.columns else None
+    return result.tested_programs[-1].report if result.tested_programs else None
 
 
 def step_text(

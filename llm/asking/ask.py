@@ -35,9 +35,7 @@ MIN_LIMIT_FACTOR = 1.25
 
 
 async def ask_typed(
-    provider: Provider,
-    request: Request,
-    schema: Mapping[str, object],
+    provider: Provider, request: Request, schema: Mapping[str, object],
     accept: Callable[[object], T],
 ) -> T:
     """Returns the result of `accept` for a JSON value that is valid under `schema`.

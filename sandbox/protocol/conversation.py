@@ -84,14 +84,9 @@ class Conversation(ABC):
             self._settle(SandboxError(f"a child could not start its job: {errors.strip()}"))
             return
         self._settle(Outcome(
-            ended=ended,
-            stdout=stdout.decode("utf-8", "backslashreplace"),
-            stderr=errors,
-            exit_code=code if code >= 0 else None,
-            signal=name,
-            limit=limit,
-            denied=tuple(sorted(self.inbox.rules)),
-            wall_s=self.wall_s,
+            ended=ended, stdout=stdout.decode("utf-8", "backslashreplace"), stderr=errors,
+            exit_code=code if code >= 0 else None, signal=name, limit=limit,
+            denied=tuple(sorted(self.inbox.rules)), wall_s=self.wall_s,
         ))
 
     def _on_data(self) -> None:  # noqa: B027 - a hook

@@ -126,7 +126,7 @@ class _Batch:
 
 
 def _document(job: Job) -> dict[str, Any]:
-    """A job as plain values for the porter; raises `SandboxError` if a value is not JSON."""
+    """A job as plain values for the supervisor; raises `SandboxError` if a value is not JSON."""
     document = {**asdict(job), "modules": dict(job.modules), "files": dict(job.files)}
     frame(document)
     return document

@@ -1,7 +1,7 @@
 """The remote backend `daytona`: a container or machine for each job, through Daytona's SDK.
 
-The loader runs as a command of a session. Its input is sent by requests, and its output arrives
-over a websocket, both as lines of text.
+The bootstrap script runs as a command of a session. Its input is sent by requests, and its output
+arrives over a websocket, both as lines of text.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.remote.backend import RemoteSandbox
+from sandbox.remote.bootstrap import bootstrap_shell_command
 from sandbox.remote.link import Command, Need
-from sandbox.remote.parcel import shell_loader
 from sandbox.remote.service import REQUEST_S, Service
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from daytona import AsyncDaytona, AsyncSandbox
 
 _CREATE_S = 60.0
-_SESSION = "porter"
+_SESSION = "supervisor"
 _IDLE_MINUTES = 5
 
 
@@ -96,7 +96,7 @@ class Daytona(Service):
         sdk = self.sdk()
         process = sandbox.process
         order = sdk.SessionExecuteRequest(
-            command=shell_loader(), run_async=True, suppress_input_echo=True
+            command=bootstrap_shell_command(), run_async=True, suppress_input_echo=True
         )
         with self.explaining("the command in the sandbox could not be started"):
             await process.create_session(_SESSION, request_timeout=REQUEST_S)
@@ -114,7 +114,7 @@ class Daytona(Service):
         async def ended() -> None:
             with self.explaining("the connection to the sandbox was lost"):
                 await process.get_session_command_logs_async(
-                    _SESSION, begun.cmd_id, command.put, command.complain
+                    _SESSION, begun.cmd_id, command.feed_stdout, command.feed_stderr
                 )
 
         command.send = send
@@ -143,7 +143,6 @@ class Daytona(Service):
 def open_daytona(environment: Mapping[str, str]) -> Sandbox:
     """The backend for the key in the environment; raises `SandboxUnavailable` without a key."""
     return RemoteSandbox(Daytona.opened(
-        environment,
-        api_url=environment.get("DAYTONA_API_URL") or None,
+        environment, api_url=environment.get("DAYTONA_API_URL") or None,
         target=environment.get("DAYTONA_TARGET") or None,
     ))

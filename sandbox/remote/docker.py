@@ -1,8 +1,8 @@
 """The remote backend `docker`: containers of a Docker daemon, controlled by its command line.
 
-The container has no network, a read-only file system and a small folder in memory. The porter in
-it is root with the seven capabilities that are needed to give each job its own user; the jobs have
-no capabilities.
+The container has no network, a read-only file system and a small folder in memory. The supervisor
+in it is root with the seven capabilities that are needed to give each job its own user; the jobs
+have no capabilities.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from sandbox.remote.backend import RemoteSandbox
+from sandbox.remote.bootstrap import bootstrap_command
 from sandbox.remote.link import Command, Need
-from sandbox.remote.parcel import loader
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError, SandboxUnavailable
 
 IMAGE = "HEAL_DOCKER_IMAGE"
-"""The variable for another image, which needs a python3 that is readable for jobs."""
+"""The variable for another image, which needs a python3 that unprivileged jobs can read."""
 
 _ANSWER_S = 10.0
 _REMOVAL_S = 30.0
 _SCRATCH_MIB = 256
-_PORTER_MIB = 256
-_PORTER_PROCESSES = 64
+_SUPERVISOR_MIB = 256
+_SUPERVISOR_PROCESSES = 64
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
 _READ_BYTES = 1 << 16
 
@@ -68,8 +68,10 @@ class Docker:
                 await stdin.drain()
 
         async def ended() -> None:
-            await asyncio.gather(_carried(stdout, command.put), _carried(stderr, command.complain))
-            self._explain(await process.wait(), command.complaint.strip())
+            await asyncio.gather(
+                _forward(stdout, command.feed_stdout), _forward(stderr, command.feed_stderr)
+            )
+            self._explain(await process.wait(), command.stderr_text.strip())
 
         command.send = send
         try:
@@ -96,7 +98,7 @@ class Docker:
         raise SandboxError(f"docker: the container did not start; {advice} ({said[-300:]})")
 
     def _arguments(self, name: str, need: Need) -> list[str]:
-        memory = f"{need.memory_mib + _SCRATCH_MIB + _PORTER_MIB}m"
+        memory = f"{need.memory_mib + _SCRATCH_MIB + _SUPERVISOR_MIB}m"
         return [
             self._command, "run", "--rm", "--interactive", "--name", name,
             # A missing image is reported, not downloaded during a test.
@@ -105,15 +107,15 @@ class Docker:
             "--read-only",
             "--tmpfs", f"/tmp:rw,noexec,nosuid,nodev,mode=1777,size={_SCRATCH_MIB}m",
             "--memory", memory, "--memory-swap", memory,
-            "--pids-limit", str(need.processes + _PORTER_PROCESSES),
+            "--pids-limit", str(need.processes + _SUPERVISOR_PROCESSES),
             "--user", "0:0", "--cap-drop", "ALL",
             *(part for one in _CAPABILITIES for part in ("--cap-add", one)),
             "--security-opt", "no-new-privileges",
             "--stop-timeout", "0",
             "--workdir", "/", "--entrypoint", "",
             self._image,
-            # The porter, and with it the container, ends when its standard input is closed.
-            *loader(),
+            # The supervisor, and with it the container, ends when its standard input is closed.
+            *bootstrap_command(),
         ]
 
     async def _remove(self, name: str) -> None:
@@ -124,22 +126,22 @@ class Docker:
         )
         try:
             async with asyncio.timeout(_REMOVAL_S):
-                _, complaint = await process.communicate()
+                _, stderr_text = await process.communicate()
         except TimeoutError:
             process.kill()
             await process.wait()
-            complaint = b"no answer"
-        if process.returncode != 0 and b"no such container" not in complaint.lower():
+            stderr_text = b"no answer"
+        if process.returncode != 0 and b"no such container" not in stderr_text.lower():
             raise SandboxError(
                 f"docker: the container {name} could not be removed: "
-                f"{complaint.decode(errors='replace').strip()[-300:]}; "
+                f"{stderr_text.decode(errors='replace').strip()[-300:]}; "
                 f"run: docker rm --force {name}"
             )
 
 
-async def _carried(stream: asyncio.StreamReader, put: Callable[[str], Awaitable[None]]) -> None:
+async def _forward(stream: asyncio.StreamReader, feed: Callable[[str], Awaitable[None]]) -> None:
     while part := await stream.read(_READ_BYTES):
-        await put(part.decode("utf-8", "replace"))
+        await feed(part.decode("utf-8", "replace"))
 
 
 def open_docker(environment: Mapping[str, str]) -> Sandbox:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.remote.backend import RemoteSandbox
+from sandbox.remote.bootstrap import bootstrap_shell_command
 from sandbox.remote.link import Command, Need
-from sandbox.remote.parcel import shell_loader
 from sandbox.remote.service import REQUEST_S, Service
 from sandbox.sandbox import Sandbox
 
@@ -47,15 +47,9 @@ class E2B(Service):
         sdk = self.sdk()
         with self.explaining("no sandbox could be created"):
             sandbox = await sdk.AsyncSandbox.create(
-                template=self.image,
-                timeout=math.ceil(need.life_s),
-                allow_internet_access=False,
-                metadata={"made-by": "code-jail"},
-                api_key=self.key,
-                domain=self.domain,
-                api_url=self.api_url,
-                sandbox_url=self.sandbox_url,
-                request_timeout=REQUEST_S,
+                template=self.image, timeout=math.ceil(need.life_s), allow_internet_access=False,
+                metadata={"made-by": "code-jail"}, api_key=self.key, domain=self.domain,
+                api_url=self.api_url, sandbox_url=self.sandbox_url, request_timeout=REQUEST_S,
             )
         try:
             async with self._command(sandbox) as command:
@@ -68,7 +62,7 @@ class E2B(Service):
         command = Command()
         with self.explaining("the command in the sandbox could not be started"):
             handle = await sandbox.commands.run(
-                shell_loader(),
+                bootstrap_shell_command(),
                 background=True,
                 stdin=True,
                 # Root can give each job its own user, from which there is no way back.
@@ -76,8 +70,8 @@ class E2B(Service):
                 cwd="/",
                 timeout=0,
                 request_timeout=REQUEST_S,
-                on_stdout=command.put,
-                on_stderr=command.complain,
+                on_stdout=command.feed_stdout,
+                on_stderr=command.feed_stderr,
                 retain_output=False,
             )
 
@@ -114,8 +108,7 @@ class E2B(Service):
 def open_e2b(environment: Mapping[str, str]) -> Sandbox:
     """The backend for the key in the environment; raises `SandboxUnavailable` without a key."""
     return RemoteSandbox(E2B.opened(
-        environment,
-        domain=environment.get("E2B_DOMAIN") or None,
+        environment, domain=environment.get("E2B_DOMAIN") or None,
         api_url=environment.get("E2B_API_URL") or None,
         sandbox_url=environment.get("E2B_SANDBOX_URL") or None,
     ))

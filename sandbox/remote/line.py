@@ -65,7 +65,7 @@ def lines(message: str) -> list[str]:
 
 
 def packed(value: Any) -> str:
-    """Encodes a value for the porter, which trusts the host.
+    """Encodes a value for the supervisor, which trusts the host.
 
     `Any`: typeshed's type of marshal's values is private.
     """

@@ -1,4 +1,4 @@
-"""The host's connection to a porter: one remote sandbox with its job, deleted in all cases.
+"""The host's connection to a supervisor: one remote sandbox with its job, deleted in all cases.
 
 A link runs in its own task, which is never cancelled. It is asked to stop, and then deletes the
 sandbox on every path. Callers wait until then, even if they are cancelled.
@@ -15,21 +15,21 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, Self, get_args
 
 from sandbox.protocol.wire import InvalidMessage, frame, value_of
+from sandbox.remote.bootstrap import encoded_sources
 from sandbox.remote.line import Assembler, TooLong, lines, packed
-from sandbox.remote.parcel import encoded_sources
 from sandbox.types import Ended, Json, Limits, LostItem, Outcome, SandboxError
 
 _HELLO_S = 60.0
 """The time for the command to start and answer in a new sandbox."""
 _SILENCE_S = 30.0
-"""The time after a job's deadline, which the porter enforces, until the sandbox counts as lost."""
+"""The supervisor enforces a job's deadline. After this further time, the sandbox counts as lost."""
 _BYTES_AHEAD = 1 << 20
 _MAX_SENT = 1 << 16
 _EXPANSION = 8
 """The maximum growth of output: six times in JSON, and by a third in base64."""
 _SPARE_BYTES = 1 << 20
 _PARTS_AHEAD = 64
-_COMPLAINT_CHARACTERS = 2000
+_STDERR_CHARACTERS = 2000
 
 STOPPED = "stopped by the host"
 
@@ -45,26 +45,26 @@ class Need:
 
 
 class Command:
-    """The loader as a command in a sandbox with its standard streams.
+    """The bootstrap script as a command in a sandbox with its standard streams.
 
-    The remote host calls `put` and `complain`, and sets `send`.
+    The remote host calls `feed_stdout` and `feed_stderr`, and sets `send`.
     """
 
     def __init__(self) -> None:
         self._parts: asyncio.Queue[bytes | SandboxError] = asyncio.Queue(_PARTS_AHEAD)
-        self.complaint = ""
+        self.stderr_text = ""
         """The end of its standard error."""
         self.send: Callable[[str], Awaitable[None]]
         """Sends whole lines to its standard input; raises `SandboxError`."""
 
-    async def put(self, text: str) -> None:
+    async def feed_stdout(self, text: str) -> None:
         """Adds standard output; waits if much of it is unread."""
         if text:
             await self._parts.put(text.encode("utf-8", "replace"))
 
-    async def complain(self, text: str) -> None:
+    async def feed_stderr(self, text: str) -> None:
         """Adds standard error."""
-        self.complaint = (self.complaint + text)[-_COMPLAINT_CHARACTERS:]
+        self.stderr_text = (self.stderr_text + text)[-_STDERR_CHARACTERS:]
 
     @asynccontextmanager
     async def running(self, ended: Callable[[], Awaitable[None]]) -> AsyncIterator[Self]:
@@ -104,7 +104,7 @@ class RemoteHost(Protocol):
         """A description of its sandboxes, for people."""
 
     def lend(self, need: Need) -> AbstractAsyncContextManager[Command]:
-        """A new sandbox with the running loader, deleted at the end of the context.
+        """A new sandbox with the running bootstrap script, deleted at the end of the context.
 
         Raises `SandboxError` with the next step and without the key. The context is left in the
         task that entered it, and that task is not cancelled.
@@ -112,7 +112,7 @@ class RemoteHost(Protocol):
 
 
 class Link:
-    """The connection to one porter."""
+    """The connection to one supervisor."""
 
     def __init__(
         self, host: RemoteHost, order: tuple[Any, ...], need: Need, limits: Limits
@@ -134,11 +134,11 @@ class Link:
         self.reported = False
         """Whether the failure was raised to a caller."""
         self.begun = False
-        """Whether the porter has answered and has its order."""
+        """Whether the supervisor has answered and has its order."""
         self._task = asyncio.create_task(self._run(), name=f"link to {host.name}")
 
     def queue(self, *message: Any) -> None:
-        """Queues a message for the porter."""
+        """Queues a message for the supervisor."""
         for line in lines(packed(message)):
             self._outbox.append(line)
             self._outbox_bytes += len(line)
@@ -200,7 +200,7 @@ class Link:
     async def until(self, ready: Callable[[], bool], most_s: float | None) -> None:
         """Waits until `ready` or the end of the link; raises the failure that ended it.
 
-        The porter enforces the deadline `most_s` from its start on. If nothing arrives for long
+        The supervisor enforces the deadline `most_s` from its start on. If nothing arrives for long
         after that, the sandbox counts as lost.
         """
         loop = asyncio.get_running_loop()
@@ -253,7 +253,7 @@ class Link:
         except TimeoutError:
             raise SandboxError(
                 f"{self._host.name}: no answer from the sandbox within {_HELLO_S:g} s; check that "
-                f"it has a python3{_complaint_suffix(command)}"
+                f"it has a python3{_stderr_suffix(command)}"
             ) from None
         writing = asyncio.create_task(self._write(command))
         try:
@@ -268,7 +268,7 @@ class Link:
         if not part:
             raise SandboxError(
                 f"{self._host.name}: the sandbox ended before the job did; try again"
-                f"{_complaint_suffix(command)}"
+                f"{_stderr_suffix(command)}"
             )
         for message in self.assembler.feed(part):
             self._take(message)
@@ -383,7 +383,7 @@ class RemoteProcess:
 
 
 def outcome_of(body: bytes) -> Outcome:
-    """Parses the porter's outcome; raises `ValueError` if it is invalid."""
+    """Parses the supervisor's outcome; raises `ValueError` if it is invalid."""
     document = _checked(body, Outcome)
     if document["messages"] or not isinstance(document["denied"], list):
         raise ValueError("an outcome with messages")
@@ -411,6 +411,6 @@ def _decoded(text: str) -> bytes:
     return base64.b64decode(text, validate=True)  # binascii.Error is a ValueError
 
 
-def _complaint_suffix(command: Command) -> str:
-    complaint = command.complaint.strip()
-    return f" (its standard error: {complaint})" if complaint else ""
+def _stderr_suffix(command: Command) -> str:
+    text = command.stderr_text.strip()
+    return f" (its standard error: {text})" if text else ""

@@ -24,7 +24,7 @@ _DELETE_ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Service(ABC):
-    """Creates sandboxes in the account of a key."""
+    """Creates sandboxes in the account that an API key belongs to."""
 
     key: str = field(repr=False)
     image: str | None = None
@@ -32,10 +32,10 @@ class Service(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    """The service's name for people."""
+    """The service's name in messages to users."""
     key_name: ClassVar[str]
     image_name: ClassVar[str]
-    """The variable for another image, which needs a python3 that is readable for jobs."""
+    """The variable for another image; it needs a python3 that unprivileged jobs can read."""
     module: ClassVar[str]
     """The SDK's module; `package` is its name for pip."""
     package: ClassVar[str]
@@ -44,7 +44,8 @@ class Service(ABC):
 
     @classmethod
     def opened(cls, environment: Mapping[str, str], **more: str | None) -> Self:
-        """The host for the key in the environment; raises `SandboxUnavailable` without a key."""
+        """Returns the host for the key in `environment`, with `more` fields of the subclass. Raises
+        `SandboxUnavailable` if the key or the SDK is missing."""
         key = environment.get(cls.key_name, "").strip()
         if not key:
             raise SandboxUnavailable(
@@ -58,7 +59,7 @@ class Service(ABC):
         return cls(key, environment.get(cls.image_name) or None, **more)
 
     def sdk(self) -> ModuleType:
-        """The SDK's module."""
+        """Imports and returns the SDK's module; raises `SandboxError` if its import fails."""
         try:
             return importlib.import_module(self.module)
         except ImportError as error:
@@ -72,7 +73,7 @@ class Service(ABC):
 
     @contextmanager
     def explaining(self, what: str) -> Iterator[None]:
-        """Converts errors of the SDK into `SandboxError`."""
+        """Converts errors of the SDK into `SandboxError`; `what` names the failed action."""
         errors: type[Exception] = getattr(self.sdk(), self.errors, Exception)
         try:
             yield
@@ -80,13 +81,15 @@ class Service(ABC):
             raise self.explained(what, error) from None
 
     def explained(self, what: str, error: Exception) -> SandboxError:
-        """The error with the next step, without the key."""
+        """Returns the error with its cause, the failed action `what` and the next step, and without
+        the key."""
         advice = self.advice(error) or f"try again; if it persists, see {self.title}'s status page"
         details = f"{type(error).__name__}: {error}".replace(self.key, "…")
         return SandboxError(f"{self.name}: {what}; {advice} ({details[-400:]})")
 
     async def delete(self, place: str, once: Callable[[], Awaitable[object]]) -> None:
-        """Deletes a sandbox in up to three attempts; raises `SandboxError`."""
+        """Calls `once`, which deletes the sandbox named `place`, in up to three attempts. Raises
+        `SandboxError` if all fail."""
         for attempt in range(1, _DELETE_ATTEMPTS + 1):
             try:
                 await once()

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from agent.core.events import Event, LogEntry, fold_attempts
+from agent.core.events import Event, LogEntry, without_retries
 from agent.core.settings import Settings
 from agent.loop.session import Session, open_session
 from agent.report.result import Result, fold
@@ -49,7 +49,7 @@ async def until(session: Session, run: str, kind: str) -> None:
 
 def events(log: tuple[LogEntry, ...], *kinds: str) -> list[Any]:  # of the kinds that are named
     """The events of a run, of some kinds only where some are named."""
-    told: list[Event] = [entry.event for entry in fold_attempts(log)]
+    told: list[Event] = [entry.event for entry in without_retries(log)]
     return [event for event in told if not kinds or event.kind in kinds]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.domain import Task
-from agent.core.events import LogEntry, RunFinished, fold_attempts
+from agent.core.events import LogEntry, RunFinished, without_retries
 from agent.core.settings import Settings
 from agent.loop.session import Session, open_session
 from agent.target.task import from_page
@@ -30,7 +30,7 @@ async def followed(session: Session, run: str, after: int = 0) -> Log:
     """The log of a run that has ended, or waits."""
     async for _ in session.follow(run, after):
         pass
-    return fold_attempts(session.log(run))
+    return without_retries(session.log(run))
 
 
 async def finished(session: Session, task: Task, **given: Any) -> Log:

@@ -19,7 +19,7 @@ from agent.interfaces.bundle import patch, patch_of
 from agent.interfaces.project.reports import markdown
 from agent.loop.session import Session, open_session
 from agent.report.result import Result, fold
-from agent.report.timeline import Column, ModelExchange
+from agent.report.timeline import JudgedProgram, ModelExchange
 from agent.target.task import from_page
 from demo.browser_state import NEW_VISIT, NO_RUN, Visit
 from demo.handlers import Page
@@ -30,7 +30,7 @@ from demo.serving.host import SessionHost
 from demo.views.bench import workbench
 from demo.views.findings import behaviours, proof, smallest
 from demo.views.matrix import matrix
-from demo.views.panes import leading
+from demo.views.panes import initially_shown
 from demo.views.programs import CALLED, SILENT, console
 from demo.views.required import next_words
 from demo.views.trace import writing
@@ -60,17 +60,17 @@ def at(panel: str, place: int) -> str:
 
 def test_a_partial_patch_is_marked_and_applies(tmp_path: Path) -> None:
     result = fold(recorded("unresolved"))
-    before = result.columns[0].report
-    assert result.partial is not None and result.columns[0].solution is not None
+    before = result.tested_programs[0].report
+    assert result.partial is not None and result.tested_programs[0].solution is not None
     assert "fee.py" in workbench(result).partition('class="downloads"')[2]
     assert 'data-opens="patch"' in workbench(result)
     assert 'data-opens="diagnosis"' in workbench(replace(result, best=None, report=before))
     content = patch(result)
     assert content.startswith(b"# ")
-    place = tmp_path / result.columns[0].solution.entry
-    place.write_text(result.columns[0].solution.text)
+    place = tmp_path / result.tested_programs[0].solution.entry
+    place.write_text(result.tested_programs[0].solution.text)
     subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=content, check=True)
-    assert place.read_text() != result.columns[0].solution.text
+    assert place.read_text() != result.tested_programs[0].solution.text
 
 
 @pytest.mark.parametrize(("told", "advised"), [
@@ -114,13 +114,13 @@ def test_a_run_that_was_not_begun_shows_no_figures_and_no_steps() -> None:
 
 def test_the_console_shows_both_ends_of_what_is_long_and_says_what_is_not_kept() -> None:
     ending = Ending(kind="completed", stdout="first\n" + "x" * 900_000 + "\nlast", truncated=True)
-    ran = Result(columns=(Column("before", 0, Report(solution="s", ending=ending)),))
+    ran = Result(tested_programs=(JudgedProgram("before", 0, Report(solution="s", ending=ending)),))
     shown = text(console(ran))
     assert "first\n" in shown and "\nlast" in shown and shown.count("900,011") == 2
-    silent = Column("before", 0, Report(solution="s", ending=Ending(kind="completed")))
-    called = Column("before", 0, Report(solution="s"))
-    assert SILENT in console(Result(columns=(silent,)))
-    assert CALLED in console(Result(columns=(called,)))
+    silent = JudgedProgram("before", 0, Report(solution="s", ending=Ending(kind="completed")))
+    called = JudgedProgram("before", 0, Report(solution="s"))
+    assert SILENT in console(Result(tested_programs=(silent,)))
+    assert CALLED in console(Result(tested_programs=(called,)))
 
 
 def test_tests_that_were_added_are_counted_apart_from_those_of_the_verdict() -> None:
@@ -134,16 +134,16 @@ def test_tests_that_were_added_are_counted_apart_from_those_of_the_verdict() -> 
 def test_every_judged_program_stands_in_the_page_also_those_of_failed_tries() -> None:
     result = fold(recorded("rounds"))
     page = workbench(result)
-    assert len(result.columns) == 4
-    for place, column in enumerate(result.columns):
+    assert len(result.tested_programs) == 4
+    for place, column in enumerate(result.tested_programs):
         assert column.solution is not None
         assert column.solution.text in text(at(panel(page, "patch"), place))
-    assert leading(fold(recorded("mute"))) == 0  # what a run that kept nothing leaves
+    assert initially_shown(fold(recorded("mute"))) == 0  # what a run that kept nothing leaves
 
 
 def test_the_best_program_of_a_run_that_keeps_none_leads_and_is_called_what_it_is() -> None:
     log = [one for one in recorded("rounds") if not isinstance(one.event, e.Critiqued)]
-    first = fold(log).columns[0].solution
+    first = fold(log).tested_programs[0].solution
     end = log.pop()
     assert first is not None and isinstance(end.event, RunFinished)
     result = fold([*log, end.model_copy(update={"event": end.event.model_copy(update={
@@ -151,7 +151,8 @@ def test_the_best_program_of_a_run_that_keeps_none_leads_and_is_called_what_it_i
         "solution": first.id,
     })})])
     assert result.best is not None and result.best.report is not None
-    assert result.columns[leading(result)].report.solution == result.best.solution.id != first.id
+    shown = result.tested_programs[initially_shown(result)]
+    assert shown.report.solution == result.best.solution.id != first.id
     assert result.best.label in Reader(workbench(result)).text
     assert (result.best.review, patch_of(result)) == ("none", result.best.diff)
 
@@ -164,7 +165,7 @@ def test_a_test_has_its_name_and_its_lines() -> None:
                 else "f()", expected="x" * len(name), got="0") for name in names
     ))
     result = Result(
-        outcome="unresolved", report=report, columns=(Column("before", 0, report),),
+        outcome="unresolved", report=report, tested_programs=(JudgedProgram("before", 0, report),),
         tests=tuple(TestInfo(name=one, origin="user", code=told) for one, told in names.items()),
     )
     shown = unescape(matrix(result))
@@ -185,7 +186,7 @@ def test_added_calls_that_all_pass_are_one_line(last: Status, folded: bool) -> N
                 status=last if n == 4 else "passed") for n in range(5)
     ))
     result = Result(
-        outcome="healed", report=report, columns=(Column("before", 0, report),),
+        outcome="healed", report=report, tested_programs=(JudgedProgram("before", 0, report),),
         tests=tuple(TestInfo(name=f"f({n})", origin="adversarial", code="") for n in range(5)),
     )
     shown = matrix(result)
@@ -194,8 +195,9 @@ def test_added_calls_that_all_pass_are_one_line(last: Status, folded: bool) -> N
 
 def test_a_program_is_held_against_the_original_and_against_the_one_it_was_made_from() -> None:
     result = fold(recorded("rounds"))
-    first, second, *rest = result.columns
-    made = replace(result, columns=(first, second, *(replace(one, parent=1) for one in rest)))
+    first, second, *rest = result.tested_programs
+    rest = [replace(one, parent=1) for one in rest]
+    made = replace(result, tested_programs=(first, second, *rest))
     shown = at(panel(workbench(made), "patch"), 3)
     original, parent = shown.split('data-against="parent"')
     assert "return words<" in original
@@ -205,16 +207,16 @@ def test_a_program_is_held_against_the_original_and_against_the_one_it_was_made_
 def test_each_diagnosis_stands_on_the_code_that_it_is_about() -> None:
     result = fold(recorded("rounds"))
     shown = panel(workbench(result), "diagnosis")
-    found = [(n, one) for n, one in enumerate(result.columns) if one.diagnosis is not None]
+    found = [(n, one) for n, one in enumerate(result.tested_programs) if one.diagnosis is not None]
     assert [place for place, _ in found] == [0]
     for place, column in found:
         assert column.diagnosis is not None
         assert column.diagnosis.cause in text(at(shown, place))
         assert re.search(r'class="line s[1-5]"><span class="number">2</span>', at(shown, place))
     # Of one that passes, the cause before it.
-    last = text(at(shown, len(result.columns) - 1))
-    assert result.columns[0].diagnosis is not None
-    assert "“before”" in last and result.columns[0].diagnosis.cause in last
+    last = text(at(shown, len(result.tested_programs) - 1))
+    assert result.tested_programs[0].diagnosis is not None
+    assert "“before”" in last and result.tested_programs[0].diagnosis.cause in last
 
 
 def test_a_step_of_the_proof_says_what_is_lacking_for_it() -> None:
@@ -302,7 +304,7 @@ def test_only_whoever_started_a_run_is_offered_a_fork(own: bool) -> None:
 
 async def test_the_program_looked_at_is_put_into_the_editor() -> None:
     result = fold(recorded("rounds"))
-    tried = result.columns[1].solution
+    tried = result.tested_programs[1].solution
     assert tried is not None
     async with serving(RecordedSession()) as page:
         kept = await ran(page, "rounds")

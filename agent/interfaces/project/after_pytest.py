@@ -75,7 +75,8 @@ class PytestEnd:
 
 
 def heal_pytest(opener: OpenSession, request: HealRequest, display: Display) -> int:
-    """Runs the pytest of the project around this folder outside the jail, and heals failures."""
+    """Runs the pytest of the project around this folder outside the jail, and heals failures.
+    Returns the exit code. Raises `NotFixable` without pytest or tests, `BadInput` if it crashes."""
     layout = find_layout(Path.cwd())
     interpreter = find_interpreter(layout.root, request.python or "")
     ran = run_pytest(interpreter.executable, request.args, quiet=display.json or display.annotates)
@@ -131,7 +132,8 @@ def run_pytest(executable: Path, arguments: Sequence[str], *, quiet: bool) -> Py
 
 
 def suite_options(arguments: Sequence[str], layout: ProjectLayout, folder: Path) -> tuple[str, ...]:
-    """Returns the pytest options for the whole suite, with paths relative to the project root."""
+    """Returns the options among pytest's `arguments` that apply to the whole suite. Their paths are
+    relative to `folder` before, and to the project root after."""
     remaining = [*arguments]
     options: list[str] = []
     while remaining:

@@ -94,17 +94,21 @@ class Inspection:
 async def inspect_project(
     request: HealRequest, settings: Settings, say: Say = silent
 ) -> Inspection:
-    """Finds the project and runs its suite once. Raises: BadInput, NotFixable."""
+    """Finds the project and runs its suite, again without files that cannot be collected.
+
+    `say` receives each message for the user with its style. Raises `BadInput` for an invalid
+    request or setting, and `NotFixable` if the suite cannot run for a reason outside of the code.
+    """
     started = time.monotonic()
     tree, interpreter = await asyncio.to_thread(_found, request)
     layout = tree.layout
     requested = Grants() if request.is_untrusted_upload else grants_of(layout.settings, layout.root)
-    granted = requested if request.grant else requested.harmless
+    granted = requested if request.grant else requested.safe
     command = _command(request)
     # Files that a test command starts are test code, whatever their name.
     tree = replace(tree, exclude=(*tree.exclude, *named_in(command, tree.files)))
     by_unittest = not command and named_for_unittest(tree)
-    # unittest tests need no pytest in the project; that of this package runs them.
+    # unittest tests need no pytest in the project: they run with this package's pytest.
     if not command and (interpreter.python or not needs_no_pytest(tree)):
         refuse_without_pytest(interpreter, command_without_pytest(tree.files))
     project = Project(
@@ -123,9 +127,9 @@ async def inspect_project(
         say(f"note: {BY_UNITTEST}", NOTE)
     for notice in tree.notices[:MAX_NOTICES]:
         say(f"note: {notice}", NOTE)
-    if requested.opening:
+    if requested.risky_words:
         words = "its tests get" if request.grant else "with --grant its tests would get"
-        say(f"note: {words} {requested.opening}", NOTE)
+        say(f"note: {words} {requested.risky_words}", NOTE)
     sandbox = open_sandbox(settings.sandbox, settings.environment or None)
 
     until, first = math.inf, list[str]()
@@ -275,7 +279,7 @@ def task_to_heal(inspected: Inspection) -> Task:
         for node in wanted
     ]
     program = tuple(File(path=path, text=tree.files[path]) for path in sorted(tree.editable))
-    entry = next(iter(inspected.broken), "") or _entry(tree, inspected.run, wanted)
+    entry = next(iter(inspected.broken), "") or _first_suspect(tree, inspected.run, wanted)
     return Task(
         solution=Solution(files=program, entry=entry), tests=(*tests, rest_of_suite(wanted)),
         support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
@@ -284,8 +288,9 @@ def task_to_heal(inspected: Inspection) -> Task:
 
 
 def first_report(inspected: Inspection, task: Task) -> Report | None:
-    """Returns the report of a task's project before any edit, from the run of its suite; `None`
-    if a judgement would run other tests. Only a judgement looks for tamper indicators."""
+    """Returns the report of a task's project before any edit, from the run of its suite
+    and without a check for tamper indicators. Returns `None` if a judgement would run other tests
+    than that run: with a file to repair first, or with a test command."""
     assert task.solution is not None
     assert task.project is not None
     if inspected.broken or task.project.command:
@@ -302,7 +307,8 @@ def rest_of_suite(excluded_nodes: Sequence[str] = ()) -> Script:
     )
 
 
-def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
+def _first_suspect(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
+    """The editable file in which the first wanted test failed, else any editable file."""
     for node in wanted:
         file = str(run.outcomes[node].get("file", ""))
         if file in tree.editable:
@@ -311,7 +317,7 @@ def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
 
 
 def heal_result(inspected: Inspection, log: Sequence[LogEntry]) -> Result:
-    """Returns the result of a run from its log; an empty log means nothing was to heal."""
+    """Returns the result of a run from its log; an empty log means there was nothing to heal."""
     if not log:
         return result_without_edit(inspected)
     result = fold(log)

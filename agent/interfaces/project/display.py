@@ -87,7 +87,7 @@ def show_failing(inspected: Inspection, display: Display) -> None:
         report = Report(solution="", verdicts=tuple(failing))
         failing = [*with_outside_failures(report, task_to_heal(inspected)).failing] or failing
     for one in failing[:MAX_FAILING]:
-        display.terminal.verdict(one, display.terminal.talk)
+        display.terminal.verdict(one, display.terminal.messages)
     if len(failing) > MAX_FAILING:
         display.terminal.say(f"  and {len(failing) - MAX_FAILING} more")
 

@@ -16,7 +16,7 @@ from agent.interfaces.project.display import judged_words
 from agent.interfaces.terminal.display import competing_words, edits, evidence_words, suspect_words
 from agent.iteration.context import PROMPTS
 from agent.propose.wording import diagnosis, repair_question, suspects_of
-from agent.report.result import KEPT, Result, document
+from agent.report.result import ACCEPTED, Result, document
 from agent.report.words import claim_lines, cost_words, headline, partial_words, passing_words
 from agent.verify.project.suite_run import SuiteRun
 from llm.asking.prompts import load
@@ -99,7 +99,7 @@ def _why(result: Result) -> Iterator[str]:
     yield "## What the patch does" if result.diff else "## Why"
     if result.reason:
         yield result.reason
-    if result.outcome not in KEPT:
+    if result.outcome not in ACCEPTED:
         words = [*evidence_words(result)]
         if words:
             yield _fenced("\n".join(words) + "\n", "")

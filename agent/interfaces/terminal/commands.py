@@ -38,7 +38,7 @@ from agent.interfaces.project.selection import project_around
 from agent.interfaces.request import HealRequest, UsageError
 from agent.interfaces.terminal.display import Terminal
 from agent.interfaces.terminal.outputs import write
-from agent.report.result import KEPT, Result, document, fold, in_one_text
+from agent.report.result import ACCEPTED, Result, document, fold, in_one_text
 from agent.report.words import OUTCOME_WORDS, raised_words
 from agent.target.repository.layout import find_layout
 
@@ -95,24 +95,25 @@ async def _heal(
         from agent.interfaces.project.display import show_failing
 
         show_failing(prepared.inspected, display)
-    elif (request.ask or settings.ask) and not attended(display):
+    elif (request.ask or settings.ask) and not is_interactive(display):
         display.terminal.say("Not interactive: no question is asked.", "yellow")
     task = prepared.task
     if task is None:
         unchanged = await suite_result(prepared, request.require_integrity)
-        return ended(unchanged, (), request, display, prepared)
+        return end_command(unchanged, (), request, display, prepared)
     async with opener(settings) as session:
         run = await session.start(
             task, title=prepared.title, judged=prepared.first_report(task), **request.run_arguments(
-                pauses=attended(display), asks=attended(display) and prepared.inspected is None,
+                pauses=is_interactive(display),
+                asks=is_interactive(display) and prepared.inspected is None,
                 spent_s=prepared.spent_s,
             ),
         )
-        log = await watched(session, run, display, calm=prepared.inspected is not None)
-    return ended(prepared.heal_result(log), log, request, display, prepared)
+        log = await show_progress(session, run, display, calm=prepared.inspected is not None)
+    return end_command(prepared.heal_result(log), log, request, display, prepared)
 
 
-def ended(
+def end_command(
     result: Result, log: tuple[LogEntry, ...], request: HealRequest, display: Display,
     prepared: Prepared = NOTHING,
 ) -> int:
@@ -194,7 +195,7 @@ def resume(opener: OpenSession, run_id: str | None, request: HealRequest, displa
         async with opener(settings) as session:
             taken = await session.recover(
                 run_id, require_proof=least.proof, require_integrity=least.integrity,
-                pauses=True if attended(display) else None,
+                pauses=True if is_interactive(display) else None,
             )
             if run_id is not None and run_id not in taken:
                 try:
@@ -208,7 +209,7 @@ def resume(opener: OpenSession, run_id: str | None, request: HealRequest, displa
                 taken = (run_id,)  # another process may have asked the question
             results: list[Result] = []
             for run in taken:
-                results.append(fold(await watched(session, run, display)))
+                results.append(fold(await show_progress(session, run, display)))
                 if results[-1].outcome == "cancelled":
                     break
             return tuple(results)
@@ -271,7 +272,7 @@ def _drafts() -> Mapping[str, str]:
     return by_words(read_drafts())
 
 
-async def watched(
+async def show_progress(
     session: Session, run: str, display: Display, *, calm: bool = False
 ) -> tuple[LogEntry, ...]:
     """Shows a run until it ends and returns its log. Ctrl-C cancels the run."""
@@ -299,7 +300,7 @@ async def _answered(session: Session, run: str, display: Display) -> bool:
     question = fold(session.log(run)).waiting
     if question is not None and question.needs == "key":
         return session.has_all_keys(run) and await session.answer(run, question.interrupt, {})
-    if question is None or not attended(display):
+    if question is None or not is_interactive(display):
         return False
     # With asyncio's handler, Ctrl-C would have no effect until the question is answered.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -343,7 +344,7 @@ def _reviewed(question: Waiting) -> dict[str, object]:
             return {"approve": False, "hint": reply}
 
 
-def attended(display: Display) -> bool:
+def is_interactive(display: Display) -> bool:
     """Whether a user can be asked at this terminal."""
     return not display.json and sys.stdin.isatty()
 
@@ -386,12 +387,12 @@ def show_result(
     display.terminal.result(result, inspected)
     if display.annotates:
         return
-    if result.outcome in KEPT:
+    if result.outcome in ACCEPTED:
         if program:
             display.terminal.program(result.program)
         else:
             display.terminal.patch(result.diff)
-    elif result.best is not None and result.drafted:
+    elif result.best is not None and result.from_description:
         display.terminal.program(in_one_text(result.best.files))
 
 

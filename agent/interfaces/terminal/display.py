@@ -44,7 +44,7 @@ from agent.core.events import (
 )
 from agent.core.settings import COMMAND
 from agent.interfaces.next_step import next_steps
-from agent.report.result import KEPT, Result
+from agent.report.result import ACCEPTED, Result
 from agent.report.words import (
     STATUS_SYMBOLS,
     ReportLine,
@@ -109,12 +109,12 @@ class Terminal:
         """How to show what is left out; empty in a notebook."""
         # With NO_COLOR alone, rich would still print bold text.
         colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
-        self.out = Console(highlight=False, soft_wrap=True, color_system=colours)
-        self.talk = Console(stderr=True, highlight=False, soft_wrap=True, color_system=colours)
+        self.stdout = Console(highlight=False, soft_wrap=True, color_system=colours)
+        self.messages = Console(stderr=True, highlight=False, soft_wrap=True, color_system=colours)
 
     def say(self, text: str, style: str = "") -> None:
         """Prints a message on standard error."""
-        self.talk.print(Text(printable(text), style=style))
+        self.messages.print(Text(printable(text), style=style))
 
     def progress(self, *, calm: bool = False) -> Progress:
         """Returns a live view of events; a calm one shows only what needs attention."""
@@ -127,8 +127,8 @@ class Terminal:
         self._data(code, Text(printable(code)))
 
     def _data(self, text: str, shown: Text) -> None:
-        if self.out.is_terminal:
-            self.out.print(shown, end="")
+        if self.stdout.is_terminal:
+            self.stdout.print(shown, end="")
         else:
             sys.stdout.write(text)
             sys.stdout.flush()
@@ -139,7 +139,7 @@ class Terminal:
         before = inspected.tree.files if inspected is not None else {}
         named = inspected.wanted if inspected is not None else None
         unhealed = result.outcome in ("unresolved", "budget", "cancelled")
-        self.talk.print(status_line(result))
+        self.messages.print(status_line(result))
         if result.reason:
             self.say(result.reason)
         for line in competing_words(result):
@@ -149,7 +149,7 @@ class Terminal:
         for path, line_number in edits(before, result) if result.diff else ():
             self.say(f"edited: {path}, line {line_number}")
         if named is None or self.verbose or not unhealed:
-            self.tests(submitted.shown_report, self.talk, named, result.integrity_reason)
+            self.tests(submitted.shown_report, self.messages, named, result.integrity_reason)
         for line in evidence_words(submitted) if unhealed else ():
             self.say(line)
         self.best_attempt(result)
@@ -161,7 +161,7 @@ class Terminal:
     def question(self, patches: CompetingPatches) -> None:
         for one in patches.behaviours:
             self.say(f"{one.label}: {one.note or 'another repair'}", "bold")
-            self.talk.print(coloured(one.diff), end="")
+            self.messages.print(coloured(one.diff), end="")
 
     def tests(
         self, report: Report | None, console: Console, named: Sequence[str] | None = None,
@@ -202,7 +202,7 @@ class Terminal:
 
     def checked(self, result: Result, named: Sequence[str] | None = None) -> None:
         """Shows the verdicts on standard output, and their summary."""
-        self.tests(result.report, self.out, named, result.integrity_reason)
+        self.tests(result.report, self.stdout, named, result.integrity_reason)
         if result.reason:
             self.say(result.reason)
         verdicts = result.report.verdicts if result.report is not None else ()
@@ -218,14 +218,14 @@ class Terminal:
 
     def best_attempt(self, result: Result) -> None:
         """Shows the best patch and program of a run without a repair."""
-        if result.outcome in KEPT:
+        if result.outcome in ACCEPTED:
             return
-        if result.partial is not None and not (result.best is not None and result.drafted):
+        if result.partial is not None and not (result.best is not None and result.from_description):
             self.say(sentence(partial_words(result.partial)), "bold yellow")
-            self.talk.print(coloured(result.partial.diff), end="")
-        for one in result.unlikely[1:]:
+            self.messages.print(coloured(result.partial.diff), end="")
+        for one in result.low_confidence[1:]:
             self.say(f"Another unlikely patch: {one.note or 'no description'}", "bold yellow")
-            self.talk.print(coloured(one.diff), end="")
+            self.messages.print(coloured(one.diff), end="")
         if result.best is not None:
             self.say(best_words(result), "bold yellow")
 
@@ -250,8 +250,8 @@ class Progress:
         self._start: RunStarted | None = None
 
     def __enter__(self) -> Self:
-        if self._terminal.talk.is_terminal:
-            self._spinner = self._terminal.talk.status("starting")
+        if self._terminal.messages.is_terminal:
+            self._spinner = self._terminal.messages.status("starting")
             self._spinner.start()
         return self
 

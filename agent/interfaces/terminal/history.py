@@ -8,12 +8,18 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from agent.core.domain import counted
-from agent.core.events import Critiqued, Diagnosed, LogEntry, Parent, TestRuled, fold_attempts
+from agent.core.events import Critiqued, Diagnosed, LogEntry, Parent, TestRuled, without_retries
 from agent.core.settings import Settings
 from agent.interfaces.exits import HEALED
 from agent.interfaces.preparation import OpenSession
 from agent.interfaces.request import HealRequest
-from agent.interfaces.terminal.commands import Display, attended, ended, read_log, watched
+from agent.interfaces.terminal.commands import (
+    Display,
+    end_command,
+    is_interactive,
+    read_log,
+    show_progress,
+)
 from agent.interfaces.terminal.display import (
     TONE_STYLES,
     age,
@@ -42,7 +48,7 @@ def list_runs(limit: int, display: Display) -> int:
     elif not listed:
         display.terminal.say("There are no saved runs yet. Start one with `heal run PATH`.")
     else:
-        display.terminal.out.print(table(("run", "outcome", "age", "title", "fork of"), [
+        display.terminal.stdout.print(table(("run", "outcome", "age", "title", "fork of"), [
             (one.id[:SHOWN_ID], one.status, age(one.created), one.title, _fork_of(one.parent))
             for one in listed
         ]))
@@ -64,8 +70,8 @@ def show_run(name: str, iteration: int | None, display: Display) -> int:
         f"Iteration {one.iteration}: program by {one.by}{origin}; {one.passed} of "
         f"{counted(one.of, 'test')} pass", "bold",
     )
-    display.terminal.tests(one.report, display.terminal.talk)
-    display.terminal.talk.print(coloured(one.diff), end="")
+    display.terminal.tests(one.report, display.terminal.messages)
+    display.terminal.messages.print(coloured(one.diff), end="")
     display.terminal.program(in_one_text([(file.path, file.text) for file in one.solution.files]))
     return HEALED
 
@@ -77,13 +83,13 @@ def compare_runs(left: str, right: str, display: Display) -> int:
         display.data(found.document)
         return HEALED
     for side in (found.left, found.right):
-        display.terminal.talk.print(f"{side.run_id[:SHOWN_ID]} ", end="", style="bold")
-        display.terminal.talk.print(status_line(side))
+        display.terminal.messages.print(f"{side.run_id[:SHOWN_ID]} ", end="", style="bold")
+        display.terminal.messages.print(status_line(side))
     if found.related:
         display.terminal.say(f"{found.related[0].upper()}{found.related[1:]}.")
     if found.differing:
         sides = (side.run_id[:SHOWN_ID] for side in (found.left, found.right))
-        display.terminal.talk.print(table(("test", *sides), [
+        display.terminal.messages.print(table(("test", *sides), [
             (one.name, one.left or "(not run)", one.right or "(not run)")
             for one in found.differing
         ]))
@@ -97,10 +103,13 @@ def fork_run(
     opener: OpenSession, name: str, iteration: int, code: Sequence[str], request: HealRequest,
     display: Display,
 ) -> int:
-    """Forks a run at one of its programs, and shows the result.
+    """Starts a new run from a program of a saved run, shows it, and returns its exit code.
 
     Args:
+        name: The id of the saved run, or the path of its log.
+        iteration: The iteration whose program is the start; 0 is the first program.
         code: Replacement texts; each is `FILE`, or `PATH=FILE` for one file of several.
+        request: The settings and outputs of the new run, and tests to add or remove.
     """
     from agent.loop.fork import Edits
 
@@ -112,16 +121,15 @@ def fork_run(
     async def drive() -> tuple[LogEntry, ...]:
         async with opener(settings) as session:
             plan = session.plan() if chosen else None
-            run = await session.fork(
-                name, iteration, edits, plan=plan,
-                **request.run_arguments(pauses=attended(display), asks=attended(display)),
-            )
-            return await watched(session, run, display)
+            asks = is_interactive(display)
+            arguments = request.run_arguments(pauses=asks, asks=asks)
+            run = await session.fork(name, iteration, edits, plan=plan, **arguments)
+            return await show_progress(session, run, display)
 
     log = asyncio.run(drive())
     if not display.json:
         display.terminal.say(f"Run {log[0].run}, a fork of {_fork_of(fold(log).parent)}.", "bold")
-    return ended(fold(log), log, request, display)
+    return end_command(fold(log), log, request, display)
 
 
 def _show_all(log: tuple[LogEntry, ...], display: Display) -> int:
@@ -133,16 +141,16 @@ def _show_all(log: tuple[LogEntry, ...], display: Display) -> int:
     display.terminal.say(f"Run {result.run_id} {result.title}".rstrip(), "bold")
     if result.parent is not None:
         display.terminal.say(f"This is a fork of {_fork_of(result.parent)}.")
-    display.terminal.talk.print(status_line(result))
+    display.terminal.messages.print(status_line(result))
     if result.reason:
         display.terminal.say(result.reason)
-    display.terminal.out.print(table(("iteration", "from", "by", "how", "tests"), [
+    display.terminal.stdout.print(table(("iteration", "from", "by", "how", "tests"), [
         (
             str(one.iteration), "" if one.parent is None else str(one.parent), one.by, _how(one),
             f"{one.passed} of {one.of}",
         ) for one in found
     ]))
-    for entry in fold_attempts(log):
+    for entry in without_retries(log):
         if isinstance(entry.event, FINDINGS):
             for line in shown_lines(entry.event):
                 display.terminal.say(line.text, TONE_STYLES[line.tone])

@@ -49,12 +49,12 @@ def write(
             _out(result, request, prepared), _applied(result, request, prepared),
             _committed(result, request, prepared, done),
         ]
-    measured = with_missed_requirement(result, request.least)
+    with_missed = with_missed_requirement(result, request.least)
     if request.sarif is not None:
         from agent.interfaces.sarif import sarif
 
         writers.append(_new(
-            request.sarif, lambda: json.dumps(sarif(measured, prepared), indent=1).encode(),
+            request.sarif, lambda: json.dumps(sarif(with_missed, prepared), indent=1).encode(),
             request, "The SARIF file",
         ))
     if inspected is not None:
@@ -62,7 +62,7 @@ def write(
 
         writers += [
             _new(request.report, lambda: markdown(
-                measured, inspected.project.name, inspected
+                with_missed, inspected.project.name, inspected
             ).encode("utf-8", "surrogateescape"), request, "The report"),
             _new(request.junit, lambda: junit(result), request, "The JUnit report"),
         ]

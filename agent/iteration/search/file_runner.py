@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 from agent.core.domain import Report, Solution, Task, TestCase
 from agent.iteration.search.driver import SearchLimits, TimeIsOver
-from agent.search.precheck.cases import by_case
+from agent.search.precheck.cases import split_into_cases
 from agent.search.precheck.precheck import Prechecker, open_prechecker
 from agent.search.precheck.tracing import hanging, trace
 from agent.search.project.suspects import Suspect
@@ -138,8 +138,8 @@ async def file_runner(
 ) -> AsyncIterator[FileRunner]:
     """Opens a runner for the candidates of a program's entry file.
 
-    Tests that pass before the judge but not in the pre-check, because they start processes or take
-    long, are left to the judge.
+    Tests that pass when judged but not in the pre-check, because they start processes or take long,
+    are left to the judge.
 
     Args:
         cache: Results of earlier searches of the run.
@@ -148,7 +148,7 @@ async def file_runner(
     Raises:
         TimeIsOver: The wall-clock limit was reached.
     """
-    tests, report = by_case(tests, report)
+    tests, report = split_into_cases(tests, report)
     cache = cache or SearchCache()
     async with AsyncExitStack() as stack:
         while True:
@@ -163,7 +163,7 @@ async def file_runner(
                 )
             prechecker = await stack.enter_async_context(open_prechecker(
                 task, base, tests, sandbox, hanging=hanging_tests, cpu_time=limits.cpu_time,
-                one_execution=seen is not None and seen.order_dependent,
+                run_together=seen is not None and seen.order_dependent,
             ))
             async with limits.wall_limited():
                 baseline = await prechecker.baseline()

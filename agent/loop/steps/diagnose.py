@@ -12,7 +12,7 @@ from agent.iteration.context import Context
 from agent.iteration.escalation import MIN_CONFIDENCE
 from agent.iteration.flakiness import RUNS, order_dependent_words
 from agent.iteration.iterations import approach_after_diagnosis, begin_iterations
-from agent.iteration.strategies import is_guess
+from agent.iteration.strategies import is_unspecified_draft
 from agent.memory import FailureKey, MemoryFault, failure_description
 from agent.propose.exploration import allowed_calls, debugger_tools, investigate
 from agent.propose.roles import DEBUGGER, RootCause, ask_or_none
@@ -28,7 +28,7 @@ from agent.propose.wording import (
     tests_of,
 )
 from agent.search.localisation import suspicious_lines
-from agent.search.precheck.cases import by_case
+from agent.search.precheck.cases import split_into_cases
 from agent.search.precheck.tracing import hanging, trace
 from agent.target.failures.causes import classify
 
@@ -48,7 +48,7 @@ async def diagnose(state: State, ctx: Context) -> State:
         }
     found = await asyncio.to_thread(classify, report, ctx.task, solution)
     if found.fixable and not found.suspicious_lines and ctx.task.project is None:
-        tests, case_report = by_case(suite.visible, report)
+        tests, case_report = split_into_cases(suite.visible, report)
         traces = await trace(
             solution, tests, ctx.task, ctx.sandbox, hanging=hanging(tests, case_report),
             report=case_report, order_dependent=bool(suite.order_dependent),
@@ -84,7 +84,8 @@ async def _ask_debugger(
 ) -> RootCause | None:
     """Asks the debugger, with tools if the model supports them. No model is paid before a free
     search has failed."""
-    searches = ctx.settings.enable_search and not is_guess(ctx.task, suite.deciding_tests)
+    is_draft = is_unspecified_draft(ctx.task, suite.deciding_tests)
+    searches = ctx.settings.enable_search and not is_draft
     free = searches and not state.get("models_allowed", False)
     without = "The run continues with the findings from running the program."
     calls, max_chars = (0, 0) if free else await allowed_calls(ctx)

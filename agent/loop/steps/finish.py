@@ -11,7 +11,7 @@ from agent.core.state import State, is_repaired
 from agent.iteration.context import Context
 from agent.iteration.doubtful_patch import restore_reserve
 from agent.log.store import Store
-from agent.report.result import KEPT, fold
+from agent.report.result import ACCEPTED, fold
 from agent.report.words import ending_words
 
 LEAST_PROPOSED = 0.3
@@ -60,7 +60,7 @@ def conclude(
             outcome, edit = "crash_stopped", state["note"]
             ended = ending_words(report.ending) if report.ending is not None else ""
             reason = "; ".join(filter(None, ("no test decides", ended)))
-    good = outcome in KEPT
+    good = outcome in ACCEPTED
     calls = [one.event for one in log if isinstance(one.event, ModelCalled | ModelFailed)]
     costs = [call.cost_usd for call in calls]
     iterations = state.get("iteration", 0)

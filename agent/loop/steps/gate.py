@@ -9,7 +9,7 @@ import json
 from langgraph.types import interrupt
 
 from agent.core.domain import Alternatives, CompetingPatches, Solution, TestCase, counted
-from agent.core.events import Ambiguous, Notice, fold_attempts
+from agent.core.events import Ambiguous, Notice, without_retries
 from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite, is_repaired
 from agent.iteration.context import Context, log_patch
@@ -86,7 +86,7 @@ async def gate(state: State, ctx: Context) -> State:
 async def help_(state: State, ctx: Context) -> State:
     """Waits for a `Review` after all approaches failed: a hint for a model, or a program."""
     base = ctx.store.get(state["base_id"], Solution)
-    found = best_of(fold_attempts(ctx.log()))
+    found = best_of(without_retries(ctx.log()))
     best = base if found is None else found.solution
     answer = Review.of(interrupt({
         "question": f"{state.get('edit_feedback', '')}No repair was found: {state['reason']}. "

@@ -6,7 +6,14 @@ from agent.core.domain import Alternatives, CompetingPatches, Diagnosis, Lesson,
 from agent.core.events import LessonLearned, Notice
 from agent.core.state import State, is_repaired
 from agent.iteration.context import Context
-from agent.memory import FailureKey, Fix, MemoryFault, failure_description, is_local, project_key
+from agent.memory import (
+    FailureKey,
+    Fix,
+    MemoryFault,
+    failure_description,
+    is_small_edit,
+    project_key,
+)
 from agent.memory.fixes import OWN, Competition, of_project
 from agent.propose.roles import MEMORY_SUMMARISER, Summary, ask_or_none
 from agent.search.ranking.question import question
@@ -78,8 +85,8 @@ async def _summary(
 def _status(
     state: State, ctx: Context, base: Solution
 ) -> tuple[Competition, CompetingPatches | None]:
-    if state.get("open_id"):
-        return "open", ctx.store.get(state["open_id"], CompetingPatches)
+    if state.get("competing_id"):
+        return "open", ctx.store.get(state["competing_id"], CompetingPatches)
     if state["strategy"] != "search":
         return "unknown", None  # no search for competing patches was made
     if not state.get("alternatives_id"):
@@ -97,7 +104,7 @@ def _store_fix(state: State, ctx: Context, note: str) -> str:
         return FROM_WORDS
     if state.get("answer_matched_no_patch"):
         return UNMATCHED
-    if not changed or not all(is_local(one.before, one.after) for one in changed):
+    if not changed or not all(is_small_edit(one.before, one.after) for one in changed):
         return LARGE
     if project is None and len(base.files) != 1:
         return SEVERAL_FILES

@@ -244,14 +244,14 @@ async def prove(state: State, ctx: Context) -> State:
     if not chosen:
         proof = without_new_evidence(proof, suite)
     if state.get("caveat"):
-        open_ = Evidence(competing_patches=1) if state.get("others_fit") else None
+        open_ = Evidence(competing_patches=1) if state.get("other_repairs_fit") else None
         proof = proof.limited(state["caveat"], evidence=proof.evidence or open_)
     likely = None
     if is_repaired(state):
         likely = await in_thread(
             confidence, solution, base, suite.visible, proof, evidence, state["strategy"],
             chosen=chosen, agreed=_agreed(state, ctx, solution),
-            drafted=base.origin == "model" and (state["strategy"] == "search" or is_small(ctx)),
+            from_draft=base.origin == "model" and (state["strategy"] == "search" or is_small(ctx)),
             suite=0 if ctx.task.project is None or report.untested
             else ctx.task.project.whole_suite,
         )
@@ -281,9 +281,9 @@ async def prove(state: State, ctx: Context) -> State:
 
 
 def _agreed(state: State, ctx: Context, solution: Solution) -> bool:
-    if not state.get("doubtful_id") or state["strategy"] != "model":
+    if not state.get("unsure_repair_id") or state["strategy"] != "model":
         return False
-    reserve = ctx.store.get(state["doubtful_id"], ReservePatch)
+    reserve = ctx.store.get(state["unsure_repair_id"], ReservePatch)
     return fingerprint(reserve.solution) == fingerprint(solution)
 
 
@@ -307,8 +307,7 @@ async def _evidence(
     return await gather_evidence(
         ProofCase(
             base=ctx.store.get(state["base_id"], Solution),
-            repaired=ctx.store.get(state["solution_id"], Solution),
-            report=report, tests=tests,
+            repaired=ctx.store.get(state["solution_id"], Solution), report=report, tests=tests,
             others=ctx.store.get(others, Alternatives) if others else None,
             task=ctx.task, sandbox=ctx.sandbox, test_s=ctx.test_s,
             raised=failure.exception if failure is not None else "",

@@ -13,7 +13,7 @@ from agent.iteration.iterations import is_small, may_ask_model, repair_input, ve
 from agent.iteration.strategies import by_search
 from agent.propose.drafting import compared
 from agent.propose.rewriting import attempt_repair
-from agent.propose.several_files import drafted
+from agent.propose.several_files import write_draft
 from llm.errors import OverBudget
 
 
@@ -83,7 +83,7 @@ SCRIPTED = (
 async def generate(state: State, ctx: Context) -> State:
     """Asks the generator for a program."""
     scripted = ctx.plan.of(GENERATOR) is None
-    solution = await drafted(ctx, "draft" if scripted else "model")
+    solution = await write_draft(ctx, "draft" if scripted else "model")
     if scripted:
         ctx.emit(Notice(level="info", text=SCRIPTED))
     ctx.emit(CodeWritten(iteration=0, solution=solution))

@@ -129,7 +129,7 @@ def _taken(state: State, ctx: Context, solution: Solution, others: Alternatives 
     return {
         "solution_id": ctx.store.put(solution), "note": solution.note, "strategy": strategy,
         "alternatives_id": "" if others is None else ctx.store.put(others),
-        "caveat": "", "others_fit": False, "open_id": "", "passed_visible": True,
+        "caveat": "", "other_repairs_fit": False, "competing_id": "", "passed_visible": True,
     }
 
 

@@ -208,14 +208,9 @@ MAX_EDITS = 80_000
 
 
 def drawn_edits(
-    program: Program,
-    suspicion: Mapping[int, float],
-    protected: tuple[tuple[int, int], ...] = (),
-    operators: tuple[Operator, ...] | None = None,
-    *,
-    within: ast.AST | None = None,
-    closed: Collection[ast.AST] = (),
-    over: Callable[[], bool] = never,
+    program: Program, suspicion: Mapping[int, float], protected: tuple[tuple[int, int], ...] = (),
+    operators: tuple[Operator, ...] | None = None, *, within: ast.AST | None = None,
+    closed: Collection[ast.AST] = (), over: Callable[[], bool] = never,
 ) -> Iterator[Edit]:
     """Yields all single edits lazily, approximately cheapest first.
 

@@ -64,7 +64,7 @@ def idiom(program: Program, node: ast.Call) -> Iterator[Splice]:
                 yield call([*given, extra], named, 4.0)
         if name == "print" and len(given) == 1:
             parent = program.parents.get(node)
-            if isinstance(parent, ast.Expr) and program.scope(node) is not program.tree:
+            if isinstance(parent, ast.Expr) and program.is_in_function(node):
                 yield program.replace_statement(parent, f"return {given[0]}", 2.8)
 
 

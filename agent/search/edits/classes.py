@@ -43,7 +43,7 @@ def constructor(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
     if node.name != "__init__" or not isinstance(owner, ast.ClassDef):
         return
     body = [one for one in node.body if not is_docstring(one)]
-    if not body or body[0].lineno == node.lineno or not program.alone(body[-1]):
+    if not body or body[0].lineno == node.lineno or not program.has_own_lines(body[-1]):
         return
     names = [one for one in parameters(node) if one != "self"]
     assigned: set[str] = set()

@@ -89,9 +89,9 @@ def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
 
 def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Puts a statement under a condition, or a conditional exit before it."""
-    if not isinstance(node, SIMPLE) or not program.alone(node) or is_docstring(node):
+    if not isinstance(node, SIMPLE) or not program.has_own_lines(node) or is_docstring(node):
         return
-    if program.scope(node) is program.tree or ends_the_program(node):
+    if not program.is_in_function(node) or ends_the_program(node):
         return
     start, end = program.whole_lines(node)
     inner = indented(lines_of(program, node), program.indent(node) + program.indent_unit)

@@ -18,7 +18,7 @@ _CHANGES = frozenset(
 def missing_return(program: Program, node: Function) -> Iterator[Splice]:
     """Adds a return at the end of a function."""
     last = node.body[-1]
-    if is_generator(node) or not program.alone(last) or last.lineno == node.lineno:
+    if is_generator(node) or not program.has_own_lines(last) or last.lineno == node.lineno:
         return
     if isinstance(last, ast.Return | ast.Raise):
         return

@@ -26,7 +26,7 @@ def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Removes a statement, but never a deliberate `raise`, `assert` or exit."""
     if isinstance(node, (*DEFINITIONS, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)):
         return
-    if ends_the_program(node) or not program.alone(node) or is_elif(program, node):
+    if ends_the_program(node) or not program.has_own_lines(node) or is_elif(program, node):
         return
     block = block_of(program, node)
     start, end = program.whole_lines(node)
@@ -40,18 +40,19 @@ def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
     # A branch left with `pass` is unlikely: it was written for some purpose.
     yield Splice(start, end, text, (3.2 if single else 4.2) + 1.2 * bool(text), node.lineno)
     after = neighbour(program, node, 1)
-    if after is not None and type(after) is type(node) and len(real) > 2 and program.alone(after):
+    is_pair = after is not None and type(after) is type(node) and len(real) > 2
+    if after is not None and is_pair and program.has_own_lines(after):
         yield Splice(start, program.whole_lines(after)[1], "", 4.4, node.lineno)
 
 
 def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Swaps a statement with the next, or moves it out of its block or into the one before."""
-    if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
+    if isinstance(node, DEFINITIONS) or not program.has_own_lines(node) or is_elif(program, node):
         return
     start, end = program.whole_lines(node)
     own = lines_of(program, node)
     after = neighbour(program, node, 1)
-    if after is not None and not isinstance(after, DEFINITIONS) and program.alone(after):
+    if after is not None and not isinstance(after, DEFINITIONS) and program.has_own_lines(after):
         _, stop = program.whole_lines(after)
         between = program.between(end, program.whole_lines(after)[0])
         text = lines_of(program, after) + between + own
@@ -69,7 +70,7 @@ def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
             text = outer + program.between(owner_start, start)
             yield Splice(owner_start, end, text, 3.4, node.lineno)
         before = neighbour(program, node, -1)
-        if isinstance(before, COMPOUND) and program.alone(before):
+        if isinstance(before, COMPOUND) and program.has_own_lines(before):
             # Into the block before, and into the last block nested in it.
             at: ast.stmt = before
             while isinstance(at, COMPOUND):
@@ -81,7 +82,7 @@ def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
 
 def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Inserts a simple statement of the same function, or a common one like `count += 1`."""
-    if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
+    if isinstance(node, DEFINITIONS) or not program.has_own_lines(node) or is_elif(program, node):
         return
     scope = program.scope(node)
     if scope is program.tree or is_docstring(node):
@@ -126,9 +127,9 @@ def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
 
 def twin(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Repeats a statement after itself, for another variable."""
-    if not isinstance(node, SIMPLE) or not program.alone(node) or is_docstring(node):
+    if not isinstance(node, SIMPLE) or not program.has_own_lines(node) or is_docstring(node):
         return
-    if program.scope(node) is program.tree or node.lineno != node.end_lineno:
+    if not program.is_in_function(node) or node.lineno != node.end_lineno:
         return
     if isinstance(node, ast.Return | ast.Break | ast.Continue):
         return
@@ -168,7 +169,7 @@ def twins(program: Program, node: ast.stmt) -> Iterator[tuple[str, float]]:
 def else_branch(program: Program, node: ast.If) -> Iterator[Splice]:
     """Adds an `else` branch to an `if` that has none."""
     last = node.body[-1]
-    if node.orelse or not program.alone(last) or last.lineno == node.lineno:
+    if node.orelse or not program.has_own_lines(last) or last.lineno == node.lineno:
         return
     scope = program.scope(node)
     if scope is program.tree:

@@ -22,22 +22,22 @@ def assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
                 f"{program.code(one)} = {program.code(other)}"
                 for one, other in zip(first.elts, node.value.elts, strict=True)
             ]
-            if program.alone(node):
+            if program.has_own_lines(node):
                 joint = program.newline + program.indent(node)
-                yield program.replace_statement(node, joint.join(pairs), 4.0)
-                yield program.replace_statement(node, joint.join(reversed(pairs)), 4.0)
+                yield program.replace_statement(node, joint.join(pairs), cost=4.0)
+                yield program.replace_statement(node, joint.join(reversed(pairs)), cost=4.0)
         return
     if isinstance(node.value, ast.UnaryOp) and isinstance(node.value.op, ast.UAdd | ast.USub):
         # `x =+ 1` is a typo of `x += 1`.
         sign = "+" if isinstance(node.value.op, ast.UAdd) else "-"
         operand = program.code(node.value.operand)
-        yield program.replace_statement(node, f"{target} {sign}= {operand}", 1.6)
+        yield program.replace_statement(node, f"{target} {sign}= {operand}", cost=1.6)
     for sign, cost in (("+", 2.8), ("-", 3.2), ("*", 3.4), ("|", 5.0), ("//", 5.0)):
-        yield program.replace_statement(node, f"{target} {sign}= {value}", cost)
-    yield program.replace_statement(node, f"{target} = max({target}, {value})", 4.0)
-    yield program.replace_statement(node, f"{target} = min({target}, {value})", 4.0)
-    if program.scope(node) is not program.tree:
-        yield program.replace_statement(node, f"return {value}", 4.4)
+        yield program.replace_statement(node, f"{target} {sign}= {value}", cost=cost)
+    yield program.replace_statement(node, f"{target} = max({target}, {value})", cost=4.0)
+    yield program.replace_statement(node, f"{target} = min({target}, {value})", cost=4.0)
+    if program.is_in_function(node):
+        yield program.replace_statement(node, f"return {value}", cost=4.4)
 
 
 def expression(program: Program, node: ast.Expr) -> Iterator[Splice]:
@@ -46,26 +46,26 @@ def expression(program: Program, node: ast.Expr) -> Iterator[Splice]:
     if isinstance(value, ast.Constant | ast.Yield | ast.YieldFrom):
         return
     text = program.code(value)
-    if program.scope(node) is not program.tree:
-        yield program.replace_statement(node, f"return {text}", 3.2)
+    if program.is_in_function(node):
+        yield program.replace_statement(node, f"return {text}", cost=3.2)
     match value:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
-            yield program.replace_statement(node, f"{name} = {text}", 3.8)
+            yield program.replace_statement(node, f"{name} = {text}", cost=3.8)
         case ast.Compare(left=left, ops=[_], comparators=[new]):
             text = f"{program.code(left)} = {program.code(new)}"
-            yield program.replace_statement(node, text, 1.6)
+            yield program.replace_statement(node, text, cost=1.6)
 
 
 def jump(program: Program, node: ast.Break | ast.Continue | ast.Pass) -> Iterator[Splice]:
     """Replaces `break`, `continue` or `pass` by another one, or by a return."""
     words = ["break", "continue", "pass"]
-    if program.scope(node) is not program.tree:
+    if program.is_in_function(node):
         words += ["return", "return True", "return False", "return None"]
     for word in words:
-        yield program.replace_statement(node, word, 2.6)
-    if program.scope(node) is not program.tree:
+        yield program.replace_statement(node, word, cost=2.6)
+    if program.is_in_function(node):
         for name in program.variables(node):
-            yield program.replace_statement(node, f"return {name}", 3.8)
+            yield program.replace_statement(node, f"return {name}", cost=3.8)
 
 
 def expected_exception(program: Program, node: ast.ExceptHandler) -> Iterator[Splice]:
@@ -76,13 +76,13 @@ def expected_exception(program: Program, node: ast.ExceptHandler) -> Iterator[Sp
     text = program.code(node.type)
     if raised in HANDLED and raised not in text:
         # If the caught exception cannot occur here, it is likely a mistake for the raised one.
-        yield program.replace(node.type, raised, 1.8 if _may_raise(program, node) else 1.4)
+        yield program.replace(node.type, raised, cost=1.8 if _may_raise(program, node) else 1.4)
         parts = text[1:-1] if isinstance(node.type, ast.Tuple) else text
-        yield program.replace(node.type, f"({parts.rstrip(', ')}, {raised})", 1.6)
+        yield program.replace(node.type, f"({parts.rstrip(', ')}, {raised})", cost=1.6)
     if isinstance(node.type, ast.Name):
         for other in HANDLED.get(node.type.id, ()):
-            yield program.replace(node.type, other, 3.4)
-            yield program.replace(node.type, f"({text}, {other})", 3.6)
+            yield program.replace(node.type, other, cost=3.4)
+            yield program.replace(node.type, f"({text}, {other})", cost=3.6)
 
 
 def _may_raise(program: Program, node: ast.ExceptHandler) -> bool:
@@ -105,10 +105,10 @@ def wrapped_in_try(program: Program, node: ast.stmt) -> Iterator[Splice]:
     crash = program.crash
     if crash is None or crash.exception not in HANDLED or crash.line is None:
         return
-    if not isinstance(node, SIMPLE) or is_docstring(node) or not program.alone(node):
+    if not isinstance(node, SIMPLE) or is_docstring(node) or not program.has_own_lines(node):
         return
     assert node.end_lineno is not None
-    if not node.lineno <= crash.line <= node.end_lineno or program.scope(node) is program.tree:
+    if not node.lineno <= crash.line <= node.end_lineno or not program.is_in_function(node):
         return
     indent, end = program.indent(node), program.newline
     start, stop = program.whole_lines(node)

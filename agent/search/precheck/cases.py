@@ -14,7 +14,9 @@ MAX_CASES = 12
 """A test with more failing cases is not split: they mostly fail for the same reason."""
 
 
-def by_case(tests: Sequence[TestCase], report: Report) -> tuple[tuple[TestCase, ...], Report]:
+def split_into_cases(
+    tests: Sequence[TestCase], report: Report
+) -> tuple[tuple[TestCase, ...], Report]:
     """Splits each test with several cases into its failing cases and one test of all others.
 
     Returns:

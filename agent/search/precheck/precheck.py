@@ -69,10 +69,10 @@ class Prechecker:
 
     def __init__(
         self, batches: Sequence[Batch], base: str, count: int,
-        hanging: Collection[int] = frozenset(), one_execution: bool = False,
+        hanging: Collection[int] = frozenset(), run_together: bool = False,
     ) -> None:
         self._batches = [*batches]
-        self._one_execution = one_execution
+        self._run_together = run_together
         self._base = base
         self._count = count
         self._hanging = sorted(hanging)
@@ -166,9 +166,9 @@ class Prechecker:
         return {
             "kind": "candidates",
             "changes": [self._change(texts[index]) for index in chunk],
-            "order": [*(in_order if self._one_execution else baseline.failing + baseline.passing)],
+            "order": [*(in_order if self._run_together else baseline.failing + baseline.passing)],
             "failing": [*baseline.failing],
-            "mode": mode, "together": self._one_execution,
+            "mode": mode, "together": self._run_together,
             "limits": limits(
                 int(baseline.step_limit * limit_factor), _cpu_s(baseline, limit_factor),
                 baseline.look_at
@@ -191,11 +191,8 @@ class Prechecker:
             hidden = any(is_hidden for _, _, is_hidden in alone)
         rows = rows or [LOST_ROW] * self._count
         return Baseline(
-            results=tuple(one.result for one in rows),
-            steps=tuple(one.steps for one in rows),
-            output=output,
-            cpu_s=tuple(one.cpu_s for one in rows),
-            hidden=hidden,
+            results=tuple(one.result for one in rows), steps=tuple(one.steps for one in rows),
+            output=output, cpu_s=tuple(one.cpu_s for one in rows), hidden=hidden,
         )
 
     async def _run_base(
@@ -205,7 +202,7 @@ class Prechecker:
         item: Json = {
             "kind": "baseline", "text": self._base, "tests": [*tests], "hanging": [*self._hanging],
             "short_steps": STEPS_SHORT, "limits": limits(STEPS_BASELINE, BASELINE_CPU_S),
-            "together": self._one_execution,
+            "together": self._run_together,
         }
         rows: list[BaseRow] | None = None
         answer: dict[str, Json] = {}
@@ -224,7 +221,7 @@ class Prechecker:
 async def open_prechecker(
     task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox, *,
     hanging: Collection[int] = frozenset(), processes: int | None = None,
-    cpu_time: ProcessorTime | None = None, one_execution: bool = False,
+    cpu_time: ProcessorTime | None = None, run_together: bool = False,
 ) -> AsyncIterator[Prechecker]:
     """A pre-checker for candidates of `base`; its processes end with the context.
 
@@ -232,8 +229,8 @@ async def open_prechecker(
         hanging: The indices of tests that do not end with the base.
         processes: How many run side by side; by default one per core, at most two.
         cpu_time: Where processor seconds are added up.
-        one_execution: Whether all tests run on one execution of the candidate, in their order;
-            otherwise it is executed for each.
+        run_together: Whether all tests run on one execution of the candidate, in their order, for
+            tests that depend on earlier ones; otherwise it is executed for each.
     """
     screen_job = await job(task, base, tests, sandbox, "screen")
     spent = cpu_time or ProcessorTime()
@@ -242,7 +239,7 @@ async def open_prechecker(
             TimedBatch(await stack.enter_async_context(sandbox.batch(screen_job)), spent)
             for _ in range(processes or min(MAX_PROCESSES, os.cpu_count() or 1))
         ]
-        prechecker = Prechecker(batches[:1], base.text, len(tests) or 1, hanging, one_execution)
+        prechecker = Prechecker(batches[:1], base.text, len(tests) or 1, hanging, run_together)
         joining = [asyncio.create_task(prechecker.join(batch)) for batch in batches[1:]]
         try:
             yield prechecker

@@ -33,14 +33,11 @@ def precheck_result(row: list[Json], count: int) -> PrecheckResult:
     if len(marks) != count or (ended == "ok" and not all(marks)):
         return lost
     return PrecheckResult(
-        passed=marks,
-        outcome=cast(Literal["ok", "failed", "syntax", "timeout", "endless"], ended),
-        exception=str(exception),
-        message=str(message),
+        passed=marks, outcome=cast(Literal["ok", "failed", "syntax", "timeout", "endless"], ended),
+        exception=str(exception), message=str(message),
         line=line if isinstance(line, int) else None,
         types=tuple(str(one) for one in types) if isinstance(types, list) else (),
-        similarity=_hundredths(near, count),
-        behaviour=str(behaviour),
+        similarity=_hundredths(near, count), behaviour=str(behaviour),
     )
 
 

@@ -136,13 +136,10 @@ def _traced(
     try:
         own_types = {str(name): set(map(str, kinds)) for name, kinds in row["types"].items()}
         traced = TracedTest(
-            passed=bool(row["passed"]),
-            covered=frozenset(int(line) for line, _ in row["hits"]),
-            exception=str(row["exception"]),
-            message=str(row["message"]),
+            passed=bool(row["passed"]), covered=frozenset(int(line) for line, _ in row["hits"]),
+            exception=str(row["exception"]), message=str(row["message"]),
             line=row["line"] if isinstance(row["line"], int) else None,
-            values=_pairs(row["values"]),
-            known_names=members(str(row["message"])),
+            values=_pairs(row["values"]), known_names=members(str(row["message"])),
         )
         own_moments = [
             Snapshot(int(line), traced.passed, _pairs(values)) for line, values in row["moments"]

@@ -64,7 +64,7 @@ def simple_statements(scope: ast.AST) -> Iterator[ast.stmt]:
 def opening(program: Program, function: Function) -> ast.stmt | None:
     """A function's first statement after the docstring, if lines can be inserted before it."""
     first = next((one for one in function.body if not is_docstring(one)), None)
-    if first is None or first.lineno == function.lineno or not program.alone(first):
+    if first is None or first.lineno == function.lineno or not program.has_own_lines(first):
         return None
     return first
 

@@ -44,6 +44,9 @@ class Scopes(Source):
             self._scopes[node] = found
         return found
 
+    def is_in_function(self, node: ast.AST) -> bool:
+        return self.scope(node) is not self.tree
+
     def variables(self, node: ast.AST) -> tuple[str, ...]:
         """Variables that a node could read, the nearest scope first."""
         scope = self.scope(node)

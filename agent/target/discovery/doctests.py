@@ -159,10 +159,7 @@ def _returns(name: str, program: str) -> bool:
 
 
 def _script(
-    earlier: Sequence[doctest.Example],
-    example: doctest.Example,
-    body: Sequence[ast.stmt],
-    *,
+    earlier: Sequence[doctest.Example], example: doctest.Example, body: Sequence[ast.stmt], *,
     silent: bool,
 ) -> str:
     """The code of an example and its predecessors, compared as doctest compares.

@@ -175,8 +175,7 @@ def _syntax(text: str, program: Solution | None) -> Diagnosis | None:
         entry = program.entry if program is not None else "the program"
         return Diagnosis(
             category="syntax", cause=f"{entry} does not parse: {where(error)}",
-            evidence=(f"SyntaxError: {where(error)}",), suspicious_lines=suspicious,
-            confidence=1.0,
+            evidence=(f"SyntaxError: {where(error)}",), suspicious_lines=suspicious, confidence=1.0,
         )
     return None
 

@@ -37,15 +37,15 @@ class Grants:
     """Absolute paths of folders."""
 
     @property
-    def opening(self) -> str:
-        """The granted access to this machine in words; empty if there is none."""
+    def risky_words(self) -> str:
+        """The granted access to variables and folders of this machine; empty if there is none."""
         variables = f"the variables {', '.join(self.environment)}" if self.environment else ""
         folders = f"the folders {', '.join(self.read)}" if self.read else ""
         return " and ".join(filter(None, (variables, folders)))
 
     @property
-    def harmless(self) -> Grants:
-        """The permissions without access to this machine."""
+    def safe(self) -> Grants:
+        """The permissions that need no consent: those without access to this machine."""
         return replace(self, environment=(), read=())
 
 

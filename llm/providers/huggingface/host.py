@@ -87,11 +87,7 @@ class ModelHost:
             self._holders[which] -= 1
 
     def ask(
-        self,
-        which: LoadedModel,
-        key: Secret,
-        request: Request,
-        emit: Emit,
+        self, which: LoadedModel, key: Secret, request: Request, emit: Emit,
         cancelled: threading.Event,
     ) -> Future[Ended]:
         """Queues a request. `emit` receives the text in the worker's thread; the future resolves at

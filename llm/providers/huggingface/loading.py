@@ -123,15 +123,11 @@ def local_model(name: str, network: Any, tokenizer: Any, words: str, lookup: int
     # penalty, would corrupt copied code.
     network.generation_config = GenerationConfig()
     return LocalModel(
-        name=name,
-        network=network,
-        tokenizer=tokenizer,
-        counting=counting,
+        name=name, network=network, tokenizer=tokenizer, counting=counting,
         ends=tuple(ends) if isinstance(ends, list) else (ends,),
         window=getattr(network.config.get_text_config(), "max_position_embeddings", None),
         sampling={name: value for name, value in sampling.items() if value is not None},
-        lookup=lookup,
-        words=words,
+        lookup=lookup, words=words,
     )
 
 

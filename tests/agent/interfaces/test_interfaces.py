@@ -123,7 +123,7 @@ def test_a_resumed_run_goes_on_to_what_is_required_now(healing: ReplayedSession)
 def test_a_run_that_is_taken_up_at_a_terminal_pauses_there(
     healing: ReplayedSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.interfaces.terminal.commands.attended", lambda _face: True)
+    monkeypatch.setattr("agent.interfaces.terminal.commands.is_interactive", lambda _face: True)
     typed("resume")(healing)
     assert healing.how[0]["pauses"] is True
 
@@ -134,8 +134,8 @@ def test_a_run_pauses_at_a_cap_and_asks_where_a_person_sits(
     command: tuple[str, ...], attended: bool, healing: ReplayedSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("agent.interfaces.terminal.commands.attended", lambda _face: attended)
-    monkeypatch.setattr("agent.interfaces.terminal.history.attended", lambda _face: attended)
+    monkeypatch.setattr("agent.interfaces.terminal.commands.is_interactive", lambda _face: attended)
+    monkeypatch.setattr("agent.interfaces.terminal.history.is_interactive", lambda _face: attended)
     ask = ("--ask",) if command is FILE else ()
     found = options(typed(*command, *ask), healing)
     assert (found.pauses, found.ask) == (attended, attended and command is FILE)

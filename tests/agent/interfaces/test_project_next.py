@@ -17,7 +17,7 @@ from agent.interfaces.project.reports import markdown, project_document, questio
 from agent.interfaces.request import HealRequest
 from agent.interfaces.terminal.display import message_lines
 from agent.report.result import Result
-from agent.report.timeline import Column
+from agent.report.timeline import JudgedProgram
 from agent.target.errors import NotFixable
 from agent.target.interpreter import find_interpreter
 from agent.target.repository.layout import find_layout
@@ -89,8 +89,8 @@ def test_an_unmet_value_of_one_test_may_be_wrong(
     assert unhealed.report is not None
     for status, count in (("failed", 1), ("failed", 2), ("error", 1)):
         verdicts = [verdict(one, status, "assert 1") for one in (SPLIT, *OTHERS)[:count]]
-        first = Column("initial", 0, Report(solution="", verdicts=tuple(verdicts)))
-        result = replace(unhealed, columns=(first,), **changes)
+        first = JudgedProgram("initial", 0, Report(solution="", verdicts=tuple(verdicts)))
+        result = replace(unhealed, tested_programs=(first,), **changes)
         expected = SPLIT if doubted and (status, count) == ("failed", 1) else ""
         assert doubtful_test(result) == expected
         if result.outcome == "unresolved":

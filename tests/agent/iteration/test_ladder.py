@@ -11,7 +11,7 @@ from agent.core.state import Iteration
 from agent.iteration.escalation import MIN_CONFIDENCE, Exhausted, RunSituation, next_approach
 
 NOW = RunSituation(
-    drafted=False, has_model=True, may_search=True, max_iterations=9, parallel_repairs=3,
+    unspecified_draft=False, has_model=True, may_search=True, max_iterations=9, parallel_repairs=3,
     confidence=0.8,
 )
 
@@ -44,7 +44,7 @@ def test_an_unsure_or_unavailable_suggestion_is_ignored() -> None:
     assert next_approach(failed("search"), guess) == "tournament"
     alone = replace(NOW, suggested="tournament", parallel_repairs=1)
     assert next_approach(failed("search"), alone) == "minimal"
-    words = replace(NOW, drafted=True, may_search=False, suggested="search")
+    words = replace(NOW, unspecified_draft=True, may_search=False, suggested="search")
     assert next_approach([], words) == "minimal"
 
 
@@ -65,7 +65,7 @@ def test_approaches_that_a_suggestion_skipped_are_tried_at_the_end() -> None:
 
 @pytest.mark.parametrize("drafted", [False, True])
 def test_a_small_model_is_asked_after_the_search_and_only_for_edits(drafted: bool) -> None:
-    small = replace(NOW, small_model=True, drafted=drafted)
+    small = replace(NOW, small_model=True, unspecified_draft=drafted)
     assert next_approach([], small) == "search"
     assert next_approach([], replace(small, may_search=False)) == "minimal"
     assert next_approach(failed("search"), small) == "minimal"

@@ -242,7 +242,7 @@ def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
     )
     view = fold(log)
     assert fold(log) == view
-    assert all(len(row.cells) == len(view.columns) for row in view.rows)
+    assert all(len(row.cells) == len(view.tested_programs) for row in view.rows)
 
 
 @settings(max_examples=20)
@@ -324,7 +324,7 @@ def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
         judged(0, "a", verdict("t", "failed"), verdict("u")),
         judged(1, "b", verdict("t"), verdict("u")),
     ))
-    assert [column.iteration for column in view.columns] == [0, 1]
+    assert [column.iteration for column in view.tested_programs] == [0, 1]
     statuses = {
         row.name: [cell.evidence_status for cell in row.cells if cell] for row in view.rows
     }

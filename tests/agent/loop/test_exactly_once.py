@@ -27,8 +27,8 @@ from agent.core.events import (
     ModelFailed,
     Parent,
     Waiting,
-    fold_attempts,
     to_jsonl,
+    without_retries,
 )
 from agent.iteration.strategies import Proposal
 from agent.log.store import Store
@@ -207,7 +207,7 @@ async def healed(
 
 
 def steps(log: Sequence[LogEntry]) -> list[str]:
-    return [one.event.step for one in fold_attempts(log) if one.event.kind == "step_started"]
+    return [one.event.step for one in without_retries(log) if one.event.kind == "step_started"]
 
 
 def assert_once(log: Sequence[LogEntry], place: int = -1) -> None:
@@ -215,7 +215,7 @@ def assert_once(log: Sequence[LogEntry], place: int = -1) -> None:
     assert [one.seq for one in log] == list(range(1, len(log) + 1))
     assert [one.event.kind for one in log if one.final] == [log[-1].event.kind] == ["run_finished"]
     assert [one.event.kind for one in log].count("run_started") == 1
-    told = fold_attempts(log)
+    told = without_retries(log)
     begun = Counter(one.task for one in told if one.event.kind == "step_started")
     ended = Counter(one.task for one in told if one.event.kind == "step_finished")
     assert begun == ended and set(begun.values()) == {1}
@@ -273,7 +273,7 @@ async def test_a_reader_sees_each_event_once_after_a_kill(tmp_path: Path, whole:
 @pytest.mark.nightly
 async def test_a_persons_change_is_logged_once(tmp_path: Path) -> None:
     def told(log: Sequence[LogEntry]) -> list[str]:
-        kinds = [one.event.kind for one in fold_attempts(log)]
+        kinds = [one.event.kind for one in without_retries(log)]
         return [one for one in kinds if one in ("code_written", "patch_proposed")]
 
     kills = Kills()

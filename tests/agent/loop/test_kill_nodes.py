@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.events import Step, fold_attempts
+from agent.core.events import Step, without_retries
 from agent.loop.graph import BARE, STEPS
 from agent.loop.session import open_session
 from agent.report.result import fold
@@ -106,4 +106,4 @@ async def test_a_run_survives_signal_9_in_each_step(tmp_path: Path, whole: bool)
                 if entry.event.kind == "step_started" and entry.event.step == step
             ]
             assert killed[:2] == [0, 1], step
-            assert len(fold_attempts(log)) < len(log)
+            assert len(without_retries(log)) < len(log)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.domain import File, Solution
-from agent.propose.several_files import drafted
+from agent.propose.several_files import write_draft
 from agent.report.result import document
 from agent.target.task import Inputs, from_command_line, from_page
 from llm import BadReply
@@ -73,7 +73,7 @@ async def draft(*said: str) -> tuple[Solution, list[str]]:
     model = saying(*said)
     ctx, _ = context(model)
     object.__setattr__(ctx, "task", from_page("", "", WORDS).task)
-    made = await drafted(ctx, "model")
+    made = await write_draft(ctx, "model")
     return made, [request.messages[-1].text for request in model.asked[1:]]
 
 

@@ -334,7 +334,7 @@ def test_a_terminal_answers_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path))
     asked = SelfHealingAgent().run(code=BUG, tests=TESTS)
     assert asked.outcome == "awaiting_review"
-    monkeypatch.setattr(commands, "attended", lambda face: True)
+    monkeypatch.setattr(commands, "is_interactive", lambda face: True)
     monkeypatch.setattr("typer.prompt", lambda *_given, **_named: "y")
     done = CliRunner().invoke(app, ["resume", asked.run_id])
     assert (done.exit_code, "return a + b" in done.stdout) == (0, True), done.output

@@ -274,6 +274,10 @@ async def test_a_misspelt_test_name_is_reported(tests: str, outcome: str, tmp_pa
 
 
 def test_renamed_state_fields_are_read_from_checkpoints_of_older_versions() -> None:
-    written = JsonPlusSerializer().dumps_typed({"channel_values": {"taken": True, "place": 1}})
+    written = JsonPlusSerializer().dumps_typed({
+        "channel_values": {"taken": True, "place": 1, "around_id": "a", "doubtful_id": "b"}
+    })
     read = _Serializer().loads_typed(written)
-    assert read == {"channel_values": {"passed_visible": True, "place": 1}}
+    assert read == {"channel_values": {
+        "passed_visible": True, "place": 1, "search_start_id": "a", "unsure_repair_id": "b",
+    }}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.edits import defines_no_names, is_local, reapply_edit
+from agent.memory.edits import defines_no_names, is_small_edit, reapply_edit
 
 BEFORE = "def f(a, b):\n    return a * 7 + b\n"
 AFTER = "def f(a, b):\n    return a * 9 + b\n"
@@ -92,7 +92,7 @@ AREA = "def area(width, height):\n"
     (f"{AREA}    return {{(2, 5): 10, (1, 1): 1}}[width, height]\n", False),
 ])
 def test_a_small_edit_is_no_other_program(after: str, local: bool) -> None:
-    assert is_local(f"{AREA}    return width + height\n", after) is local
+    assert is_small_edit(f"{AREA}    return width + height\n", after) is local
 
 
 @pytest.mark.parametrize(("after", "modest"), [

@@ -86,9 +86,9 @@ def test_a_repair_of_a_models_draft_is_less_likely_right(strategy: Strategy) -> 
     base = Solution(files=(File(path="a.py", text="x = 1\n"),), entry="a.py")
     patch = base.with_text("x = 2\n")
 
-    def odds(drafted: bool) -> float:
+    def odds(from_draft: bool) -> float:
         proof = Proof(level="E1", why="")
-        return confidence(patch, base, (), proof, None, strategy, drafted=drafted).log_odds
+        return confidence(patch, base, (), proof, None, strategy, from_draft=from_draft).log_odds
 
     assert odds(True) - odds(False) == pytest.approx(fitted().draft_shift)
 

@@ -8,7 +8,7 @@ import pytest
 
 from agent.core.domain import TestCase
 from agent.target import program as programs
-from agent.target.program import protected_lines, untouched, without_added_asserts
+from agent.target.program import keeps_own_tests, protected_lines, without_added_asserts
 from agent.verify.rewriting.masking import mask
 
 SOLUTION_AND_TESTS = '''\
@@ -149,10 +149,10 @@ def test_what_the_judge_masks_is_protected():
     ("def f(x):\n    return x\nassert f(1) == 2\n", False),
     ("def f(x):\n    return x\n\nif False:\n    pass\n", False),
 ])
-def test_untouched_sees_a_changed_or_missing_own_test(after, kept):
+def test_keeps_own_tests_sees_a_changed_or_missing_own_test(after, kept):
     before = "def f(x)\n    return x\n\nassert f(1) == 2\nassert f(2) == 3\n"
 
-    assert untouched(before, after) is kept
+    assert keeps_own_tests(before, after) is kept
 
 
 def test_asserts_that_a_model_adds_to_a_program_are_left_out() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sandbox.remote.parcel import encoded_sources
+from sandbox.remote.bootstrap import encoded_sources
 from sandbox.sandbox import REMOTE
 
 ROOT = Path(__file__).parents[3]
@@ -35,7 +35,7 @@ def test_every_variable_that_is_read_is_described_and_no_other() -> None:
 
 
 def test_as_much_is_sent_ahead_as_is_said() -> None:
-    """On a difference: look what the parcel has come to hold that no job there needs."""
+    """On a difference: look which sources are sent that no job there needs."""
     (said,) = re.findall(r"about (\d+) kB of text", PAGE)
 
     assert abs(len(encoded_sources()) / 1000 - int(said)) < 10

@@ -49,5 +49,5 @@ def test_lines_are_bounded_and_noise_is_no_message() -> None:
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
 @pytest.mark.nightly
-def test_values_for_the_porter_travel_whole(value: object) -> None:
+def test_values_for_the_supervisor_travel_whole(value: object) -> None:
     assert unpacked(packed(value)) == value

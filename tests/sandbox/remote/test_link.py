@@ -26,7 +26,7 @@ class Script(Command):
 
     def __init__(self, *said: str, goes_on: bool = True) -> None:
         super().__init__()
-        self.complaint = "python3: not found"
+        self.stderr_text = "python3: not found"
         self.send = self._dropped
         self._said = [line.encode() for words in said for line in lines(words)]
         self._goes_on = goes_on

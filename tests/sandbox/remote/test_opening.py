@@ -13,7 +13,7 @@ import pytest
 
 from sandbox import Job, SandboxError, SandboxUnavailable, open_sandbox
 from sandbox.__main__ import main
-from sandbox.remote.parcel import encoded_sources, loader
+from sandbox.remote.bootstrap import bootstrap_command, encoded_sources
 from sandbox.sandbox import BACKENDS, REMOTE
 
 ROOT = Path(__file__).parents[3]
@@ -92,14 +92,14 @@ def test_no_library_of_a_service_is_imported_before_a_sandbox_is_asked_for() -> 
     assert (shown.stdout, shown.stderr) == ("[]\n", "")
 
 
-def test_each_remote_backend_has_a_row_and_a_small_parcel() -> None:
+def test_each_remote_backend_has_a_row_and_few_source_bytes() -> None:
     assert [name for name, place in BACKENDS.items() if ".remote." in place] == list(REMOTE)
 
     assert len(encoded_sources()) < 200_000
 
 
 def test_an_old_python_is_reported() -> None:
-    *_, text = loader()
+    *_, text = bootstrap_command()
     older = text.replace("(3, 11)", "(99, 1)")
 
     ended = subprocess.run(

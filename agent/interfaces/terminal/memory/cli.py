@@ -43,9 +43,9 @@ def list_all(call: Invocation) -> int:
     if not fixes and not lessons:
         display.terminal.say("The memory is empty: no run has saved a fix or lesson yet.")
     if fixes:
-        display.terminal.out.print(tables.fix_table(fixes))
+        display.terminal.stdout.print(tables.fix_table(fixes))
     if lessons:
-        display.terminal.out.print(tables.lesson_table(lessons))
+        display.terminal.stdout.print(tables.lesson_table(lessons))
     if skipped:
         display.terminal.say(f"{counted(skipped, 'row')} could not be read and will not be used.")
     return HEALED

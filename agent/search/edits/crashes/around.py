@@ -29,10 +29,10 @@ def early_exits(program: Program, node: ast.AST, test: str, cost: float) -> Iter
     statement = program.statement(node)
     if is_constant(test) or isinstance(statement, DEFINITIONS):
         return
-    if not program.alone(statement) or is_elif(program, statement):
+    if not program.has_own_lines(statement) or is_elif(program, statement):
         return
     exits = ["continue", "break"] if in_loop(program, statement) else []
-    if program.scope(node) is not program.tree:
+    if program.is_in_function(node):
         exits += [f"return {neutral}" for neutral in NEUTRAL] + ["return -1"]
     for rank, leave in enumerate(exits):
         yield program.insert_before(
@@ -52,7 +52,7 @@ def only_if(program: Program, node: ast.AST, test: str, cost: float) -> Iterator
         yield program.replace(statement.test, f"not ({test}) or {either}", cost + 0.2)
         return
     simple = isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr)
-    if simple and statement.lineno == statement.end_lineno and program.alone(statement):
+    if simple and statement.lineno == statement.end_lineno and program.has_own_lines(statement):
         indent = program.indent(statement)
         start, end = program.whole_lines(statement)
         line = program.between(start, end).lstrip()

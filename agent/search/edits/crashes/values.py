@@ -154,7 +154,7 @@ def missing_key(program: Program, crash: Crash) -> Iterator[Splice]:
             for other in difflib.get_close_matches(missing, sorted(keys), 3, 0.6):
                 if isinstance(node.slice, ast.Constant):
                     yield program.replace(node.slice, quoted(other, key), 0.3)
-        if program.alone(statement) and not is_elif(program, statement):
+        if program.has_own_lines(statement) and not is_elif(program, statement):
             for neutral in ("0", "[]", "set()", "''", "{}"):
                 body = f"{program.indent_unit}{base}[{key}] = {neutral}"
                 lines = [f"if {key} not in {base}:", body]
@@ -208,7 +208,7 @@ def endless(program: Program, crash: Crash) -> Iterator[Splice]:
     for loop in nodes_on(program, ast.While, None):
         tested = [one for one in variable_names(loop.test) if one in program.variables(loop)]
         last = loop.body[-1]
-        if not program.alone(last) or last.lineno == loop.lineno:
+        if not program.has_own_lines(last) or last.lineno == loop.lineno:
             continue
         indent = program.indent(loop.body[0])
         steps = []
@@ -225,7 +225,7 @@ def endless(program: Program, crash: Crash) -> Iterator[Splice]:
         for step in steps:
             yield program.insert_after(last, [step], 2.4, indent)
             for inner in ast.walk(loop):
-                if not isinstance(inner, ast.If) or not program.alone(inner.body[-1]):
+                if not isinstance(inner, ast.If) or not program.has_own_lines(inner.body[-1]):
                     continue
                 if inner.body[-1].lineno > inner.lineno:
                     yield program.insert_after(inner.body[-1], [step], 3.0)

@@ -89,7 +89,7 @@ def argument(program: Program, node: ast.Call) -> Iterator[Splice]:
     parent = program.parents.get(node)
     if not texts or len(texts) != len(node.args) or node.keywords:
         return
-    if not (isinstance(parent, Function | ast.ClassDef) or program.scope(node) is program.tree):
+    if program.is_in_function(node) and not isinstance(parent, Function | ast.ClassDef):
         return
     for place, word in enumerate(islice(words_like(program.words, texts), MAX_KEYS)):
         given = given_arguments(program, node)

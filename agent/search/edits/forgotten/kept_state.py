@@ -29,7 +29,7 @@ def created_per_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]
     ), None)
     for one in node.body:
         target, value = _bound(one)
-        if value is None or not _is_stateful(value) or not program.alone(one):
+        if value is None or not _is_stateful(value) or not program.has_own_lines(one):
             continue
         uses = [each for each in ast.walk(node) if _is_own(each, target)]
         is_set = any(isinstance(getattr(each, "ctx", None), ast.Store) for each in uses)
@@ -110,7 +110,7 @@ def cleanup_in_finally(program: Program, node: ast.Expr) -> Iterator[Splice]:
     )
     if not (program.together or is_context) or not isinstance(node.value, ast.Yield) or not rest:
         return
-    if isinstance(program.parents.get(node), ast.Try) or not program.alone(node):
+    if isinstance(program.parents.get(node), ast.Try) or not program.has_own_lines(node):
         return
     indent, step, newline = program.indent(node), program.indent_unit, program.newline
     start, middle = program.whole_lines(node)

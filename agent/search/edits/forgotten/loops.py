@@ -38,7 +38,7 @@ def while_for_if(program: Program, node: ast.If) -> Iterator[Splice]:
 
 def flushed(program: Program, node: ast.For | ast.While) -> Iterator[Splice]:
     """Emits after a loop what it has collected and only emits inside."""
-    if not program.alone(node):
+    if not program.has_own_lines(node):
         return
     scope = program.scope(node)
     collected = {*variable_names(*node.body, context=ast.Store)} | {

@@ -38,7 +38,7 @@ _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 def early_exit(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Adds an exit before a statement whose input is empty, `None` or negative."""
     scope = program.scope(node)
-    if not isinstance(node, (*SIMPLE, ast.For, ast.While)) or not program.alone(node):
+    if not isinstance(node, (*SIMPLE, ast.For, ast.While)) or not program.has_own_lines(node):
         return
     if not isinstance(scope, Function) or is_docstring(node) or ends_the_program(node):
         return
@@ -93,7 +93,7 @@ def copied_condition(program: Program, node: ast.stmt) -> Iterator[Splice]:
     if scope is program.tree or not isinstance(parent, ast.If | ast.For | ast.While | Function):
         return
     around = block_of(program, node)
-    if not program.alone(node) or is_docstring(node) or is_elif(program, node):
+    if not program.has_own_lines(node) or is_docstring(node) or is_elif(program, node):
         return
     for one in ast.walk(scope):
         if not isinstance(one, ast.If) or one in around or node in ast.walk(one):
@@ -113,7 +113,7 @@ def reset_variable(
     program: Program, node: ast.Continue | ast.Break | ast.Return
 ) -> Iterator[Splice]:
     """Resets a variable before a jump, as elsewhere in the function."""
-    if not program.alone(node):
+    if not program.has_own_lines(node):
         return
     for text in dict.fromkeys(
         program.code(one) for one in ast.walk(program.scope(node))
@@ -127,7 +127,7 @@ def reset_variable(
 def reset_field(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Resets a field to its value in the constructor, after it was used or another was reset."""
     method, owner = program.scope(node), class_of(program, node)
-    if not isinstance(node, SIMPLE) or isinstance(node, _JUMPS) or not program.alone(node):
+    if not isinstance(node, SIMPLE) or isinstance(node, _JUMPS) or not program.has_own_lines(node):
         return
     if owner is None or not isinstance(method, Function) or method.name == "__init__":
         return

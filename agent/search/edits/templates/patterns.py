@@ -65,7 +65,7 @@ class Pattern:
         last = None if _many(self._root[-1]) is not None else first + len(self._root)
         found.nodes = [*block[first:last]]
         is_match = self._match_all(self._root, found.nodes, found, least=1) and all(
-            program.alone(one) for one in found.nodes if isinstance(one, ast.stmt)
+            program.has_own_lines(one) for one in found.nodes if isinstance(one, ast.stmt)
         )
         return found if is_match else None
 

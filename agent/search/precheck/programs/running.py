@@ -216,16 +216,9 @@ class Harness:
         if name == "AssertionError" and self.differed is not None:
             near, got = nearness(*self.differed), described(self.differed[0])
         return TestRun(
-            False,
-            near=near,
-            got=got,
-            timeout=timeout,
-            exception=name,
-            message=message,
-            line=last_line(error, self.path),
-            steps=steps.used,
-            endless=timeout and (steps.repeats or runs_away(error, steps.used)),
-            cpu_s=cpu_s,
+            False, near=near, got=got, timeout=timeout, exception=name, message=message,
+            line=last_line(error, self.path), steps=steps.used,
+            endless=timeout and (steps.repeats or runs_away(error, steps.used)), cpu_s=cpu_s,
             error=error,
         )
 

@@ -30,8 +30,8 @@ def test_grants_that_open_the_machine_are_separated(outside: Path) -> None:
     found = grants_of(table, outside)
     data = str((outside / "data").resolve())
     assert found == Grants(True, 5.0, ("CI",), (data,))
-    assert "CI" in found.opening and data in found.opening
-    assert found.harmless == Grants(True, 5.0) and found.harmless.opening == ""
+    assert "CI" in found.risky_words and data in found.risky_words
+    assert found.safe == Grants(True, 5.0) and found.safe.risky_words == ""
     assert grants_of({}, outside) == Grants()
 
 

@@ -1,9 +1,9 @@
 """Runs in a remote sandbox: starts the host's job and forwards its messages.
 
-Messages to the porter are marshal, since it trusts the host. Messages from it are a keyword and
+Messages to the supervisor are marshal, since it trusts the host. Messages from it are a keyword and
 JSON, since the host does not trust it:
 
-    hello JSON         the porter is ready; the host sends nothing before it
+    hello JSON         the supervisor is ready; the host sends nothing before it
     message JSON       a message of the job
     outcome JSON       the job has ended
     reply INDEX JSON   the reply to an item of a batch
@@ -36,7 +36,7 @@ _READ_BYTES = 1 << 16
 
 
 def main(folder: str) -> None:
-    """Handles one order of the host until the host ends; `folder` has the porter's files."""
+    """Handles one order of the host until the host ends; `folder` has the supervisor's files."""
     asyncio.run(_serve(folder))
 
 
@@ -133,7 +133,7 @@ def _json(value: Json) -> bytes:
 
 
 def _send(word: str, *rest: str | bytes) -> None:
-    # Only the porter uses its standard output: jobs have their own pipes.
+    # Only the supervisor uses its standard output: jobs have their own pipes.
     words = [base64.b64encode(part).decode() if isinstance(part, bytes) else part for part in rest]
     for line in lines(" ".join([word, *words])):
         sys.stdout.write(line)

@@ -1,4 +1,5 @@
-"""The source files that are sent into a sandbox: the porter and the backend that it uses."""
+"""The bootstrap script of a sandbox and the source files that it reads: the supervisor with its
+backend."""
 
 from __future__ import annotations
 
@@ -11,19 +12,18 @@ from pathlib import Path
 
 from sandbox import __name__ as PACKAGE
 
-PORTER = f"{PACKAGE}.remote.porter"
-
+SUPERVISOR = f"{PACKAGE}.remote.supervisor"
 LEAST_PYTHON = (3, 11)
 
 _SENT = (
     "__init__.py", "types.py", "sandbox.py", "levels.py", "strongest.py",
     "workspaces.py", "subprocess_backend.py", "protocol/*.py", "inside/__init__.py",
     "inside/guest.py", "inside/removal.py", "remote/__init__.py", "remote/line.py",
-    "remote/porter.py",
+    "remote/supervisor.py",
 )
-"""All files that the porter imports, and the guest, which is compiled there."""
+"""All files that the supervisor imports, and the guest, which is compiled there."""
 
-_LOADER = """\
+_BOOTSTRAP = """\
 import sys
 if sys.version_info < {least}:
     sys.exit("Python {words} or later is needed in the sandbox, and this is " + sys.version)
@@ -34,7 +34,7 @@ for line in sys.stdin:
         pieces.append(line[6:].strip())
         if line[5] == ".":
             break
-folder = tempfile.mkdtemp(prefix="code-porter-")
+folder = tempfile.mkdtemp(prefix="code-supervisor-")
 files = marshal.loads(zlib.decompress(base64.b64decode("".join(pieces))))
 for path, text in files.items():
     target = os.path.join(folder, path)
@@ -42,26 +42,27 @@ for path, text in files.items():
     with open(target, "w", encoding="utf-8") as file:
         file.write(text)
 sys.path.insert(0, folder)
-from {porter} import main
+from {supervisor} import main
 main(folder)
 """
 
 
-def loader() -> list[str]:
-    """The arguments of the command that reads the parcel from its standard input."""
-    text = _LOADER.format(least=LEAST_PYTHON, words=".".join(map(str, LEAST_PYTHON)), porter=PORTER)
+def bootstrap_command() -> list[str]:
+    """The arguments of the command that reads the source files from its standard input."""
+    words = ".".join(map(str, LEAST_PYTHON))
+    text = _BOOTSTRAP.format(least=LEAST_PYTHON, words=words, supervisor=SUPERVISOR)
     # Isolated mode: its folder and environment do not affect imports.
     return ["python3", "-I", "-B", "-c", text]
 
 
-def shell_loader() -> str:
-    """The loader as a shell command."""
-    return shlex.join(loader())
+def bootstrap_shell_command() -> str:
+    """The same command for a shell."""
+    return shlex.join(bootstrap_command())
 
 
 @cache
 def encoded_sources() -> str:
-    """The message that the loader reads."""
+    """The message with the source files that the bootstrap script reads."""
     package, top = Path(__file__).parent.parent, Path(*PACKAGE.split("."))
     files = {
         str(top / path.relative_to(package)): path.read_text(encoding="utf-8")
