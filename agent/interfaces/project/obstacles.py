@@ -17,7 +17,13 @@ from agent.verify.project.suite_run import TEST_S, SuiteRun
 _MISSING = re.compile(
     r"^(.*?)(?:: | does not start: ).*No module named '([\w.]+)'(?:.* at (\S+:\d+)$)?", re.DOTALL
 )
-_CRASH = re.compile(r"^\S+?: (.*) at (\S+):\d+$", re.DOTALL)
+_CRASH = re.compile(r"^\S+?: ((\w+)\b.*) at (\S+):(\d+)$", re.DOTALL)
+_OF_CODE = frozenset({
+    "AttributeError", "ImportError", "IndexError", "ModuleNotFoundError", "NameError", "TypeError",
+    "UnboundLocalError", "ZeroDivisionError",
+})
+"""Exceptions at import that a mistake in the code causes. Others are mostly raised because
+something is missing around it, such as a variable or a file, or on purpose."""
 _ENDED = re.compile(r"^(\S+?\.py(?:::.*)?) (ends its process .*|did not end within .*)$", re.DOTALL)
 
 LONGER = ", or allow more time: --test-timeout SECONDS"
@@ -124,12 +130,19 @@ def blocking_files(
 
 
 def crashing_imports(problems: Sequence[str], tree: ProjectTree) -> dict[str, str]:
-    """Returns the editable files that raise when the tests import them, each with the message."""
+    """Returns the editable files that raise when the tests import them, each with the message;
+    empty if the suite does not run for another reason, too."""
     found: dict[str, str] = {}
     for problem in problems:
         missing, crash = _MISSING.match(problem), _CRASH.match(problem)
-        if crash and crash[2] in tree.editable and (not missing or _meant(missing[2], tree)):
-            found.setdefault(crash[2], crash[1])
+        if not crash or crash[2] not in _OF_CODE or crash[3] not in tree.editable or (
+            missing and not _meant(missing[2], tree)
+        ):
+            return {}
+        line = tree.files[crash[3]].split("\n")[int(crash[4]) - 1]
+        if re.search(r"\b(?:environ|getenv|open|read_text)\b", line):
+            return {}
+        found.setdefault(crash[3], crash[1])
     return found
 
 

@@ -266,6 +266,19 @@ REFUSALS: dict[str, tuple[dict[str, str | None], int, str]] = {
     "a name that a module of its own has not": (
         {TESTS: "from till.money import splt\n"}, 4, r"'splt' .*src/till/money\.py",
     ),
+    "a variable that is missing": (
+        {MONEY: "import os\nURL = os.environ['NO_SUCH_NAME']\n"}, 4, r"NO_SUCH_NAME",
+    ),
+    "a variable that is missing, read by its default": (
+        {MONEY: "import os\nPORT = int(os.environ.get('NO_SUCH_NAME'))\n"}, 4, r"NoneType",
+    ),
+    "a file that is missing": (
+        {MONEY: "RATES = open('rates.json').read()\n"}, 4, r"rates\.json",
+    ),
+    "a mistake at import beside a package that is missing": (
+        {MONEY: "RATES = {}.valeus()\n", "tests/test_b.py": "import nowhere_to_be_found\n"}, 4,
+        r"nowhere_to_be_found",
+    ),
     "a module of its own that is not found": (
         {TESTS: "import till.purse\n"}, 4, r"till\.purse.*`pythonpath`",
     ),
