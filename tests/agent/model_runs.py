@@ -40,7 +40,7 @@ async def followed(session: Session, run: str) -> Result:
 
 
 async def until(session: Session, run: str, kind: str) -> None:
-    """Waits until the run has told something of that kind."""
+    """Waits until the run has logged something of that kind."""
     async for batch in session.follow(run):
         if any(entry.event.kind == kind for entry in batch):
             return
@@ -49,8 +49,8 @@ async def until(session: Session, run: str, kind: str) -> None:
 
 def events(log: tuple[LogEntry, ...], *kinds: str) -> list[Any]:  # of the kinds that are named
     """The events of a run, of some kinds only where some are named."""
-    told: list[Event] = [entry.event for entry in without_retries(log)]
-    return [event for event in told if not kinds or event.kind in kinds]
+    received: list[Event] = [entry.event for entry in without_retries(log)]
+    return [event for event in received if not kinds or event.kind in kinds]
 
 
 def settings(folder: Path, env: dict[str, str], **given: Any) -> Settings:

@@ -121,13 +121,13 @@ async def test_a_run_that_goes_on_counts_like_one_that_begins(needs: str) -> Non
         while not session.running():
             await asyncio.sleep(0)
         if needs == "visitor":
-            told = await last(page.watch(one, MINE))
+            received = await last(page.watch(one, MINE))
         elif needs == "budget":
-            told = await page.go_on(one, MINE)
+            received = await page.go_on(one, MINE)
             assert (await page.go_on(two, MINE, end=True))["said"] == ""
         else:
-            told = await page.decide(one, MINE, approve=True)
-        assert refused(told)
+            received = await page.decide(one, MINE, approve=True)
+        assert refused(received)
         assert answers(session, one) == []
         other.cancel()
 
@@ -156,9 +156,9 @@ async def test_a_link_to_a_strangers_run_leaves_its_reader_free_to_heal(pause_s:
 
         opened = await page.arrive(kept["run"], None, "", "", "", OTHER)
         typed = {"code": "c", "tests": "t", "words": "w"}
-        for told in (opened, await page.settle(opened["saved-run"], OTHER)):
-            assert told["saved-run"]["run"] == kept["run"]
-            assert (can_heal(told), told["stop"]["interactive"]) == (True, False)
+        for received in (opened, await page.settle(opened["saved-run"], OTHER)):
+            assert received["saved-run"]["run"] == kept["run"]
+            assert (can_heal(received), received["stop"]["interactive"]) == (True, False)
         assert await page.choose(opened["saved-run"], OTHER, typed=typed) == {**typed, "said": ""}
         left = await page.arrive("", opened["saved-run"], "", "", "", OTHER)
         assert (left["saved-run"]["run"], can_heal(left)) == ("", True)
@@ -177,8 +177,8 @@ async def test_an_answer_that_is_refused_leaves_the_page_at_its_question() -> No
     async with serving(session, PUBLIC) as page:
         kept = await ran(page, "rivals", MINE)
         picked = (await page.choose_behaviour(kept, place=1))["saved-run"]
-        told = await last(page.answer(picked, MINE))
-        assert refused(told) and 'data-phase="finished"' in told["bench"]
+        received = await last(page.answer(picked, MINE))
+        assert refused(received) and 'data-phase="finished"' in received["bench"]
         settled = await page.settle_answer(picked, MINE)
         assert settled["saved-run"] == kept
         assert "question" in seen(settled)
@@ -192,10 +192,11 @@ async def test_an_answer_joins_the_typed_tests_of_its_run(tests: str, grown: str
         kept = {
             **await ran(page, "rivals", MINE), "tests": "assert 1\n", "doubted": "-1",
         }
-        told = await page.write_behaviour(kept, "-1", MINE, tests)
-        assert (told.get("tests"), told["saved-run"]["tests"]) == (grown, grown or "assert 1\n")
+        received = await page.write_behaviour(kept, "-1", MINE, tests)
+        tests_now = received.get("tests"), received["saved-run"]["tests"]
+        assert tests_now == (grown, grown or "assert 1\n")
         again = await page.write_behaviour(
-            {**kept, **told["saved-run"], "doubted": "-1"}, "-1", MINE, grown or tests
+            {**kept, **received["saved-run"], "doubted": "-1"}, "-1", MINE, grown or tests
         )
         assert "tests" not in again
         assert "tests" not in await page.write_behaviour(kept, "-1", NEW_VISIT, "assert 1\n")
@@ -210,8 +211,8 @@ async def test_an_answer_and_a_fork_that_are_given_twice_begin_one_run() -> None
         forks = (await page.begin_fork(kept, "0"))["saved-run"]
         for act, asked in ((page.answer, picked), (page.fork, forks)):
             twice = [last(act(asked, MINE)) for _ in range(2)]
-            for told in await asyncio.gather(*twice):
-                assert "is-healed" in told["bench"]
+            for received in await asyncio.gather(*twice):
+                assert "is-healed" in received["bench"]
         assert session.recorded.keys() == {kept["run"], picked["run"], forks["run"]}
 
 
@@ -220,8 +221,8 @@ async def test_a_fork_that_is_overtaken_by_a_click_on_heal_changes_nothing() -> 
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")  # what the browser keeps by then
         assert await last(page.fork(kept, MINE)) == await page.settle_answer(kept, MINE) == {}
-        told = await page.begin_fork(kept, "")
-        assert refused(told) and told.keys() == {"said"}
+        received = await page.begin_fork(kept, "")
+        assert refused(received) and received.keys() == {"said"}
 
 
 async def test_beside_a_refusal_stands_no_run_that_was_recorded() -> None:
@@ -231,8 +232,8 @@ async def test_beside_a_refusal_stands_no_run_that_was_recorded() -> None:
 
     async with serving(Lacking()) as page:
         kept = await begun(page, words="healed")
-        told = await healed(page, kept)
-        assert ("install one" in told["said"], told["bench"]) == (True, NOTHING)
+        received = await healed(page, kept)
+        assert ("install one" in received["said"], received["bench"]) == (True, NOTHING)
         lost = await page.arrive(str(uuid4()), None, "", "", "", MINE)
         assert lost["bench"] == NOTHING
         unheard = await begun(page)  # a value of its options was none, and nobody heard of it
@@ -246,8 +247,8 @@ async def test_what_was_shown_stays_beside_a_heal_or_a_link_of_which_nothing_com
         await healed(page, shown, MINE)
         kept = await begun(page, "x = 1", "assert f(")
         kept["before"] = shown["run"]
-        told = await healed(page, kept, MINE)
-        assert refused(told) and "is-healed" in told["bench"]
+        received = await healed(page, kept, MINE)
+        assert refused(received) and "is-healed" in received["bench"]
         settled = await page.settle(kept, MINE)
         assert settled["saved-run"] == {**kept, "run": shown["run"], "before": ""}
         assert "bench" not in settled
@@ -290,9 +291,9 @@ async def test_an_open_page_follows_one_run_at_a_time() -> None:
             pass
         second = page.watch(kept, here)
         assert "bench" in await anext(second)
-        assert [told async for told in first] == []
+        assert [received async for received in first] == []
         assert await anext(page.heal(here, await begun(page), "", "", "", 5))  # which is refused
-        assert [told async for told in second] == []
+        assert [received async for received in second] == []
         assert page._newest == {}
 
 
@@ -348,11 +349,11 @@ async def test_a_broken_engine_is_reported_by_each_act() -> None:
                 with pytest.raises(gr.Error, match="install one"):
                     await anext(answering)
                 continue
-            told = [one async for one in answering] if hasattr(answering, "__aiter__") else [
+            received = [one async for one in answering] if hasattr(answering, "__aiter__") else [
                 await answering]
             if parts & {*MESSAGE_PARTS, ANSWERED}:
-                # Where an act has told it before, only the buttons are given back.
-                assert "install one" in str(told) or "'interactive': True" in str(told)
+                # Where an act has sent it before, only the buttons are given back.
+                assert "install one" in str(received) or "'interactive': True" in str(received)
 
 
 async def test_whatever_a_request_says_of_a_field_is_read(tmp_path: Path) -> None:
@@ -360,14 +361,14 @@ async def test_whatever_a_request_says_of_a_field_is_read(tmp_path: Path) -> Non
     async with host.serving():
         ui = build(host)
         acts = [act for act in ui.fns.values() if act.fn and act.api_visibility == "private"]
-        for told in (None, 5, [], {}, "x" * 300, float("nan")):
+        for received in (None, 5, [], {}, "x" * 300, float("nan")):
             for act in acts:
                 values = [
-                    {**NO_RUN, "run": UNKNOWN, "code": told} if part.elem_id == "saved-run"
-                    else told for part in act.inputs
+                    {**NO_RUN, "run": UNKNOWN, "code": received} if part.elem_id == "saved-run"
+                    else received for part in act.inputs
                 ]
                 if "event" in inspect.signature(act.fn).parameters:
-                    values = [gr.EventData(None, told), *values]
+                    values = [gr.EventData(None, received), *values]
                 answering = act.fn(FROM_NOBODY, *values)
                 if hasattr(answering, "__aiter__"):
                     assert [one async for one in answering]

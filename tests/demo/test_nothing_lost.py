@@ -140,8 +140,8 @@ def _in_the_browser(act: Any, values: list[Any], tab: Tab) -> list[Any] | None:
         names = [tab.names[part._id] for part in act.outputs]
         at = names.index(ANSWERED)
         parts = answered["parts"] if current else {}
-        if "saved-run" in names[:at] and (told := parts.get(str(names.index("saved-run")))):
-            tab.query = f"run={told['run']}" if told["run"] else ""
+        if "saved-run" in names[:at] and (received := parts.get(str(names.index("saved-run")))):
+            tab.query = f"run={received['run']}" if received["run"] else ""
         return [*(parts.get(str(place)) for place in range(at)), {}, str(uuid4())][:len(names)]
     if act.js == _ARRIVES % "false" and not tab.value("saved-run")["run"] and not tab.query:
         return [None, None, {"__type__": "update", "interactive": True}]
@@ -167,7 +167,7 @@ class Browsing:
         scope = {"type": "http", "headers": [], "query_string": call.query.encode(), "client": None}
         request = gr.Request(Request(scope), session_hash=str(id(self.tab)))
 
-        def told(values: Any) -> None:
+        def received(values: Any) -> None:
             call.answers.append([values] if len(call.act.outputs) == 1 else list(values))
 
         async def answer() -> None:
@@ -175,11 +175,11 @@ class Browsing:
             if hasattr(answering, "__aiter__"):
                 values = None
                 async for values in answering:
-                    told(values)
+                    received(values)
                 if values is not None:  # Gradio tells the last of a stream again as it ends
-                    told(values)
+                    received(values)
             else:
-                told(await answering)
+                received(await answering)
 
         call.task = asyncio.create_task(answer())
         await a_while()

@@ -1,5 +1,5 @@
 """What one visitor of a public page has, another neither sees nor touches: canaries of the one are
-looked for in everything that the other can be told."""
+looked for in everything that the other can see."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_nothing_of_a_visitor_reaches_another(home: str) -> None:
         assert kinds(owner, own) != searched, "who comes back is remembered"
         before = owner.client.get(f"gradio_api/heal/{run}/log").text
 
-        told = dict(other.pages())
-        told |= {f"{name} of none": text for name, text in other.everything(unasked)}
+        received = dict(other.pages())
+        received |= {f"{name} of none": text for name, text in other.everything(unasked)}
         for verb, values in (
             ("runs", {}), ("get_run", {"run": run}), ("cancel_run", {"run": run}),
             ("iterations", {"run": run}), ("compare", {"left": run, "right": run}),
@@ -77,16 +77,16 @@ def test_nothing_of_a_visitor_reaches_another(home: str) -> None:
             ("runs", {"visitor": "guessed" * 3}), ("check_code", {"code": SAME, "tests": TESTS}),
         ):
             try:
-                told[f"{verb} {values}"] = json.dumps(other.last(verb, **values))
+                received[f"{verb} {values}"] = json.dumps(other.last(verb, **values))
             except Refused as refusal:
-                told[f"{verb} {values}"] = f"refused: {refusal}"
+                received[f"{verb} {values}"] = f"refused: {refusal}"
         theirs = other.last("heal_code", code=SAME, tests=TESTS, provider="mock")
-        told["their own heal"] = json.dumps(theirs)
-        told["their own log"] = other.client.get(f"gradio_api/heal/{theirs['run_id']}/log").text
-        told["their own runs"] = json.dumps(other.last("runs"))
+        received["their own heal"] = json.dumps(theirs)
+        received["their own log"] = other.client.get(f"gradio_api/heal/{theirs['run_id']}/log").text
+        received["their own runs"] = json.dumps(other.last("runs"))
 
         leaks = [
-            name for name, text in told.items()
+            name for name, text in received.items()
             if CANARY in text or KEY in text or owner.client.cookies["heal_visitor"] in text
             or (run in text and run not in name)
         ]
@@ -109,7 +109,7 @@ def test_nothing_of_a_visitor_reaches_another(home: str) -> None:
 
 
 def kinds(who: Stranger, run: dict[str, Any]) -> list[str]:
-    """What happened in a run; in which order, and how often progress was told, hangs on time."""
+    """What happened in a run; in which order, and how often progress was logged depends on time."""
     log = who.client.get(f"gradio_api/heal/{run['run_id']}/log").text
     return sorted({json.loads(line)["event"]["kind"] for line in log.splitlines()})
 
@@ -128,12 +128,12 @@ def test_a_value_that_no_field_has_is_refused_in_words(home: str, wrong: Any) ->
     with Stranger(home) as who:
         parts = {one["props"].get("elem_id") for one in who.page["components"]} - {None, ""}
         kept = {**NO_RUN, "run": str(uuid4())}
-        told = dict(who.everything({**dict.fromkeys(parts, wrong), "saved-run": kept}))
-        told |= {f"{name} of nobody": text for name, text in who.everything(
+        received = dict(who.everything({**dict.fromkeys(parts, wrong), "saved-run": kept}))
+        received |= {f"{name} of nobody": text for name, text in who.everything(
             dict.fromkeys((*parts, "saved-run", "visit"), wrong)
         )}
     assert {
-        name: text[-300:] for name, text in told.items()
+        name: text[-300:] for name, text in received.items()
         if re.search(r'"success": ?false|^\{"(detail|error)', text)
         and name.split()[1] not in {verb.__name__ for verb in ENDPOINTS}
     } == {}

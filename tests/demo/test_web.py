@@ -216,9 +216,9 @@ async def test_an_example_is_not_filled_in_beside_another_programs_run() -> None
         kept = await begun(page, words="healed")
         assert await page.choose(kept, NEW_VISIT, typed=typed) == {**typed, "said": ""}
         following = asyncio.create_task(healed(page, kept))
-        while "code" in (told := await page.choose(kept, NEW_VISIT, typed=typed)):
+        while "code" in (received := await page.choose(kept, NEW_VISIT, typed=typed)):
             await asyncio.sleep(0)
-        assert refused(told)
+        assert refused(received)
         await page.stop(kept, NEW_VISIT)
         await following
         assert await page.choose(kept, NEW_VISIT, typed=typed) == {**typed, "said": ""}
@@ -309,8 +309,8 @@ async def test_a_file_of_tests_downloads_by_any_name(
     run = session.recorded[kept["run"]]
     run.task, run.played = run.task.model_copy(update={"tests": (script,)}), run.played[:1]
     answer = await download(host, f"{kept['run']}/tests")
-    told = quote(name.rpartition("/")[2])
-    assert answer.headers["content-disposition"].endswith(f"-{told}")
+    received = quote(name.rpartition("/")[2])
+    assert answer.headers["content-disposition"].endswith(f"-{received}")
     assert (answer.status_code, answer.text) == (200, script.code)
 
 
@@ -402,9 +402,9 @@ async def test_an_invalid_answer_starts_nothing(
     page: Page, session: RecordedSession, written: str
 ) -> None:
     kept = await ran(page, "rivals")
-    told = await page.write_behaviour(kept, written)
-    assert told.pop("wrong")
-    assert told == {"saved-run": {**kept, "answer": ""}}
+    received = await page.write_behaviour(kept, written)
+    assert received.pop("wrong")
+    assert received == {"saved-run": {**kept, "answer": ""}}
     # The page is left as it is, since a better answer may be on its way by now.
     assert await last(page.answer(kept, NEW_VISIT)) == {}
     assert await page.settle_answer(kept, NEW_VISIT) == {}

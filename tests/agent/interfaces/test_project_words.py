@@ -144,10 +144,10 @@ def test_evidence_is_the_smallest_failure_and_ranked_places_with_their_values() 
     held = SUSPECT.model_copy(update={"line": 12, "values": (("amount", "9"), ("people", "3"))})
     failing = verdict("tests/a.py::b", "failed", "one\n\ntwo")
     result = Result(report=Report(solution="", verdicts=(failing,)), suspects=(held, SUSPECT))
-    told = "\n".join(evidence_words(result))
-    assert a_line_has(told, "tests/a.py::b") and a_line_has(told, "two")
-    assert a_line_has(told, MONEY, "split", "line 11")
-    assert a_line_has(told, "line 12", "amount = 9", "people = 3")
+    received = "\n".join(evidence_words(result))
+    assert a_line_has(received, "tests/a.py::b") and a_line_has(received, "two")
+    assert a_line_has(received, MONEY, "split", "line 11")
+    assert a_line_has(received, "line 12", "amount = 9", "people = 3")
 
 
 # What is written.

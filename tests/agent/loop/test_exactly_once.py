@@ -66,7 +66,7 @@ class Kills:
         self.writes = 0
         self.at: set[int] = set()
         """Twice the number of a write, and one more where it has been made."""
-        self.told: dict[str, int] = {}
+        self.received: dict[str, int] = {}
         """The newest place before an event of each kind."""
 
     def before(self) -> None:
@@ -113,7 +113,7 @@ def table_for_a_jail(kills: Kills) -> Iterator[None]:
     append, put = Store.append, AsyncSqliteSaver.aput
 
     def appended(self: Store, *given: Any) -> LogEntry:
-        kills.told[given[-1].kind] = 2 * kills.writes
+        kills.received[given[-1].kind] = 2 * kills.writes
         kills.before()
         entry = append(self, *given)
         kills.after()
@@ -215,9 +215,9 @@ def assert_once(log: Sequence[LogEntry], place: int = -1) -> None:
     assert [one.seq for one in log] == list(range(1, len(log) + 1))
     assert [one.event.kind for one in log if one.final] == [log[-1].event.kind] == ["run_finished"]
     assert [one.event.kind for one in log].count("run_started") == 1
-    told = without_retries(log)
-    begun = Counter(one.task for one in told if one.event.kind == "step_started")
-    ended = Counter(one.task for one in told if one.event.kind == "step_finished")
+    received = without_retries(log)
+    begun = Counter(one.task for one in received if one.event.kind == "step_started")
+    ended = Counter(one.task for one in received if one.event.kind == "step_finished")
     assert begun == ended and set(begun.values()) == {1}
     assert len({(one.task, one.attempt, one.ordinal) for one in log}) == len(log)
     asked = [one.event.call for one in log if isinstance(one.event, ModelAsked)]
@@ -272,22 +272,22 @@ async def test_a_reader_sees_each_event_once_after_a_kill(tmp_path: Path, whole:
 
 @pytest.mark.nightly
 async def test_a_persons_change_is_logged_once(tmp_path: Path) -> None:
-    def told(log: Sequence[LogEntry]) -> list[str]:
+    def received(log: Sequence[LogEntry]) -> list[str]:
         kinds = [one.event.kind for one in without_retries(log)]
         return [one for one in kinds if one in ("code_written", "patch_proposed")]
 
     kills = Kills()
     async with opened(tmp_path, kills) as (session, model):
         run, _ = await healed(session, model, kills, set(), changed_once)
-        plain = told(session.log(run))
-        written, proposed = kills.told["code_written"], kills.told["patch_proposed"]
+        plain = received(session.log(run))
+        written, proposed = kills.received["code_written"], kills.received["patch_proposed"]
         assert proposed == written + 2
         for place in range(written, proposed + 4):
             run, _ = await healed(session, model, kills, {place}, changed_once)
             log = session.log(run)
             assert_once(log, place)
             assert (fold(log).outcome, fold(log).code) == ("healed", EDITED), place
-            assert told(log) == plain, place
+            assert received(log) == plain, place
 
 
 async def test_many_kills_change_neither_messages_nor_parent(tmp_path: Path, whole: bool) -> None:
