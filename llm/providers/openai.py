@@ -69,6 +69,8 @@ class OpenAiProvider(HttpProvider):
             http_client=httpx2.AsyncClient(
                 timeout=patience, event_hooks={"request": [self._bare]}, follow_redirects=False,
                 trust_env=not on_this_machine(self.url),
+                # A local server may close an idle connection just as the next call uses it.
+                limits=httpx2.Limits(max_keepalive_connections=0 if self.row.local else None),
             ),
         )
 
